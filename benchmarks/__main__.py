@@ -1,0 +1,94 @@
+"""Runs the benchmarks: `python -m benchmarks [--quick] [--only NAME] [--json FILE] [--write-docs]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from benchmarks import closure, online_table, startup
+from benchmarks.measure import Line, machine
+
+DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+ALL = {module.NAME.replace(" ", "-"): module for module in (startup, closure, online_table)}
+COLUMNS = ("case", "subject", "median", "ratio", "runs")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Peers side by side.")
+    option = parser.add_argument
+    option("--quick", action="store_true", help="small inputs and few rounds: does it run at all?")
+    option("--only", choices=ALL, action="append", help="one of the benchmarks (may be repeated)")
+    option("--json", metavar="FILE", help="write the results there as well; - is standard output")
+    option("--write-docs", action="store_true", help="write docs/benchmarks.md from this run")
+    asked = parser.parse_args()
+    lines: list[Line] = []
+    for name in asked.only or ALL:
+        print(f"measuring {name} …", file=sys.stderr)
+        lines += ALL[name].run(quick=asked.quick)
+    results = json.dumps({"machine": machine(), "lines": [line.to_json() for line in lines]}, indent=1)
+    if asked.json == "-":
+        print(results)
+    else:
+        show(lines)
+    if asked.json and asked.json != "-":
+        Path(asked.json).write_text(results + "\n", encoding="utf-8")
+    if asked.write_docs:
+        DOCS.write_text(page(lines), encoding="utf-8")
+    return 0
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    return line.case, line.subject, duration(line.seconds), f"{line.ratio:.3g}", str(line.runs)
+
+
+def duration(seconds: float) -> str:
+    """Three digits, and a unit that suits them.
+
+    >>> duration(0.00123), duration(1.5)
+    ('1.23 ms', '1.5 s')
+    """
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def show(lines: list[Line]) -> None:
+    """The table, one part a benchmark; by rich where it is there."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        for line in lines:
+            print("\t".join((line.benchmark, *cells(line))))
+        return
+    for benchmark in dict.fromkeys(line.benchmark for line in lines):
+        table = Table(*COLUMNS, title=benchmark)
+        for line in lines:
+            if line.benchmark == benchmark:
+                table.add_row(*cells(line))
+        Console().print(table)
+
+
+def page(lines: list[Line]) -> str:
+    """The page `docs/benchmarks.md`."""
+    text = [
+        "# Benchmarks",
+        "",
+        "Written by `python -m benchmarks --write-docs`; do not edit. Medians of paired runs: in each round",
+        "all subjects of a case take their turn, and their answers are compared. *Ratio* is to the first",
+        "subject of the case. Times are of the processor (whole processes: of the clock); they differ from",
+        "machine to machine and from run to run, and ratios are steadier.",
+        "",
+        *(f"- {what}: {value}" for what, value in machine().items()),
+    ]
+    for name, module in ALL.items():
+        mine = [line for line in lines if line.benchmark == module.NAME]
+        if mine:
+            text += ["", f"## {name}", "", (module.__doc__ or "").strip(), ""]
+            text += ["| " + " | ".join(COLUMNS) + " |", "|---|---|--:|--:|--:|"]
+            text += ["| " + " | ".join(cells(line)) + " |" for line in mine]
+    return "\n".join(text) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

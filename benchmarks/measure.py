@@ -1,0 +1,79 @@
+"""Paired measuring: all subjects of a case take turns, so that a busy moment hits them alike."""
+
+from __future__ import annotations
+
+import gc
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: the median time of a subject in a case, and how many times ours that is."""
+
+    benchmark: str
+    case: str
+    subject: str
+    seconds: float
+    ratio: float
+    runs: int
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def paired(
+    benchmark: str,
+    case: str,
+    subjects: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    patience: float = 3.0,
+    processes: bool = False,
+) -> tuple[list[Line], dict[str, object]]:
+    """Median seconds of each subject over `rounds`, and what each returned last.
+
+    Seconds are those that this process computed, so that others on the machine matter little; where the
+    subjects are `processes` of their own, they are those that went by. The first of `subjects` is ours. A
+    subject that has used up `patience` seconds sits out the later rounds, so that one slow peer does not
+    decide how often the others are measured.
+    """
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    answers: dict[str, object] = {}
+    clock = perf_counter if processes else process_time
+    for _ in range(rounds):
+        for name, run in subjects.items():
+            if sum(times[name]) < patience:
+                answers.pop(name, None)
+                gc.collect()
+                start = clock()
+                answers[name] = run()
+                times[name].append(clock() - start)
+    ours = median(times[next(iter(subjects))])
+    middle = {name: median(spent) for name, spent in times.items()}
+    lines = [Line(benchmark, case, name, at, at / ours, len(times[name])) for name, at in middle.items()]
+    return lines, answers
+
+
+def machine() -> dict[str, str]:
+    """What was measured, and on what."""
+    return {
+        "processor": _processor(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("networkx", "numpy")},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines: Iterable[str] = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = ()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "unknown")

@@ -1,0 +1,75 @@
+"""Which of two events came first, are they concurrent, or do we not know?  With a proof.
+
+    >>> from microcosm import Microcosm
+    >>> known = Microcosm.parse("unshare < upload < view")
+    >>> known.online("unshare", "view")
+    Relation.BEFORE
+
+Nothing is imported before it is asked for (PEP 562), so that the command line starts at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from microcosm.errors import Contradiction, MicrocosmError, RuleError, TextError, TraceError, Undefined
+    from microcosm.relations.correspondence import Correspondence
+    from microcosm.relations.relation import Relation
+    from microcosm.state.microcosm import Microcosm
+    from microcosm.state.world import World
+
+    __version__: str
+
+_HOME = {
+    "Contradiction": "microcosm.errors",
+    "Correspondence": "microcosm.relations.correspondence",
+    "Microcosm": "microcosm.state.microcosm",
+    "MicrocosmError": "microcosm.errors",
+    "Relation": "microcosm.relations.relation",
+    "RuleError": "microcosm.errors",
+    "TextError": "microcosm.errors",
+    "TraceError": "microcosm.errors",
+    "Undefined": "microcosm.errors",
+    "World": "microcosm.state.world",
+}
+
+__all__ = [
+    "Contradiction",
+    "Correspondence",
+    "Microcosm",
+    "MicrocosmError",
+    "Relation",
+    "RuleError",
+    "TextError",
+    "TraceError",
+    "Undefined",
+    "World",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        value: object = _version()
+    elif name in _HOME:
+        from importlib import import_module
+
+        value = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+def _version() -> str:
+    """The version of the installed distribution; a bare checkout has none."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("microcosm")
+    except PackageNotFoundError:
+        return "0+checkout"

@@ -1,0 +1,109 @@
+"""Exit codes, and what is said of whatever goes wrong: every failure ends here, once, on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from microcosm.cli.output import complain, give_up_on, write_lines
+from microcosm.errors import Contradiction, MicrocosmError, TextError
+
+if TYPE_CHECKING:
+    from microcosm.relations.givens import Givens
+
+HOLDS = 0
+"""Holds, found, decided."""
+REFUTED = 1
+"""Refuted, different, inconsistent."""
+USAGE = 2
+UNDECIDED = 3
+"""Unknown, silent or undecided."""
+BAD_INPUT = 4
+FAULT = 70
+"""A fault of this program: an exception that nobody foresaw."""
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""The reader of standard output went away (`| head`); what a shell reports for SIGPIPE."""
+
+DEBUG = "MICROCOSM_DEBUG"
+"""Set to anything but the empty string: unforeseen exceptions show their traceback."""
+
+
+class UsageError(Exception):
+    """The command line asks for what this program does not do; exit 2."""
+
+
+EXPECTED = (MicrocosmError, OSError)
+"""What goes wrong with one file of several; the others are still answered."""
+
+
+class Inconsistent(Contradiction):
+    """A contradiction among `givens`, which say where each side comes from."""
+
+    def __init__(self, error: Contradiction, givens: Givens) -> None:
+        super().__init__(str(error), error.derivations)
+        self.givens = givens
+
+
+def failure(error: BaseException, command: str) -> int:
+    """Say on standard error what went wrong in `command`; the exit code it calls for.
+
+    Bad text that stands in an option (its `file` is the option) is a matter of usage, in a file bad input.
+    """
+    match error:
+        case KeyboardInterrupt():
+            complain("interrupted")
+            return INTERRUPTED
+        case BrokenPipeError():
+            give_up_on(sys.stdout)
+            return PIPE_CLOSED
+        case UsageError():
+            complain(f"error: {error}", f"Try `{command} --help`.")
+            return USAGE
+        case TextError(file=str(file)) if file.startswith("--"):
+            complain(f"error: {error}", f"Try `{command} --help`.")
+            return USAGE
+        case Inconsistent():
+            refusal(error, error.givens)
+            return BAD_INPUT
+        case MicrocosmError():
+            refusal(error)
+            return BAD_INPUT
+        case OSError():
+            complain(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
+            if error.filename is None:
+                give_up_on(sys.stdout)
+            return BAD_INPUT
+        case _:
+            _fault(error)
+            return FAULT
+
+
+def refusal(error: MicrocosmError, *givens: Givens, about: str = "") -> None:
+    """Say on standard error what was refused; of a contradiction both sides, `givens` knowing the sources."""
+    complain(f"error: {about}: {error}" if about else f"error: {error}")
+    if isinstance(error, Contradiction):
+        show_sides(error, sys.stderr, *givens)
+
+
+def show_sides(error: Contradiction, stream: TextIO, *givens: Givens) -> None:
+    """The derivation of each side of a contradiction."""
+    from microcosm.cli.provenance import Provenance
+    from microcosm.cli.render import proof_lines
+    from microcosm.cli.style import Style
+
+    sys.stdout.flush()
+    provenance = Provenance(*givens, at_most=Style.of(stream).signs.at_most)
+    for side in error.derivations:
+        write_lines(stream, [""])
+        write_lines(stream, (f"  {line}" for line in proof_lines(side, stream=stream, provenance=provenance)))
+
+
+def _fault(error: BaseException) -> None:
+    if os.environ.get(DEBUG):
+        from traceback import print_exception
+
+        print_exception(error)
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    complain(f"error: a fault of this program, please report it ({said}); {DEBUG}=1 shows the traceback")

@@ -1,0 +1,30 @@
+"""The arguments and options that several commands share, each explained once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A microcosm: .mc text or its JSON form; - is standard input.")
+]
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Microcosms: .mc text or JSON; - is standard input.")
+]
+Traces = Annotated[
+    list[str], typer.Argument(metavar="TRACE", help="Logs of executions; - is standard input.")
+]
+First = Annotated[str, typer.Argument(metavar="A", help="An event, its name as it is (no quotes needed).")]
+Second = Annotated[str, typer.Argument(metavar="B", help="Another event.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Rules = Annotated[
+    str | None, typer.Option("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a <> on a pair that < orders (condition 4 of the paper).")
+]
+Out = Annotated[
+    str | None,
+    typer.Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all."),
+]

@@ -1,0 +1,139 @@
+"""What goes to standard output and what to standard error, for people and for programs.
+
+Standard output carries the answer and nothing else; notes, warnings and errors go to standard error.
+Text is unstyled unless it goes to a terminal (and NO_COLOR is not set).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import TextIO
+
+SCHEMA = "microcosm/1"
+"""The first field of every JSON object that is written."""
+
+_BATCH = 4096
+"""So many lines are joined before they are written."""
+
+
+def prepare() -> None:
+    """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def finish() -> None:
+    """Write out what is buffered, so that a closed pipe or a full disk is noticed while it can be said."""
+    sys.stdout.flush()
+
+
+def give_up_on(stream: TextIO) -> None:
+    """Point a stream that cannot be written at nothing, so that leaving the program stays quiet."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def say(*lines: str) -> None:
+    """Lines of the answer."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def say_all(lines: Iterable[str]) -> None:
+    """Lines of the answer, however many."""
+    write_lines(sys.stdout, lines)
+
+
+def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
+    """Lines to a stream, nothing but a batch of them being held at a time."""
+    rest = iter(lines)
+    while batch := list(islice(rest, _BATCH)):
+        stream.write("\n".join(batch) + "\n")
+
+
+def emit(fields: Mapping[str, object]) -> None:
+    """One JSON object, on one line."""
+    say(json_line(fields))
+
+
+def json_line(fields: Mapping[str, object]) -> str:
+    """The text of one JSON object with its `schema`."""
+    return as_json({"schema": SCHEMA, **fields})
+
+
+def as_json(value: object) -> str:
+    """A JSON text that standard output can carry: ASCII where it is not UTF-8."""
+    return json.dumps(value, ensure_ascii=not unicode_output(sys.stdout))
+
+
+def complain(*lines: str) -> None:
+    """Lines on standard error; a standard error that is gone is no reason to fail."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    with suppress(OSError, ValueError):
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        sys.stderr.flush()
+
+
+def note(text: str) -> None:
+    """Something the reader may want to know."""
+    complain(f"note: {text}")
+
+
+def warn(text: str) -> None:
+    """Something that may make the answer other than expected."""
+    complain(f"warning: {text}")
+
+
+def unicode_output(stream: TextIO) -> bool:
+    """Whether a stream can carry every character."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "") in {
+        "utf8",
+        "utf16",
+        "utf32",
+    }
+
+
+def can_show(text: str, stream: TextIO) -> bool:
+    """Whether the encoding of a stream has all characters of `text`."""
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def printable(text: str) -> str:
+    """`text` with escapes for what a terminal would not show, or would obey."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether people read the stream as it is written."""
+    with suppress(ValueError):
+        return stream.isatty()
+    return False
+
+
+def styled(stream: TextIO) -> bool:
+    """Whether to use colour: in a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width(stream: TextIO) -> int:
+    """Columns to wrap prose to: those of the terminal, or COLUMNS, or 80; never more than 100."""
+    from shutil import get_terminal_size
+
+    return max(40, min(100, get_terminal_size().columns))

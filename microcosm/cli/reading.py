@@ -1,0 +1,100 @@
+"""What the commands read: microcosm files, and statements and events from the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from microcosm import files
+from microcosm.cli.exits import Inconsistent, UsageError
+from microcosm.errors import Contradiction
+from microcosm.logic.names import NAME, STRING, quote, unquote
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.relation import SPELLINGS, Relation
+
+if TYPE_CHECKING:
+    from microcosm.logic.rulebook import RuleBook
+    from microcosm.relations.givens import Givens
+    from microcosm.state.microcosm import Microcosm
+
+VERDICTS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
+"""What online decision making can conclude, and so what can be asked of it."""
+
+_SIGN = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
+_QUESTION = re.compile(rf"\s*({STRING}|{NAME})\s*({_SIGN})\s*({STRING}|{NAME})\s*")
+
+
+def rulebook(directory: str | None) -> RuleBook:
+    """The rules of `--rules`, or the shipped ones."""
+    from microcosm.logic.rulebook import read_rules
+
+    return read_rules(directory)
+
+
+def givens_of(file: str) -> Givens:
+    """What a file gives, before anything is concluded from it."""
+    from microcosm.logic.document import read_givens
+
+    return read_givens(files.read_text(file), files.display_name(file))
+
+
+def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:
+    """The microcosm of `givens`; raises `Inconsistent` where they contradict each other."""
+    from microcosm.state.microcosm import Microcosm
+
+    try:
+        return Microcosm(givens, strict=strict, rules=rules)
+    except Contradiction as error:
+        raise Inconsistent(error, givens) from error
+
+
+def load(file: str, rules: str | None, *, strict: bool = False) -> Microcosm:
+    """The microcosm of a file. Raises `TextError`, `Inconsistent`, `Undefined` where `strict` refuses it."""
+    return microcosm_of(givens_of(file), rulebook(rules), strict=strict)
+
+
+def standard_input_once(names: Sequence[str]) -> None:
+    """Refuse to read standard input twice."""
+    if sum(name == files.STDIN for name in names) > 1:
+        raise UsageError("standard input (-) can be read only once")
+
+
+def distinct(left: str, right: str) -> None:
+    """Refuse a question about an event and itself."""
+    if left == right:
+        raise UsageError(f"both events are {quote(left)}: no event stands in a relation to itself; name two")
+
+
+def question(text: str) -> Correspondence:
+    """`A < B` as it is asked on the command line; `?` may be asked too, names are quoted as in files."""
+    found = _QUESTION.fullmatch(text)
+    if found is None:
+        raise UsageError(f"cannot read {text!r}: write two events and a relation, such as 'a < b'")
+    left, sign, right = found.groups()
+    relation = SPELLINGS[sign]
+    if relation not in VERDICTS:
+        raise UsageError(f"{sign} is no verdict of a microcosm; ask for one of < > || <> ?")
+    asked = Correspondence(_name(left), relation, _name(right))
+    distinct(asked.left, asked.right)
+    return asked
+
+
+def change(text: str) -> tuple[Correspondence, bool]:
+    """An addition `a < b`, or an update `a <> b := a < b` as rule files write it (True)."""
+    before, update, after = text.partition(":=")
+    if not update:
+        return question(text), False
+    old, new = question(before), question(after)
+    if old.relation is not Relation.RELATED or {old.left, old.right} != {new.left, new.right}:
+        raise UsageError(f"cannot read {text!r}: an update is written 'a <> b := a < b'")
+    return new, True
+
+
+def _name(token: str) -> str:
+    if not token.startswith('"'):
+        return token
+    try:
+        return unquote(token)
+    except ValueError:
+        raise UsageError(f"cannot read the name {token}: a bad escape") from None

@@ -1,0 +1,169 @@
+"""Logs in, microcosms or logs out: `extract` and `trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from microcosm.traces.event import TraceEvent
+    from microcosm.traces.report import Irregularity, Report
+
+app = typer.Typer()
+
+SAID = 5
+"""So many irregularities of a kind are told one by one; the rest are counted."""
+
+OWN_ENDINGS = (".jsonl", ".ndjson")
+
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
+]
+Execution = Annotated[
+    str | None, typer.Option("--trace", metavar="NAME", help="One execution of several in the log.")
+]
+StrictLog = Annotated[bool, typer.Option("--strict", help="An irregularity of the log is an error.")]
+
+
+@app.command("extract")
+def extract(
+    traces: options.Traces,
+    format: Format = None,
+    pattern: Pattern = None,
+    process: Annotated[
+        str | None, typer.Option("--process", metavar="P", help="Only what process P could know by the end.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="ATTR", help="Events with one value of ATTR exclude each other."),
+    ] = None,
+    trace: Execution = None,
+    without_clocks: Annotated[
+        bool, typer.Option("--without-clocks", help="Use process order and messages only.")
+    ] = False,
+    strict: StrictLog = False,
+    out: options.Out = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """The microcosm of a log.
+
+    It says of the order of the events all that the log knows, or what one process could know. The
+    microcosm goes to OUT or to standard output (--json: in the field `microcosm`); what is odd about the
+    log is told on standard error.
+
+    \b
+    Example:
+      microcosm extract photo-album.jsonl -o album.mc
+      microcosm extract photo-album.jsonl --process phone
+    """
+    from microcosm.cli.change import write_givens
+    from microcosm.cli.reading import standard_input_once
+    from microcosm.logic.document import givens_to_json
+    from microcosm.traces.correspondences import extract as extraction_of
+
+    standard_input_once(traces)
+    report = _report(strict)
+    events = _events(traces, format, pattern, report, trace)
+    found = extraction_of(
+        events, process=process, token=token, with_clocks=not without_clocks, report=report
+    )
+    _told(report)
+    if found.isolated:
+        output.note(f"events related to no other, and so not named: {found.isolated:,}")
+    if found.outside:
+        output.note(f"events that {process} could not know: {found.outside:,}")
+    counts: dict[str, object] = {
+        "events": found.events,
+        "processes": found.processes,
+        "messages": found.messages,
+        "correspondences": found.correspondences,
+        "reported": dict(found.reported),
+    }
+    if out is not None:
+        write_givens(found.givens, out, out.endswith(".json"))
+    if json:
+        output.emit(counts if out is not None else {**counts, "microcosm": givens_to_json(found.givens)})
+    elif out is None:
+        write_givens(found.givens, None, False)
+        output.note(_summary(counts))
+    else:
+        output.say(f"{out}: {_summary(counts)}")
+    return exits.HOLDS
+
+
+@app.command("trace")
+def trace(
+    traces: options.Traces,
+    to: Annotated[str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl")],
+    format: Format = None,
+    pattern: Pattern = None,
+    trace: Execution = None,
+    strict: StrictLog = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Convert a log to the own format, JSON lines.
+
+    \b
+    Example:
+      microcosm trace chord.log --to chord.jsonl
+    """
+    from microcosm import files
+    from microcosm.cli.reading import standard_input_once
+    from microcosm.traces import jsonl
+
+    if not to.endswith(OWN_ENDINGS):
+        raise exits.UsageError(f"{to}: this version writes JSON lines only, so OUT must end in .jsonl")
+    standard_input_once(traces)
+    report = _report(strict)
+    with files.writing(to) as stream:
+        count = jsonl.write(_events(traces, format, pattern, report, trace), stream)
+    _told(report)
+    if json:
+        output.emit({"events": count, "reported": dict(report.counts)})
+    else:
+        output.say(f"{to}: {count:,} events")
+    return exits.HOLDS
+
+
+def _events(
+    traces: list[str], format: str | None, pattern: str | None, report: Report, trace: str | None
+) -> Iterator[TraceEvent]:
+    from microcosm.traces import formats
+
+    if format is not None and format not in formats.names():
+        hint = formats.nearest(format, formats.names(), "Formats")
+        raise exits.UsageError(f"no trace format {format!r}. {hint}")
+    return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
+
+
+def _report(strict: bool) -> Report:
+    """A report that tells the first irregularities of each kind as they are found."""
+    from microcosm.traces.report import Report
+
+    def tell(found: Irregularity) -> None:
+        if report.counts[found.kind] <= SAID:
+            output.warn(str(found))
+
+    report = Report(strict, each=tell)
+    return report
+
+
+def _told(report: Report) -> None:
+    for kind, count in report.counts.items():
+        if count > SAID:
+            output.warn(f"{count - SAID:,} more of [{kind}]")
+
+
+def _summary(counts: dict[str, object]) -> str:
+    said = [f"{counts[field]:,} {field}" for field in ("events", "processes", "messages", "correspondences")]
+    return ", ".join(said)

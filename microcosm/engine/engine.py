@@ -1,0 +1,317 @@
+"""The memoised rule engine: what follows from some givens under some rules, kept up to date.
+
+Names go in and come out; inside, events are positions and relations are rows of bits. Nothing is
+derived before it is asked for. After a change, happens-before is updated in place (rule Weak: what was
+known stays known) and everything above it is derived again when next asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from microcosm.engine.body import Pred
+from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.memo import Memo, Orders
+from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.base import base_facts
+from microcosm.relations.bits import bits, lowest
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
+from microcosm.relations.relation import Relation
+from microcosm.relations.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Two relations judged initially of one pair that exclude each other; `>` does not occur."""
+
+    left: str
+    one: Relation
+    other: Relation
+    right: str
+    """`left one right`, and `left other right` or (for `<`) `right other left`."""
+
+
+class CyclicGivens(Exception):
+    """The givens close a cycle: each event of `path` is before the next, the last before the first."""
+
+    def __init__(self, path: list[str]) -> None:
+        super().__init__(" < ".join(path))
+        self.path = path
+
+
+class Engine:
+    """Judgements about the givens of one microcosm. Raises `CyclicGivens`.
+
+    `givens` is read once; afterwards tell the engine of each change (`add`, `remove`, `append`).
+    """
+
+    def __init__(self, rules: RuleBook, givens: Givens) -> None:
+        self.program: Program = compile_rules(rules)
+        self.ground = _causal_ground(givens)
+        self.universe = self.ground.universe
+        self._orders = Orders(self.program, self.ground)
+        self.memo = Memo(self._orders, self.universe.named)
+        self._outside: Memo | None = None
+        try:
+            for pred, plan in self.program.of.items():
+                if plan.shape is Shape.CLOSURE:
+                    self._orders.order(pred)
+        except Cycle as cycle:
+            raise self._named(cycle) from None
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def locate(self, a: str, b: str) -> tuple[Memo, int, int]:
+        """The positions of two distinct events and the memo to ask; unnamed events are outsiders."""
+        position = self.universe.position
+        x, y = position.get(a, -1), position.get(b, -1)
+        named = self.universe.named
+        if x >= 0 and y >= 0 and named >> x & 1 and named >> y & 1:
+            return self.memo, x, y
+        slots = iter(range(self.universe.OUTSIDERS))
+        places = []
+        domain = named
+        for name, at in ((a, x), (b, y)):
+            if at < 0 or not named >> at & 1:
+                at = next(slots)  # noqa: PLW2901
+                self.universe.names[at] = name
+                domain |= 1 << at
+            places.append(at)
+        if self._outside is None:
+            self._outside = Memo(self._orders, domain)
+        elif self._outside.domain != domain:
+            self._outside.refresh(domain)
+        return self._outside, places[0], places[1]
+
+    def holds(self, judgement: Judgement, a: str, relation: Relation, b: str) -> bool:
+        """Whether `a R b` is judged. Cost: a bit test once the predicate's rows are known."""
+        if relation in (Relation.AFTER, Relation.NOT_AFTER):
+            a, b, relation = b, a, relation.converse
+        memo, x, y = self.locate(a, b)
+        return a != b and memo.judged((judgement, relation)).holds(x, y)
+
+    def verdict(self, a: str, b: str) -> Relation:
+        """The online verdict on a pair (Definition 3.1), the most accurate if rules give several."""
+        memo, x, y = self.locate(a, b)
+        for relation in ONLINE_ORDER:
+            judged = memo.judged(online(relation))
+            if judged.holds(x, y):
+                return relation
+            if relation is Relation.BEFORE and judged.holds(y, x):
+                return Relation.AFTER
+        return Relation.SILENT
+
+    def order(self, pred: Pred) -> HappensBefore:
+        """The happens-before of a transitive predicate."""
+        return self._orders.order(pred)
+
+    def neighbours(self, event: str) -> tuple[list[str], list[str]]:
+        """The events just before and just after one in the given order (its cover)."""
+        at = self.universe.position[event]
+        cover = list(self.ground.given[Relation.BEFORE].cover())
+        names = self.universe.names
+        return (
+            list(dict.fromkeys(names[a] for a, b in cover if b == at)),
+            list(dict.fromkeys(names[b] for a, b in cover if a == at)),
+        )
+
+    def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
+        """The verdict of every pair of named events, in the order of `names`, first before second."""
+        at = [self.universe.position[name] for name in names]
+        relations = [(r, self.memo.judged(online(r))) for r in ONLINE_ORDER]
+        for i, (a, x) in enumerate(zip(names, at, strict=True)):
+            rows = []
+            for relation, judged in relations:
+                rows.append((relation, judged.row(x)))
+                if relation is Relation.BEFORE:
+                    rows.append((Relation.AFTER, judged.col(x)))
+            for j in range(i + 1, len(names)):
+                y = at[j]
+                for relation, row in rows:
+                    if row >> y & 1:
+                        yield a, names[j], relation
+                        break
+                else:
+                    yield a, names[j], Relation.SILENT
+
+    def saturate(self) -> None:
+        """Derive every online judgement now, so that each later question is a bit test."""
+        for relation in ONLINE_ORDER:
+            judged = self.memo.judged(online(relation))
+            for a in bits(self.universe.named):
+                judged.row(a)
+
+    # -- evolution ---------------------------------------------------------------------------------
+
+    def add(self, fact: Correspondence) -> Clash | None:
+        """Add a given that was not there. A clash it causes is returned, or `CyclicGivens` raised.
+
+        Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace.
+        """
+        self.ground.put(fact)
+        a, b = self.universe.position[fact.left], self.universe.position[fact.right]
+        try:
+            gained = self._link(a, b) if fact.relation is Relation.BEFORE else []
+            self._refresh()
+        except Cycle as cycle:
+            self.ground.drop(fact)
+            self._refresh()
+            raise self._named(cycle) from None
+        if not self._plain:
+            return self.clash()
+        if fact.relation is Relation.BEFORE:
+            return self._first_clash(gained)
+        return self._first_clash([(b, 1 << a)])
+
+    def remove(self, fact: Correspondence) -> None:
+        """Take a given away; it must be there, as it was added."""
+        a, b = self.universe.position[fact.left], self.universe.position[fact.right]
+        self.ground.drop(fact)
+        if fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b):
+            for pred, order in self._orders.built().items():
+                if self.program.of[pred].plain and self.program.of[pred].bodies[pred]:
+                    order.remove(a, b)
+        self._refresh()
+
+    def append(self, event: str) -> Clash | None:
+        """Make an event the last of the internal chain; as `add`, but only a rebuild undoes it."""
+        before = self.ground.given[Relation.BEFORE]
+        last = before.last()
+        self.ground.append(event)
+        gained = []
+        if last is not None:
+            try:
+                gained = self._link(last, self.universe.position[event])
+            except Cycle as cycle:
+                raise self._named(cycle) from None
+        self._refresh()
+        return self._first_clash(gained) if self._plain else self.clash()
+
+    def clash(self) -> Clash | None:
+        """A pair of events with initial judgements that exclude each other, if there is one."""
+        before = self.memo.judged(initial(Relation.BEFORE))
+        concurrent = self.memo.judged(initial(Relation.CONCURRENT))
+        if self.program.of.get(initial(Relation.BEFORE)) and not self._closed(initial(Relation.BEFORE)):
+            for x in bits(before.support()[0]):
+                if both := before.row(x) & before.col(x):
+                    return self._clash(x, Relation.BEFORE, Relation.BEFORE, lowest(both))
+        related = self.memo.judged(initial(Relation.RELATED))
+        rows, cols = concurrent.support()
+        for x in bits(rows | cols):
+            row = concurrent.row(x) | concurrent.col(x)
+            if not row:
+                continue
+            if both := row & (before.row(x) | before.col(x)):
+                return self._clash(x, Relation.CONCURRENT, Relation.BEFORE, lowest(both))
+            if both := row & (related.row(x) | related.col(x)):
+                return self._clash(x, Relation.CONCURRENT, Relation.RELATED, lowest(both))
+        return None
+
+    def superseded(self) -> tuple[str, str] | None:
+        """A pair that is both `<>` and ordered initially: what condition (4) forbids (Definition 2.3)."""
+        before = self.memo.judged(initial(Relation.BEFORE))
+        related = self.memo.judged(initial(Relation.RELATED))
+        rows, cols = related.support()
+        for x in bits(rows | cols):
+            row = related.row(x) | related.col(x)
+            if row and (both := row & (before.row(x) | before.col(x))):
+                return self.universe.names[x], self.universe.names[lowest(both)]
+        return None
+
+    def _check(self, givens: Givens) -> None:
+        """Assert that universe, given relations and orders are those of a fresh engine on `givens`."""
+        fresh = Ground(givens, base_facts(givens))
+        mine, theirs = self.universe, fresh.universe
+
+        def names(universe: Universe, row: int) -> set[str]:
+            return {universe.names[at] for at in bits(row)}
+
+        assert names(mine, mine.members) == names(theirs, theirs.members)
+        assert names(mine, mine.named) == names(theirs, theirs.named)
+        for relation, given in self.ground.given.items():
+            for event in theirs.position:
+                row = given.row(mine.position[event])
+                assert names(mine, row) == names(theirs, fresh.given[relation].row(theirs.position[event]))
+        for order in self._orders.built().values():
+            if isinstance(order, Rows):
+                order._check()
+
+    @property
+    def _plain(self) -> bool:
+        """Whether changes reach the initial judgements in ways that are known without deriving them all."""
+        plan = self.program.of.get(initial(Relation.BEFORE))
+        others = (self.program.of.get(initial(r)) for r in (Relation.CONCURRENT, Relation.RELATED))
+        return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
+
+    def _closed(self, pred: Pred) -> bool:
+        return self.program.of[pred].shape is Shape.CLOSURE
+
+    def _link(self, a: int, b: int) -> list[tuple[int, int]]:
+        gained: list[tuple[int, int]] = []
+        done: list[HappensBefore] = []
+        for pred, order in self._orders.built().items():
+            plan = self.program.of[pred]
+            if plan.plain and plan.bodies[pred]:
+                order.grow(len(self.universe))
+                try:
+                    changes = order.add(a, b)
+                except Cycle:
+                    for other in done:
+                        other.remove(a, b)
+                    raise
+                done.append(order)
+                if pred == initial(Relation.BEFORE):
+                    gained = changes
+        return gained
+
+    def _first_clash(self, gained: list[tuple[int, int]]) -> Clash | None:
+        """The first clash among pairs (x, y), x in the set that comes with y, that are newly related."""
+        before = self.memo.judged(initial(Relation.BEFORE))
+        concurrent = self.memo.judged(initial(Relation.CONCURRENT))
+        related = self.memo.judged(initial(Relation.RELATED))
+        for y, row in gained:
+            unordered = row & (concurrent.row(y) | concurrent.col(y))
+            if unordered:
+                if both := unordered & (before.row(y) | before.col(y)):
+                    return self._clash(lowest(both), Relation.CONCURRENT, Relation.BEFORE, y)
+                if both := unordered & (related.row(y) | related.col(y)):
+                    return self._clash(lowest(both), Relation.CONCURRENT, Relation.RELATED, y)
+        return None
+
+    def _refresh(self) -> None:
+        size = len(self.universe)
+        for pred in list(self._orders.built()):
+            if self.program.of[pred].plain:
+                self._orders.built()[pred].grow(size)
+            else:
+                self._orders.drop(pred)
+        self.memo.refresh(self.universe.named)
+        self._outside = None
+
+    def _clash(self, x: int, one: Relation, other: Relation, y: int) -> Clash:
+        names = self.universe.names
+        return Clash(names[x], one, other, names[y])
+
+    def _named(self, cycle: Cycle) -> CyclicGivens:
+        return CyclicGivens([self.universe.names[at] for at in cycle.path])
+
+
+def _causal_ground(givens: Givens) -> Ground:
+    """The ground of some givens, positions in causal order (rows are shortest so)."""
+    base = base_facts(givens)
+    ground = Ground(givens, base)
+    cover = list(ground.given[Relation.BEFORE].cover())
+    if any(a > b for a, b in cover):
+        size = len(ground.universe)
+        try:
+            order = cycle_or_order(size, *edge_sets(size, cover))
+        except Cycle:
+            return ground
+        names = ground.universe.names
+        ground = Ground(givens, base, [names[at] for at in order if at >= ground.universe.OUTSIDERS])
+    return ground

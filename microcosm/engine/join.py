@@ -1,0 +1,224 @@
+"""Solving a body by bit rows: one variable for all its values at once, the others bound or joined away.
+
+With some variables bound, what is left of a body is a graph over the unbound ones. A tree is solved by
+passing candidate sets from the leaves to the root: one OR of rows an edge, stopping as soon as every
+target is reached. A cycle is cut by binding one of its variables, value by value. That covers
+compositions, longer chains and any other body alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from microcosm.engine.body import Body, Pair, Source
+from microcosm.engine.ground import RowRelation
+from microcosm.logic.judgement import Judgement
+from microcosm.relations.bits import bits
+
+
+class Scope(Protocol):
+    """Where a join finds its relations: the memo of one microcosm."""
+
+    @property
+    def domain(self) -> int:
+        """Every position that a variable may take."""
+
+    def relation(self, source: Source) -> RowRelation:
+        """The relation that a pair literal names."""
+
+    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation]) -> RowRelation:
+        """`_` under a judgement, some predicates being read from `instead`."""
+
+    def subset(self, source: Source) -> int:
+        """The set that a literal over one variable names."""
+
+
+Rows = Callable[[int], int]
+
+
+class Join:
+    """Solves `body` for `root` (None: is there a solution?), the variables in `bound` being given.
+
+    Built once a memo; `solve` costs, per tree edge, one row operation for each candidate on its far
+    side, or one for each target where these are fewer.
+    """
+
+    def __init__(self, body: Body, bound: Iterable[int], root: int | None, scope: Scope) -> None:
+        self.root = root
+        self._scope = scope
+        known = set(bound)
+        free = [v for v in dict.fromkeys(body.mentioned()) if v not in known and _outside_nones(body, v)]
+        if root is not None and root not in free:
+            free.append(root)
+        self._free = free
+        self._ones = [(v, o.source, o.positive) for o in body.ones for v in [o.variable] if v in free]
+        self._bound_ones = [o for o in body.ones if o.variable in known]
+        self._checks = [p for p in body.pairs if p.left in known and p.right in known]
+        self._from_bound: list[tuple[int, int, Rows, bool]] = []
+        between: dict[tuple[int, int], list[Pair]] = {}
+        for p in body.pairs:
+            if p.left in known and p.right in free:
+                self._from_bound.append((p.right, p.left, scope.relation(p.source).row, p.positive))
+            elif p.right in known and p.left in free:
+                self._from_bound.append((p.left, p.right, scope.relation(p.source).col, p.positive))
+            elif p.left in free:
+                between.setdefault((min(p.left, p.right), max(p.left, p.right)), []).append(p)
+        self._relations = {p: scope.relation(p.source) for p in self._checks}
+        self._nones = [
+            (none, sorted({v for v in none.mentioned() if v in free and v != root and not _own(body, none, v)}))
+            for none in body.nones
+        ]
+        self._cut: int | None = next((vs[0] for _, vs in self._nones if vs), None)
+        self._steps: list[tuple[int, int | None, list[tuple[Rows, Rows | None, bool]]]] = []
+        if self._cut is None:
+            self._cut = self._plan(between)
+        if self._cut is not None:
+            self._rest = Join(body, [*known, self._cut], root, scope)
+        else:
+            self._absent = [Join(none, known, root if self._sees(none) else None, scope) for none, _ in self._nones]
+        self._composition = self._is_composition()
+
+    def solve(self, env: dict[int, int], target: int, narrow: tuple[int, int] | None = None) -> int:
+        """The values of the root within `target` (1 or 0 where there is none), the bound being in `env`.
+
+        `narrow` restricts one intermediate variable to a set.
+        """
+        if self._composition:
+            (middle, _, literals), *_ = self._steps
+            far = self._scope.domain if narrow is None or narrow[0] != middle else narrow[1]
+            for _, source, _ in self._ones:
+                far &= self._scope.subset(source)
+            for _, bound, rows, _ in self._from_bound:
+                far &= rows(env[bound])
+            return _reach(literals, far, target) if far else 0
+        for one in self._bound_ones:
+            if (self._scope.subset(one.source) >> env[one.variable] & 1 == 1) is not one.positive:
+                return 0
+        for check in self._checks:
+            if self._relations[check].holds(env[check.left], env[check.right]) is not check.positive:
+                return 0
+        domain = self._scope.domain
+        candidates = dict.fromkeys(self._free, domain)
+        if self.root is not None:
+            candidates[self.root] = target
+        if narrow is not None and narrow[0] in candidates:
+            candidates[narrow[0]] &= narrow[1]
+        for variable, source, positive in self._ones:
+            subset = self._scope.subset(source)
+            candidates[variable] &= subset if positive else ~subset
+        for variable, bound, rows, positive in self._from_bound:
+            if candidates[variable]:
+                row = rows(env[bound])
+                candidates[variable] &= row if positive else ~row
+        if self._cut is not None:
+            return self._solve_by_cases(env, candidates[self._cut], candidates, narrow)
+        for variable, parent, literals in self._steps:
+            far = candidates[variable]
+            if not far:
+                return 0
+            if parent is not None:
+                candidates[parent] = _reach(literals, far, candidates[parent])
+        if self.root is None:
+            return 0 if any(join.solve(env, 0) for join in self._absent) else 1
+        left = candidates[self.root]
+        for join in self._absent:
+            if not left:
+                break
+            if join.root is None:
+                left = 0 if join.solve(env, 0) else left
+            else:
+                left &= ~join.solve(env, left)
+        return left
+
+    def _solve_by_cases(
+        self, env: dict[int, int], cases: int, candidates: dict[int, int], narrow: tuple[int, int] | None
+    ) -> int:
+        assert self._cut is not None
+        got, left = 0, candidates[self.root] if self.root is not None else 0
+        inner = dict(env)
+        for case in bits(cases):
+            inner[self._cut] = case
+            got |= self._rest.solve(inner, left & ~got, narrow)
+            if self.root is None and got or self.root is not None and got == left:
+                break
+        return got
+
+    def _is_composition(self) -> bool:
+        """Whether this is `bound P middle, middle Q root`, all positive: the common case, taken first."""
+        if self._cut is not None or self.root is None or len(self._steps) != 1 or self._absent:
+            return False
+        middle = self._steps[0][0]
+        return (
+            self._steps[0][1] == self.root
+            and not self._bound_ones
+            and not self._checks
+            and all(v == middle and positive for v, _, positive in self._ones)
+            and all(v == middle and positive for v, _, _, positive in self._from_bound)
+        )
+
+    def _sees(self, none: Body) -> bool:
+        return self.root is not None and self.root in set(none.mentioned())
+
+    def _plan(self, between: dict[tuple[int, int], list[Pair]]) -> int | None:
+        """Order the unbound variables from leaves to root; the variable to bind first where they form a cycle."""
+        left = set(self._free)
+        edges = dict(between)
+        while left - {self.root}:
+            degree = {v: [e for e in edges if v in e] for v in left}
+            leaf = next((v for v in sorted(left) if v != self.root and len(degree[v]) <= 1), None)
+            if leaf is None:
+                return max((v for v in left if v != self.root), key=lambda v: len(degree[v]))
+            left.remove(leaf)
+            if not degree[leaf]:
+                self._steps.append((leaf, None, []))
+                continue
+            edge = degree[leaf][0]
+            parent = edge[0] if edge[1] == leaf else edge[1]
+            literals: list[tuple[Rows, Rows | None, bool]] = []
+            for p in edges.pop(edge):
+                relation = self._scope.relation(p.source)
+                both: tuple[Rows, Rows] = (relation.row, relation.col)
+                outward, backward = both if p.left == leaf else both[::-1]
+                literals.append((outward, None if getattr(relation, "settling", False) else backward, p.positive))
+            self._steps.append((leaf, parent, literals))
+        return None
+
+
+def _reach(literals: list[tuple[Rows, Rows | None, bool]], far: int, targets: int) -> int:
+    """The targets that some far candidate is related to by every literal."""
+    if not targets:
+        return 0
+    got = 0
+    if len(literals) == 1 and literals[0][2]:
+        outward, backward, _ = literals[0]
+        if backward is None or far.bit_count() <= targets.bit_count():
+            for v in bits(far):
+                got |= outward(v) & targets
+                if got == targets:
+                    break
+        else:
+            for w in bits(targets):
+                if backward(w) & far:
+                    got |= 1 << w
+        return got
+    for v in bits(far):
+        reached = targets & ~got
+        for outward, _, positive in literals:
+            row = outward(v)
+            reached &= row if positive else ~row
+        got |= reached
+        if got == targets:
+            break
+    return got
+
+
+def _outside_nones(body: Body, variable: int) -> bool:
+    return variable in (0, 1) or any(variable == o.variable for o in body.ones) or any(
+        variable in (p.left, p.right) for p in body.pairs
+    )
+
+
+def _own(body: Body, none: Body, variable: int) -> bool:
+    """Whether a variable of a `no … with` pattern belongs to the pattern alone."""
+    return not _outside_nones(body, variable)

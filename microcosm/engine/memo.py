@@ -1,0 +1,129 @@
+"""The memo of one domain: every predicate of the program as a relation, made when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microcosm.engine.body import Pred, Source
+from microcosm.engine.ground import Empty, Ground, RowRelation
+from microcosm.engine.program import Program, Shape
+from microcosm.engine.table import Table, Tables
+from microcosm.engine.views import AnyOf, Closure, Union, View
+from microcosm.logic.judgement import Judgement
+from microcosm.relations.bits import bits
+from microcosm.relations.happens_before import HappensBefore
+from microcosm.relations.rows import Rows
+
+
+class Orders:
+    """The happens-before of each transitive predicate, shared by all memos of a microcosm."""
+
+    def __init__(self, program: Program, ground: Ground) -> None:
+        self.program = program
+        self.ground = ground
+        self._orders: dict[Pred, HappensBefore] = {}
+
+    def order(self, pred: Pred) -> HappensBefore:
+        """The order of a predicate. Raises `Cycle`."""
+        found = self._orders.get(pred)
+        if found is None:
+            plan = self.program.of[pred]
+            size = len(self.ground.universe)
+            if plan.plain:
+                found = Rows(size, self.ground.given[pred[1]].cover() if plan.bodies[pred] else ())
+            else:
+                view = View(plan.bodies[pred], Memo(self, self.ground.universe.named))
+                found = Rows(size, ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a))))
+            self._orders[pred] = found
+        return found
+
+    def built(self) -> dict[Pred, HappensBefore]:
+        """The orders that exist by now."""
+        return self._orders
+
+    def drop(self, pred: Pred) -> None:
+        """Forget an order that cannot be kept up to date."""
+        self._orders.pop(pred, None)
+
+
+class Memo:
+    """A `Scope` for joins: all relations over one domain, remembered until `refresh`."""
+
+    def __init__(self, orders: Orders, domain: int) -> None:
+        self.domain = domain
+        self._orders = orders
+        self._ground = orders.ground
+        self._program = orders.program
+        self._relations: dict[Source, RowRelation] = {}
+        self._tables: dict[int, Tables] = {}
+
+    def relation(self, source: Source) -> RowRelation:
+        """The relation of a pair literal's source."""
+        found = self._relations.get(source)
+        if found is None:
+            found = self._relations[source] = self._make(source)
+        return found
+
+    def judged(self, pred: Pred) -> RowRelation:
+        """The relation of a predicate."""
+        return self.relation(Source("judged", *pred))
+
+    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None) -> RowRelation:
+        """`_` under a judgement, some predicates being read from `instead`."""
+        preds = [pred for pred in self._program.of if pred[0] is judgement]
+        sources: list[Source] = [Source("judged", *pred) for pred in preds]
+        if not instead or not any(source in instead for source in sources):
+            return self.relation(Source("any", judgement))
+        relations = [instead.get(source) or self.relation(source) for source in sources]
+        return AnyOf(
+            [(r, self._program.symmetric(p)) for r, p in zip(relations, preds, strict=True)], remember=False
+        )
+
+    def subset(self, source: Source) -> int:
+        """The set of a literal over one variable."""
+        if source.kind == "in":
+            return self._ground.universe.members
+        return self._ground.unary.get(source.name, 0)
+
+    def refresh(self, domain: int) -> None:
+        """The ground changed: drop what was derived from it, keep what is kept up to date."""
+        self.domain = domain
+        for relation in self._relations.values():
+            if isinstance(relation, (View, AnyOf, Union, Table)):
+                relation.forget()
+            elif isinstance(relation, Closure):
+                relation.order = self._orders.order(self._closure_of(relation))
+
+    def tables(self, pred: Pred) -> Tables | None:
+        """The tables that hold a predicate, where it is one that needs a fixpoint."""
+        relation = self.judged(pred)
+        return relation.tables if isinstance(relation, Table) else None
+
+    def _closure_of(self, closure: Closure) -> Pred:
+        return next(s.pred for s, r in self._relations.items() if r is closure and s.pred is not None)
+
+    def _make(self, source: Source) -> RowRelation:
+        if source.pred is not None:
+            return self._predicate(source.pred)
+        if source.kind == "any":
+            preds = [pred for pred in self._program.of if pred[0] is source.judgement]
+            return AnyOf([(self.judged(pred), self._program.symmetric(pred)) for pred in preds])
+        if source.kind == "union":
+            return Union([self.relation(part) for part in source.parts])
+        if source.kind == "given" and source.relation in self._ground.given:
+            return self._ground.given[source.relation]
+        return self._ground.binary.get(source.name) or Empty()
+
+    def _predicate(self, pred: Pred) -> RowRelation:
+        plan = self._program.of.get(pred)
+        if plan is None:
+            return Empty()
+        if plan.shape is Shape.CLOSURE:
+            return Closure(self._orders.order(pred))
+        if plan.shape is Shape.VIEW:
+            view = View(plan.bodies[pred], self)
+            return view.alias or view
+        tables = self._tables.get(id(plan))
+        if tables is None:
+            tables = self._tables[id(plan)] = Tables(plan.bodies, plan.symmetric, self)
+        return Table(pred, tables)

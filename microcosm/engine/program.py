@@ -1,0 +1,139 @@
+"""Lowering, second step: what shape each stratum has, and so how it is evaluated.
+
+Shapes are recognised by the form of the rules, never by their names:
+
+    P(b, a) <- P(a, b)                       symmetric: mirror images instead (see `body`)
+    P(a, c) <- P(a, b), P(b, c)              transitive, over pointwise rules: a happens-before
+    premises about a and b alone             a view: a few row operations
+    anything else                            a table, saturated or searched on demand
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
+from microcosm.engine.strata import strata
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.relation import Relation
+
+
+class Shape(Enum):
+    """How a stratum is evaluated."""
+
+    VIEW = "view"
+    CLOSURE = "closure"
+    TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stratum: its shape, and the bodies of each predicate with mirror images put in.
+
+    A closure's transitive rules stand in `transitive`, its other rules in `bodies`; it is `plain`
+    when these only say that what is given holds.
+    """
+
+    shape: Shape
+    bodies: dict[Pred, tuple[Body, ...]]
+    symmetric: frozenset[Pred]
+    transitive: tuple[Body, ...] = ()
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Program:
+    """The plans of a rule book, by predicate, and the rules that conclude each, as they stand."""
+
+    of: dict[Pred, Plan]
+    concluding: dict[Pred, tuple[Body, ...]]
+
+    def symmetric(self, pred: Pred) -> bool:
+        """Whether the predicate is its own converse, by its rules."""
+        plan = self.of.get(pred)
+        return plan is not None and pred in plan.symmetric
+
+
+@lru_cache(maxsize=16)
+def compile_rules(rules: RuleBook) -> Program:
+    """The program of a rule book. Raises `RuleError` where negation is not stratified."""
+    plans: list[Plan] = []
+    symmetric: set[Pred] = set()
+    concluding: dict[Pred, tuple[Body, ...]] = {}
+    for stratum in strata(rules):
+        bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
+        for instance in stratum.instances:
+            lowered = body(instance)
+            bodies[lowered.head].append(lowered)
+        concluding.update({pred: tuple(found) for pred, found in bodies.items()})
+        groups = [bodies] if stratum.recursive else [{pred: found} for pred, found in bodies.items()]
+        for group in groups:
+            plan = _plan(group, symmetric)
+            plans.append(plan)
+            symmetric |= plan.symmetric
+    return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
+
+
+def _plan(bodies: dict[Pred, list[Body]], below: set[Pred]) -> Plan:
+    symmetric = {p for p, found in bodies.items() if any(_is_symmetry(b) for b in found)}
+    rest = {p: [b for b in found if not _is_symmetry(b)] for p, found in bodies.items()}
+    if len(bodies) == 1 and not symmetric:
+        (pred,) = bodies
+        transitive = tuple(b for b in rest[pred] if _is_transitivity(b))
+        others = tuple(b for b in rest[pred] if not _is_transitivity(b))
+        if transitive and all(b.pointwise and not b.reads((pred,)) for b in others):
+            plain = all(_is_given_before(b) for b in others)
+            return Plan(Shape.CLOSURE, {pred: others}, frozenset(), transitive, plain)
+    for pred, found in rest.items():
+        if pred in symmetric:
+            shapes = {b.shape(below | symmetric) for b in found}
+            found.extend(m for b in tuple(found) if (m := b.mirror()).shape(below | symmetric) not in shapes)
+        elif found and not any(b.reads(bodies) for b in found):
+            shapes = {b.shape(below) for b in found}
+            if all(b.mirror().shape(below) in shapes for b in found):
+                symmetric.add(pred)
+    settled = not any(b.reads(bodies) for found in rest.values() for b in found)
+    pointwise = all(b.pointwise for found in rest.values() for b in found)
+    shape = Shape.VIEW if settled and pointwise else Shape.TABLE
+    ready = {p: tuple(_merged(found, bodies)) for p, found in rest.items()}
+    return Plan(shape, ready, frozenset(symmetric))
+
+
+def _merged(found: list[Body], stratum: dict[Pred, list[Body]]) -> list[Body]:
+    """Union what can be, but for the premises that read the stratum itself."""
+    groups: dict[object, list[Body]] = {}
+    for b in found:
+        groups.setdefault(b.reads(stratum), []).append(b)
+    return [b for group in groups.values() for b in merged(group)]
+
+
+def _is_symmetry(b: Body) -> bool:
+    return not b.ones and not b.nones and b.pairs == (Pair(Source("judged", *b.head), RIGHT, LEFT),)
+
+
+def _is_transitivity(b: Body) -> bool:
+    middle = RIGHT + 1
+    links = {Pair(Source("judged", *b.head), LEFT, middle), Pair(Source("judged", *b.head), middle, RIGHT)}
+    return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
+
+
+def _is_given_before(b: Body) -> bool:
+    given = Pair(Source("given", None, Relation.BEFORE), LEFT, RIGHT)
+    return b.head[1] is Relation.BEFORE and not b.ones and not b.nones and b.pairs == (given,)
+
+
+ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
+"""Verdicts, most accurate first (Theorem 3.6: with the rules of the seed at most one holds)."""
+
+
+def online(relation: Relation) -> Pred:
+    """`|- a R b` as a predicate."""
+    return (Judgement.ONLINE, relation)
+
+
+def initial(relation: Relation) -> Pred:
+    """`|-0 a R b` as a predicate."""
+    return (Judgement.INITIAL, relation)

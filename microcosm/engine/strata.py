@@ -1,0 +1,270 @@
+"""The order of evaluation: rules cut into strata, so that absence is asked only of what is complete.
+
+A predicate is a judgement and a relation. A stratum is a strongly connected component of "is concluded
+from"; the absence of a predicate must not contribute to the predicate itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from microcosm.errors import RuleError
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.printer import premise_text
+from microcosm.logic.rule import (
+    ANY,
+    Assume,
+    Given,
+    Instance,
+    Judged,
+    MostAccurate,
+    NoneWith,
+    Not,
+    Premise,
+    Rule,
+    finer,
+)
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.relation import Relation
+
+Pred = tuple[Judgement, Relation]
+"""What rules conclude: a judgement with a relation, never `>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Predicates that depend on each other, and the instances that conclude them."""
+
+    preds: frozenset[Pred]
+    instances: tuple[Instance, ...]
+    recursive: bool
+    """Whether some instance has a premise in `preds`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """`instance` concludes something from `premise`, or from its absence."""
+
+    instance: Instance
+    premise: Judged
+    negative: bool
+
+
+@dataclass(slots=True)
+class _Graph:
+    """For each predicate that is concluded, what it is concluded from."""
+
+    edges: dict[Pred, dict[Pred, _Edge]] = field(default_factory=dict)
+    negative: list[tuple[Pred, Pred, _Edge]] = field(default_factory=list)
+
+
+def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
+    """The strata of the rules about one microcosm, each after those that it depends on.
+
+    A predicate that no rule concludes is empty and stands in no stratum. Instances with an
+    assumption are search, not saturation: they stand in none, but count when negation is checked.
+    Raises `RuleError` where a predicate depends on its own absence. Cost: linear in the instances,
+    a wildcard counting once for each relation that it can be.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> [sorted(str(r) for _, r in s.preds) for s in strata(read_rules())][-1]
+    ['?']
+    """
+    _check_negation(_graph(rulebook.instances))
+    saturating = [i for i in rulebook.instances if not any(isinstance(p, Assume) for p in i.premises)]
+    graph = _graph(saturating)
+    concluding: dict[Pred, list[Instance]] = {}
+    for instance in saturating:
+        concluding.setdefault(_pred(instance.conclusion), []).append(instance)
+    found = []
+    place = {id(instance): at for at, instance in enumerate(saturating)}
+    for component in _components(graph):
+        preds = frozenset(component)
+        instances = sorted((i for pred in component for i in concluding[pred]), key=lambda i: place[id(i)])
+        recursive = any(source in preds for pred in component for source in graph.edges[pred])
+        found.append(Stratum(preds, tuple(instances), recursive))
+    return tuple(found)
+
+
+def _pred(judged: Judged) -> Pred:
+    assert isinstance(judged.relation, Relation), "an instance has concrete relations"
+    return judged.judgement, judged.relation
+
+
+def _graph(instances: Iterable[Instance]) -> _Graph:
+    instances = list(instances)
+    graph = _Graph({_pred(instance.conclusion): {} for instance in instances})
+    for instance in instances:
+        head = _pred(instance.conclusion)
+        for premise, negative in _dependencies(instance):
+            edge = _Edge(instance, premise, negative)
+            for pred in _meant(premise, graph.edges):
+                graph.edges[head].setdefault(pred, edge)
+                if negative:
+                    graph.negative.append((head, pred, edge))
+    return graph
+
+
+def _dependencies(instance: Instance) -> Iterator[tuple[Judged, bool]]:
+    """The judgements that an instance looks at, and whether it looks for their absence."""
+    for premise in instance.premises:
+        match premise:
+            case Judged():
+                yield premise, False
+            case Not(Judged() as body):
+                yield body, True
+            case NoneWith(_, body):
+                yield from ((p, True) for p in body if isinstance(p, Judged))
+            case MostAccurate(of):
+                yield from ((more, True) for more in finer(of))
+
+
+def _meant(premise: Judged, concluded: Iterable[Pred]) -> list[Pred]:
+    """The predicates, of those that are concluded, which a premise speaks of."""
+    if premise.relation == ANY:
+        return [pred for pred in concluded if pred[0] is premise.judgement]
+    pred = _pred(premise)
+    return [pred] if pred in concluded else []
+
+
+def _components(graph: _Graph) -> Iterator[list[Pred]]:
+    """Strongly connected components, those depended on first (Tarjan, without recursion)."""
+    index: dict[Pred, int] = {}
+    low: dict[Pred, int] = {}
+    open_: list[Pred] = []
+    is_open: set[Pred] = set()
+    for root in graph.edges:
+        if root in index:
+            continue
+        path = [(root, iter(graph.edges[root]))]
+        index[root] = low[root] = len(index)
+        open_.append(root)
+        is_open.add(root)
+        while path:
+            pred, sources = path[-1]
+            for source in sources:
+                if source not in index:
+                    index[source] = low[source] = len(index)
+                    open_.append(source)
+                    is_open.add(source)
+                    path.append((source, iter(graph.edges[source])))
+                    break
+                if source in is_open:
+                    low[pred] = min(low[pred], index[source])
+            else:
+                path.pop()
+                if path:
+                    below = path[-1][0]
+                    low[below] = min(low[below], low[pred])
+                if low[pred] == index[pred]:
+                    at = open_.index(pred)
+                    component = open_[at:]
+                    del open_[at:]
+                    is_open.difference_update(component)
+                    yield component
+
+
+def _check_negation(graph: _Graph) -> None:
+    member = {pred: at for at, component in enumerate(_components(graph)) for pred in component}
+    for head, pred, edge in graph.negative:
+        if member[head] == member[pred]:
+            _refuse(edge, _path(graph, pred, head))
+
+
+def _path(graph: _Graph, start: Pred, goal: Pred) -> list[_Edge]:
+    """A shortest chain of conclusions by which `start` is concluded from `goal`; empty if they are one."""
+    came: dict[Pred, tuple[Pred, _Edge]] = {}
+    queue = deque([start])
+    while queue and goal not in came and start != goal:
+        pred = queue.popleft()
+        for source, edge in graph.edges[pred].items():
+            if source not in came:
+                came[source] = (pred, edge)
+                queue.append(source)
+    path: list[_Edge] = []
+    while goal != start:
+        goal, edge = came[goal]
+        path.append(edge)
+    return path[::-1]
+
+
+def _refuse(edge: _Edge, path: list[_Edge]) -> None:
+    rule = edge.instance.rule
+    raise RuleError(
+        "negation is not stratified: " + "; ".join(_said(step) for step in (edge, *path)),
+        file=rule.file,
+        line=rule.line,
+        column=rule.text.find("rule") + 1,
+        text=rule.text.split("\n", 1)[0],
+        hint="Absence may be asked only of a judgement that does not depend on the rule's own conclusion.",
+    )
+
+
+def _said(edge: _Edge) -> str:
+    source = premise_text(edge.premise, {})
+    if edge.negative:
+        source = f"the absence of {source}"
+    return f"{edge.instance.name} concludes {premise_text(edge.instance.conclusion, {})} from {source}"
+
+
+def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
+    """The rules that can conclude nothing in any microcosm, each with the reason, in their order.
+
+    What is given, membership and predicates are taken to be satisfiable, and so is absence.
+
+    >>> from microcosm.logic.rulebook import parse_rules
+    >>> [(rule, reason)] = never_fire(parse_rules("rule Un-Sym:\\n |- a ? b\\n ---\\n |- b ? a"))
+    >>> print(rule.name, "can never fire:", reason)
+    Un-Sym can never fire: its premise ⊢ a ? b is concluded only by Un-Sym
+    """
+    possible: set[Pred] = set()
+    waiting = list(rulebook.instances)
+    while waiting:
+        fired = [i for i in waiting if _blocking(i, possible) is None]
+        if not fired:
+            break
+        possible.update(_pred(i.conclusion) for i in fired)
+        waiting = [i for i in waiting if _pred(i.conclusion) not in possible]
+    concluders: dict[Pred, list[str]] = {}
+    instances: dict[int, list[Instance]] = {id(rule): [] for rule in rulebook.rules}
+    for instance in (*rulebook.instances, *rulebook.evolutions):
+        instances[id(instance.rule)].append(instance)
+        if instance.evolution is None:
+            concluders.setdefault(_pred(instance.conclusion), []).append(instance.name)
+    silent = []
+    for rule in rulebook.rules:
+        blocked = [_blocking(i, possible) for i in instances[id(rule)]]
+        if all(blocked):
+            faults = dict.fromkeys(_reason(p, concluders) for p in blocked if p is not None)
+            silent.append((rule, " and ".join(faults) or "its conditions exclude each other"))
+    return silent
+
+
+def _blocking(instance: Instance, possible: set[Pred]) -> Premise | None:
+    """A premise that cannot hold while only `possible` is concluded; the conclusion, if it cannot."""
+    denied = [p.body for p in instance.premises if isinstance(p, Not)]
+    for premise in (*instance.premises, instance.conclusion):
+        match premise:
+            case Judged() | Given() | Assume() if premise.left == premise.right:
+                return premise
+            case Judged() if premise is not instance.conclusion and not _meant(premise, possible):
+                return premise
+            case Given() if premise.relation is Relation.UNKNOWN:
+                return premise
+        if premise in denied:
+            return premise
+    return None
+
+
+def _reason(premise: Premise, concluders: dict[Pred, list[str]]) -> str:
+    text = premise_text(premise, {})
+    match premise:
+        case Judged() | Given() | Assume() if premise.left == premise.right:
+            return f"{text} relates an event to itself"
+        case Judged():
+            names = dict.fromkeys(n for pred in _meant(premise, concluders) for n in concluders[pred])
+            only = f"only by {', '.join(names)}" if names else "by no rule"
+            return f"its premise {text} is concluded {only}"
+    return f"its premise {text} never holds"

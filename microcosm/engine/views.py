@@ -1,0 +1,235 @@
+"""Relations that are computed when asked: unions of pointwise rules, any-relation, and closures.
+
+A view remembers the rows it was asked for until the ground changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
+from microcosm.engine.ground import RowRelation
+from microcosm.engine.join import Scope
+from microcosm.relations.happens_before import HappensBefore
+
+
+RowOf = Callable[[int], int]
+
+
+class Pointwise:
+    """Premises about the two events of a conclusion alone, as masks on a row, a column or a pair."""
+
+    def __init__(self, ones: Iterable[One], pairs: Iterable[Pair], scope: Scope) -> None:
+        self._scope = scope
+        self._ones = {v: [(o.source, o.positive) for o in ones if o.variable == v] for v in (LEFT, RIGHT)}
+        self._forward: list[tuple[RowOf, bool]] = []
+        self._backward: list[tuple[RowOf, bool]] = []
+        self._tests: list[tuple[RowRelation, bool, bool]] = []
+        for p in pairs:
+            relation = scope.relation(p.source)
+            straight = p.left == LEFT
+            self._forward.append((relation.row if straight else relation.col, p.positive))
+            self._backward.append((relation.col if straight else relation.row, p.positive))
+            self._tests.append((relation, straight, p.positive))
+        self.alias = self._tests[0][0] if [t[1:] for t in self._tests] == [(True, True)] and not any(ones) else None
+        """The one relation that the premises are, if they are just that."""
+
+    def row(self, a: int, target: int) -> int:
+        """The right events within `target` that fit the left event a."""
+        return self._mask(a, target, LEFT, RIGHT, self._forward)
+
+    def col(self, b: int, target: int) -> int:
+        """The left events within `target` that fit the right event b."""
+        return self._mask(b, target, RIGHT, LEFT, self._backward)
+
+    def holds(self, a: int, b: int) -> bool:
+        """Whether the premises hold of a pair."""
+        for variable, at in ((LEFT, a), (RIGHT, b)):
+            for source, positive in self._ones[variable]:
+                if (self._scope.subset(source) >> at & 1 == 1) is not positive:
+                    return False
+        for relation, straight, positive in self._tests:
+            if (relation.holds(a, b) if straight else relation.holds(b, a)) is not positive:
+                return False
+        return True
+
+    def _mask(self, at: int, target: int, near: int, far: int, pairs: list[tuple[RowOf, bool]]) -> int:
+        for source, positive in self._ones[near]:
+            if (self._scope.subset(source) >> at & 1 == 1) is not positive:
+                return 0
+        for source, positive in self._ones[far]:
+            subset = self._scope.subset(source)
+            target &= subset if positive else ~subset
+        for rows, positive in pairs:
+            if not target:
+                break
+            target &= rows(at) if positive else ~rows(at)
+        return target
+
+
+class View:
+    """A predicate whose rules speak of its two events only: row a is a few row operations."""
+
+    def __init__(self, bodies: tuple[Body, ...], scope: Scope) -> None:
+        self.bodies = bodies
+        self._scope = scope
+        self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
+        self._known: tuple[dict[int, int], dict[int, int]] = ({}, {})
+
+    @property
+    def alias(self) -> RowRelation | None:
+        """The relation that this view merely renames, if it does."""
+        return self._parts[0].alias if len(self._parts) == 1 else None
+
+    def row(self, a: int) -> int:
+        row = self._known[0].get(a)
+        if row is None:
+            row, domain = 0, self._scope.domain & ~(1 << a)
+            for part in self._parts:
+                row |= part.row(a, domain)
+            self._known[0][a] = row
+        return row
+
+    def col(self, b: int) -> int:
+        col = self._known[1].get(b)
+        if col is None:
+            col, domain = 0, self._scope.domain & ~(1 << b)
+            for part in self._parts:
+                col |= part.col(b, domain)
+            self._known[1][b] = col
+        return col
+
+    def holds(self, a: int, b: int) -> bool:
+        row = self._known[0].get(a)
+        if row is not None:
+            return bool(row >> b & 1)
+        return a != b and any(part.holds(a, b) for part in self._parts)
+
+    def support(self) -> tuple[int, int]:
+        rows = cols = 0
+        for body in self.bodies:
+            left = right = self._scope.domain
+            for pair in body.pairs:
+                if pair.positive:
+                    ends = self._scope.relation(pair.source).support()
+                    for variable, end in zip((pair.left, pair.right), ends, strict=True):
+                        left &= end if variable == LEFT else -1
+                        right &= end if variable == RIGHT else -1
+            rows |= left
+            cols |= right
+        return rows, cols
+
+    def forget(self) -> None:
+        """Drop the remembered rows."""
+        for known in self._known:
+            known.clear()
+
+
+class AnyOf:
+    """`_`: some relation of a judgement holds, in one direction or the other. Its own converse.
+
+    `relations` come with a mark that says whether each is symmetric, and so read once.
+    """
+
+    def __init__(self, relations: list[tuple[RowRelation, bool]], remember: bool = True) -> None:
+        self.relations = relations
+        self._remember = remember
+        self.settling = not remember
+        self._known: dict[int, int] = {}
+
+    def row(self, a: int) -> int:
+        row = self._known.get(a)
+        if row is None:
+            row = 0
+            for relation, symmetric in self.relations:
+                row |= relation.row(a)
+                if not symmetric:
+                    row |= relation.col(a)
+            if self._remember:
+                self._known[a] = row
+        return row
+
+    def col(self, b: int) -> int:
+        return self.row(b)
+
+    def holds(self, a: int, b: int) -> bool:
+        row = self._known.get(a)
+        if row is not None:
+            return bool(row >> b & 1)
+        return any(r.holds(a, b) or (not symmetric and r.holds(b, a)) for r, symmetric in self.relations)
+
+    def support(self) -> tuple[int, int]:
+        both = 0
+        for relation, _ in self.relations:
+            rows, cols = relation.support()
+            both |= rows | cols
+        return both, both
+
+    def forget(self) -> None:
+        """Drop the remembered rows."""
+        self._known.clear()
+
+
+class Union:
+    """One of several relations holds."""
+
+    def __init__(self, relations: list[RowRelation]) -> None:
+        self.relations = relations
+        self._known: tuple[dict[int, int], dict[int, int]] = ({}, {})
+
+    def row(self, a: int) -> int:
+        row = self._known[0].get(a)
+        if row is None:
+            row = 0
+            for relation in self.relations:
+                row |= relation.row(a)
+            self._known[0][a] = row
+        return row
+
+    def col(self, b: int) -> int:
+        col = self._known[1].get(b)
+        if col is None:
+            col = 0
+            for relation in self.relations:
+                col |= relation.col(b)
+            self._known[1][b] = col
+        return col
+
+    def holds(self, a: int, b: int) -> bool:
+        return any(relation.holds(a, b) for relation in self.relations)
+
+    def support(self) -> tuple[int, int]:
+        rows = cols = 0
+        for relation in self.relations:
+            left, right = relation.support()
+            rows |= left
+            cols |= right
+        return rows, cols
+
+    def forget(self) -> None:
+        """Drop the remembered rows."""
+        for known in self._known:
+            known.clear()
+
+
+class Closure:
+    """A transitive predicate: its rows are those of happens-before."""
+
+    def __init__(self, order: HappensBefore) -> None:
+        self.order = order
+
+    def row(self, a: int) -> int:
+        return self.order.future(a)
+
+    def col(self, b: int) -> int:
+        return self.order.past(b)
+
+    def holds(self, a: int, b: int) -> bool:
+        return self.order.before(a, b)
+
+    def support(self) -> tuple[int, int]:
+        everything = (1 << self.order.size) - 1
+        return everything, everything
+
+    def forget(self) -> None:
+        """Nothing to drop: whoever changes the ground keeps the order up to date."""

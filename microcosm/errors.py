@@ -1,0 +1,89 @@
+"""What can go wrong, said once: every error a user can see is one of these.
+
+Expected negative answers (silence, `?`, "not bisimilar") are values, never exceptions.
+An exception means that the request cannot go on; the state is then as it was before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MicrocosmError(Exception):
+    """Base of all errors raised on purpose by this package."""
+
+
+class TextError(MicrocosmError):
+    """Bad input text, with the place where reading stopped.
+
+    `file` is a path or a name such as `<stdin>`, `line` and `column` count from 1 (column in
+    characters; None where unknown), `text` is the faulty line, `hint` says what to do.
+    `str()` gives `file:line:column: message`, then the line with a caret, then the hint.
+    """
+
+    CONTEXT = 60
+    """At most so many characters of the faulty line are shown on either side of the caret."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        text: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.file = file
+        self.line = line
+        self.column = column
+        self.text = text
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        lines = [f"{place}: {self.message}" if place else self.message]
+        lines.extend(self._caret())
+        if self.hint:
+            lines.append(self.hint)
+        return "\n".join(lines)
+
+    def _caret(self) -> list[str]:
+        if self.text is None or self.column is None:
+            return []
+        shown = "".join(c if c.isprintable() else " " for c in self.text.rstrip("\r\n"))
+        at = min(self.column - 1, len(shown))
+        start = max(0, at - self.CONTEXT)
+        end = at + self.CONTEXT
+        head = "…" if start else ""
+        tail = "…" if end < len(shown) else ""
+        return [
+            "  " + head + shown[start:end] + tail,
+            "  " + " " * (len(head) + at - start) + "^",
+        ]
+
+
+class RuleError(TextError):
+    """A rule file that cannot be read, or rules that cannot be ordered into strata."""
+
+
+class TraceError(TextError):
+    """A trace that cannot be read, or an irregularity under `--strict`."""
+
+
+class Undefined(MicrocosmError):
+    """An evolution that is not defined: removing what is not given, or breaking a strict condition."""
+
+
+class Contradiction(MicrocosmError):
+    """Facts that cannot hold together; nothing was changed.
+
+    `derivations` holds a derivation of each side (`microcosm.logic.derivation.Derivation`), the
+    refused one first where it is a single given.
+    """
+
+    def __init__(self, message: str, derivations: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.derivations = derivations

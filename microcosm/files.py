@@ -1,0 +1,128 @@
+"""The one door to the file system for everything below the command line: read text, write whole.
+
+Reading gives one clear `TextError` for whatever is wrong with a path. Writing goes beside the target
+and is renamed over it, so that an interrupt leaves either the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from microcosm.errors import TextError
+
+STDIN = "-"
+"""Wherever a path is read, `-` is standard input."""
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
+    name = os.fspath(path)
+    try:
+        if name == STDIN:
+            return sys.stdin.buffer.read()
+        return Path(name).read_bytes()
+    except IsADirectoryError:
+        raise TextError("is a directory, not a file", file=name) from None
+    except FileNotFoundError:
+        raise TextError("no such file", file=name, hint="Check the path; `-` reads standard input.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TextError(f"cannot be read: {reason}", file=name) from None
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The content of `path` as UTF-8 (a byte order mark is dropped)."""
+    return decode(read_bytes(path), display_name(path))
+
+
+def display_name(path: str | os.PathLike[str]) -> str:
+    """The name of a path in messages."""
+    name = os.fspath(path)
+    return "<stdin>" if name == STDIN else name
+
+
+def decode(content: bytes, file: str) -> str:
+    """UTF-8 bytes as text; a bad byte is reported with its line and column."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        begin = content.rfind(b"\n", 0, error.start) + 1
+        column = len(content[begin : error.start].decode("utf-8", "replace")) + 1
+        raise TextError(
+            f"byte 0x{content[error.start]:02x} is not valid UTF-8",
+            file=file,
+            line=line,
+            column=column,
+            hint="Save the file as UTF-8 (e.g. `iconv -f latin1 -t utf8`).",
+        ) from None
+
+
+def listing(directory: str | os.PathLike[str]) -> list[Path]:
+    """The entries of a directory, sorted by name. Raises `TextError` where it cannot be listed."""
+    name = os.fspath(directory)
+    try:
+        return sorted(Path(name).iterdir())
+    except NotADirectoryError:
+        raise TextError("is not a directory", file=name) from None
+    except FileNotFoundError:
+        raise TextError("no such directory", file=name) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TextError(f"cannot be listed: {reason}", file=name) from None
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """A text stream whose content replaces `path` when the block ends well, and not otherwise."""
+    target = Path(path)
+    try:
+        descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
+    try:
+        os.fchmod(descriptor, _mode(target))
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        os.replace(beside, target)
+    except OSError as error:
+        _discard(beside)
+        raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
+    except BaseException:
+        _discard(beside)
+        raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Replace the content of `path` by `text`, whole or not at all."""
+    with writing(path) as stream:
+        stream.write(text)
+
+
+def _mode(target: Path) -> int:
+    try:
+        return target.stat().st_mode & 0o777
+    except OSError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def _discard(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def shipped(folder: str) -> Path:
+    """A folder that stands at the top of the project and ships inside the wheel (`rules`, `examples`)."""
+    package = Path(__file__).parent
+    inside = package / folder
+    return inside if inside.is_dir() else package.parent / folder

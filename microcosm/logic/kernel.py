@@ -1,0 +1,285 @@
+"""The kernel: checks a derivation against a microcosm and the rules, and trusts nothing else.
+
+The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not:
+
+1. A node is a step, a leaf with rule `absent`, or `{"ref": k}`, which stands for the k-th of the root's
+   `lemmas`. A lemma refers only to earlier ones, and no node rests on itself. Keys, relations and names
+   are exactly as the contract says; events are those that the microcosm or the root's conclusion names.
+2. A step is valid when an instance of the rule that it names concludes its conclusion, and the judged
+   and negative premises of the instance, in the order of the rule, are the conclusions of its premises.
+   `|/-0 a _ b` is a leaf with relation `_` (`|/-0 a R b`: with R), `a not in M` one with `not-in`,
+   `no e in M with |-0 a _ e, |-0 b _ e` one with `in-both`, any other `no e …` one with `none`.
+3. The other premises (`given`, `a in M`, predicates, `where R is most accurate`) have no node. The kernel
+   looks for events that satisfy them.
+4. A leaf is valid when the kernel's own search (`kernel_search.py`) does not find what it denies.
+5. A step whose rule rests on one given and nothing else (Init) shows its evidence: `clocks`, the two
+   clocks by event as the JSON form of a microcosm has them, or `token`, its name; nothing where an
+   internal pair or an external correspondence gives it. Beside other premises, a given need not be shown.
+6. A step between a microcosm and its evolution says in `evolution` which external given is new:
+   `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`. Its premises are checked in the microcosm without
+   it (after an update: with `a <> b` in its place); `where` conditions hold in the one that has it.
+
+A node is checked once for each microcosm that it stands in, by its own conclusion and those of its
+premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation, plus
+the searches. Assumptions are not checked yet: a derivation with one is refused.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from microcosm.errors import RuleError
+from microcosm.logic.kernel_node import JUDGEMENTS, Fault, Line, Path, fail, read, read_evolution, same, shown
+from microcosm.logic.kernel_pattern import Pattern, patterns
+from microcosm.logic.kernel_plan import Binding, Program
+from microcosm.logic.kernel_search import Search
+from microcosm.logic.rule import ANY, Evolution, Given, In, Judged, NoneWith, Not, Premise
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+
+
+def check(givens: Givens, rules: RuleBook, proof: object) -> str | None:
+    """None where `proof`, parsed JSON, is a valid derivation from `givens` by `rules`; else its first fault.
+
+    The fault is in words, after the path of its node. Never raises; where the rules themselves are at fault
+    (an unknown predicate, a denial that rests on itself), nothing that needs them is valid.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> known = Givens(internal=["a", "b"])
+    >>> said = {"judgement": "initial", "left": "a", "relation": "<", "right": "b"}
+    >>> check(known, read_rules(), {"rule": "Init", "conclusion": said, "premises": []})
+    >>> check(known, read_rules(), {"rule": "In-Tr", "conclusion": said, "premises": [{"ref": 0}]})
+    'premises[0]: the reference is to no lemma before it'
+    """
+    try:
+        _Proof(givens, rules, proof).check()
+    except Fault as fault:
+        return str(fault)
+    except RuleError as error:
+        return f"the rules do not say: {error.message}"
+    return None
+
+
+class _Setting:
+    """A microcosm in which nodes are checked: the given one, or an earlier one (law 6)."""
+
+    def __init__(self, givens: Givens, program: Program, events: frozenset[str]) -> None:
+        self.givens = givens
+        self.checked: set[int] = set()
+        """The nodes that were checked in it, by identity, and (`open`) those whose premises are not yet."""
+        self.open: set[int] = set()
+        self._program = program
+        self._events = events
+
+    @cached_property
+    def search(self) -> Search:
+        """The kernel's own search, made when something is asked of it."""
+        return Search(self._program, self.givens, self._events)
+
+
+class _Visit(NamedTuple):
+    """A node to be checked: what it says, how it was reached, and how many lemmas it may refer to."""
+
+    node: Any
+    line: Line
+    path: Path
+    lemmas: int
+
+
+class _Proof:
+    """One derivation, while it is checked."""
+
+    def __init__(self, givens: Givens, rules: RuleBook, root: Any) -> None:
+        self.rules = rules
+        self.root = root
+        self.lemmas: list[Any] = []
+        self.used: set[int] = set()
+        self.patterns: dict[str, list[Pattern]] = {}
+        self.program = Program(rules.instances)
+        said = root.get("conclusion") if isinstance(root, dict) else None
+        ends = (said.get("left"), said.get("right")) if isinstance(said, dict) else ()
+        self.events = frozenset(givens.named()).union(event for event in ends if isinstance(event, str))
+        self.given = _Setting(givens, self.program, self.events)
+        self.earlier: dict[tuple[_Setting, bool, tuple[str, str, str]], _Setting] = {}
+
+    def check(self) -> None:
+        """Raise the first fault; the lemmas that the root does not rest on come last."""
+        line = read(self.root, None, self.events, {"lemmas"})
+        if line.absent:
+            fail(None, "a negative premise alone proves nothing")
+        self.lemmas = self.root.get("lemmas", [])
+        if not isinstance(self.lemmas, list):
+            fail(None, "`lemmas` is a list")
+        self._walk(_Visit(self.root, line, None, len(self.lemmas)))
+        for k in range(len(self.lemmas)):
+            if k not in self.used:
+                self._walk(self._found({"ref": k}, None, k + 1))
+
+    def _walk(self, start: _Visit) -> None:
+        """Check a node and all that it rests on, depth first, without recursion."""
+        stack = [(start, self.given, False)]
+        while stack:
+            visit, setting, left = stack.pop()
+            node, line, path, lemmas = visit
+            key = id(node)
+            if left:
+                setting.open.remove(key)
+            elif key in setting.open:
+                fail(path, "the node rests on itself")
+            elif key not in setting.checked:
+                setting.checked.add(key)
+                if line.absent:
+                    _check_leaf(line, path, setting)
+                    continue
+                places = enumerate(node["premises"])
+                below = [self._found(premise, (path, place), lemmas) for place, premise in places]
+                before = self._step(visit, [premise.line for premise in below], setting)
+                if below:
+                    setting.open.add(key)
+                    stack.append((visit, setting, True))
+                    stack.extend((premise, before, False) for premise in reversed(below))
+
+    def _found(self, node: Any, path: Path, lemmas: int) -> _Visit:
+        """The node at `path`, or the one that a reference there stands for (law 1)."""
+        while isinstance(node, dict) and "ref" in node:
+            k = node["ref"]
+            if len(node) > 1 or type(k) is not int:
+                fail(path, 'a reference is `{"ref": k}`, with the number of a lemma and nothing else')
+            if not 0 <= k < lemmas:
+                fail(path, "the reference is to no lemma before it")
+            self.used.add(k)
+            node, path, lemmas = self.lemmas[k], (None, f"lemmas[{k}]"), k
+        return _Visit(node, read(node, path, self.events), path, lemmas)
+
+    def _step(self, visit: _Visit, premises: list[Line], setting: _Setting) -> _Setting:
+        """Check a step against the conclusions of its premises (laws 2, 3, 5, 6); return their microcosm."""
+        node, line, path, _ = visit
+        before, new = setting, None
+        shows = [key for key in ("clocks", "token") if key in node]
+        found = self._patterns(node["rule"], path)
+        if (found[0].evolution is None) == ("evolution" in node):
+            fail(path, f"{shown(node['rule'])} {'needs an' if found[0].evolution else 'has no'} `evolution`")
+        if "evolution" in node:
+            new = read_evolution(node["evolution"], path)
+            before = self._before(setting, *new, path)
+        fault = (0, "")
+        for pattern in found:
+            binding: Binding = {}
+            if not pattern.head.matches(line, binding):
+                continue
+            if len(pattern.nodes) != len(premises):
+                wrong = (1, f"has {len(pattern.nodes)} premises, not {len(premises)}")
+            elif not all(p.matches(said, binding) for p, said in zip(pattern.nodes, premises, strict=True)):
+                wrong = (2, "")
+            elif new and not _evolves(pattern.evolution, *new, binding):
+                wrong = (3, "")
+            elif pattern.alone and (words := _unshown(node, shows, pattern.givens[0], binding, before)):
+                wrong = (5, words)
+            elif not pattern.alone and not _holds(pattern, binding, before, setting, node, shows):
+                wrong = (4, "")
+            else:
+                return before
+            fault = max(fault, wrong)
+        concludes = {
+            0: "",
+            2: f" from {', '.join(f'`{premise}`' for premise in premises)}",
+            3: " by this evolution",
+            4: f" here: a premise without a node does not hold{', or not as shown' if shows else ''}",
+        }
+        reached, words = fault
+        if reached in concludes:
+            words = f"does not conclude `{line}`{concludes[reached]}"
+        fail(path, f"{shown(node['rule'])} {words}")
+
+    def _patterns(self, name: str, path: Path) -> list[Pattern]:
+        if name not in self.patterns:
+            rules = self.rules.named(name)
+            if not rules:
+                fail(path, f"there is no rule {shown(name)}")
+            self.patterns[name] = [p for rule in rules for i in rule.instances() for p in patterns(i)]
+            if not self.patterns[name]:
+                fail(path, f"{shown(name)} assumes something, which this kernel does not check")
+        return self.patterns[name]
+
+    def _before(self, setting: _Setting, update: bool, new: Correspondence, path: Path) -> _Setting:
+        """The microcosm of which `setting` is the evolution by what is new (law 6)."""
+        key = (setting, update, new.key())
+        if key not in self.earlier:
+            givens = setting.givens.copy()
+            if givens.external.pop(new.key(), None) is None:
+                fail(path, "what is new in `evolution` is no external given")
+            if update:
+                givens.add(Correspondence(new.left, Relation.RELATED, new.right))
+            self.earlier[key] = _Setting(givens, self.program, self.events)
+        return self.earlier[key]
+
+
+def _check_leaf(line: Line, path: Path, setting: _Setting) -> None:
+    """Check a negative premise: the events a and b of a premise that denies what the leaf does (law 4)."""
+    judgement = JUDGEMENTS[line.judgement]
+    premise: Premise
+    match line.relation:
+        case "none":
+            return  # only the rule of its step says what it denies
+        case "not-in":
+            premise = Not(In("a"))
+        case "in-both":
+            premise = NoneWith("e", (Judged(judgement, "a", ANY, "e"), Judged(judgement, "b", ANY, "e")))
+        case relation:
+            premise = Not(Judged(judgement, "a", ANY if relation == "_" else Relation(relation), "b"))
+    if not setting.search.true(premise, {"a": line.left, "b": line.right}):
+        fail(path, f"`{line}` is not so")
+
+
+def _evolves(pattern: Evolution | None, update: bool, new: Correspondence, binding: Binding) -> bool:
+    """Whether the evolution is an instance of the pattern; extends the binding."""
+    return (
+        pattern is not None
+        and pattern.update == update
+        and pattern.relation is new.relation
+        and binding.setdefault(pattern.left, new.left) == new.left
+        and binding.setdefault(pattern.right, new.right) == new.right
+    )
+
+
+def _holds(
+    pattern: Pattern, binding: Binding, before: _Setting, after: _Setting, node: Any, shows: list[str]
+) -> bool:
+    """Whether some events satisfy the premises without a node (law 3), with givens as shown."""
+    if not (pattern.others or pattern.where or shows):
+        return True
+    for found in before.search.solutions(pattern.others, binding):
+        as_shown = (any(_is_shown(node, key, g, found, before) for g in pattern.givens) for key in shows)
+        if all(as_shown) and any(True for _ in after.search.solutions(pattern.where, found)):
+            return True
+    return False
+
+
+def _unshown(node: Any, shows: list[str], given: Given, binding: Binding, setting: _Setting) -> str:
+    """What is wrong with the evidence of a step that rests on nothing but a given (law 5)."""
+    if len(shows) == 1 and _is_shown(node, shows[0], given, binding, setting):
+        return ""
+    left, relation, right = binding[given.left], given.relation, binding[given.right]
+    kinds = set[str]()
+    for evidence in setting.search.facts.evidence(left, Relation(relation), right):
+        if not shows and evidence.kind not in ("clocks", "token"):
+            return ""
+        kinds.add(evidence.kind)
+    if kinds and not shows:
+        return f"does not show the {' or '.join(sorted(kinds))} that it rests on"
+    return f"rests on no such given: {shown(left)} {relation} {shown(right)}"
+
+
+def _is_shown(node: Any, key: str, given: Given, binding: Binding, setting: _Setting) -> bool:
+    """Whether a step shows under `key` what states this given."""
+    left, right = binding[given.left], binding[given.right]
+    for evidence in setting.search.facts.evidence(left, Relation(given.relation), right):
+        if evidence.kind == key == "token" and evidence.source == node[key]:
+            return True
+        if evidence.kind == key == "clocks":
+            clocks = {event: setting.givens.clocks[event] for event in (left, right)}
+            return same(node[key], {e: [c.process, c.entries, c.ticked] for e, c in clocks.items()})
+    return False

@@ -1,0 +1,233 @@
+"""A rule as data: premises above the line, conclusions under it.
+
+`Rule` is what a rule file says, relation variables and all. `Instance` is a rule with its relation
+variables replaced by relations, its disjunctions chosen and `>` turned into `<`: what the engine, the
+naive evaluator and the kernel work with. Event variables stay; distinct variables may name one event,
+but no relation holds between an event and itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+from microcosm.logic.judgement import Judgement
+from microcosm.relations.relation import MORE_ACCURATE, Relation
+
+ANY = "_"
+"""The wildcard relation: some relation holds, in one direction or the other."""
+
+Term = Relation | str
+"""A relation, a relation variable such as `R` (`!R`: its refutation), or `ANY`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`|-0 a R b`, `|- a R b` or `||- a R b`."""
+
+    judgement: Judgement
+    left: str
+    relation: Term
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """`given a R b`: a member of the microcosm's givens."""
+
+    left: str
+    relation: Term
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`a in M`."""
+
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base predicate of one or two events, e.g. `matches(a, b)`; facts come with the microcosm."""
+
+    name: str
+    events: tuple[str, ...]
+
+
+Positive = Judged | Given | In | Base
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`|/- a R b`, `a not in M`, `not matches(a, b)`: that premise does not hold."""
+
+    body: Positive
+
+
+@dataclass(frozen=True, slots=True)
+class NoneWith:
+    """`no e in M with P, Q`: no member e satisfies all of the premises P, Q."""
+
+    event: str
+    body: tuple[Positive, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MostAccurate:
+    """`where R is most accurate`: nothing more accurate is judged of the same pair (Definition 3.8)."""
+
+    of: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Assume:
+    """`assume a R b`: the premises that follow may use it; the rule discharges it."""
+
+    left: str
+    relation: Term
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incompatible:
+    """`where S incompatible T`: no pair of events can stand in both relations."""
+
+    one: Term
+    other: Term
+
+
+Premise = Positive | Not | NoneWith | MostAccurate | Assume | Incompatible
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """How the microcosm of the conclusion came from the one of the premises.
+
+    `left relation right` was added, or, where `update` is set, put in the place of `left <> right`.
+    """
+
+    left: str
+    relation: Term
+    right: str
+    update: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One block of a rule file. Each premise line is a tuple of alternatives (`or`)."""
+
+    name: str
+    premises: tuple[tuple[Premise, ...], ...]
+    conclusions: tuple[Judged, ...]
+    domains: dict[str, tuple[Relation, ...]] = field(hash=False)
+    evolution: Evolution | None = None
+    file: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False)
+
+    def instances(self) -> Iterator[Instance]:
+        """Every instance, in a fixed order: alternatives and relations as written.
+
+        `>` as a value of a variable is allowed in premises and turned into `<`.
+        """
+        variables = list(self.domains)
+        for chosen in product(*self.premises):
+            for relations in product(*(self.domains[v] for v in variables)):
+                binding = dict(zip(variables, relations, strict=True))
+                premises = tuple(p for premise in chosen for p in _bind(premise, binding))
+                if any(isinstance(p, Incompatible) and not _incompatible(p) for p in premises):
+                    continue
+                for conclusion in self.conclusions:
+                    head = _judged(conclusion, binding)
+                    evolution = self.evolution and _evolution(self.evolution, binding)
+                    yield Instance(self, head, premises, evolution)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A rule with every relation concrete. `conclusion.relation` is a `Relation`, never `>`."""
+
+    rule: Rule
+    conclusion: Judged
+    premises: tuple[Premise, ...]
+    evolution: Evolution | None = None
+
+    @property
+    def name(self) -> str:
+        """The rule's name, as proofs show it."""
+        return self.rule.name
+
+
+def _bind(premise: Premise, binding: dict[str, Relation]) -> tuple[Premise, ...]:
+    match premise:
+        case Judged():
+            return (_judged(premise, binding),)
+        case Given():
+            left, relation, right = _turn(premise.left, premise.relation, premise.right, binding)
+            return (Given(left, relation, right),)
+        case Not(body):
+            return tuple(Not(p) for p in _bind(body, binding))  # type: ignore[arg-type]
+        case NoneWith(event, body):
+            return (NoneWith(event, tuple(q for p in body for q in _bind(p, binding))),)  # type: ignore[misc]
+        case MostAccurate(of):
+            return (MostAccurate(_judged(of, binding)),)
+        case Assume():
+            left, relation, right = _turn(premise.left, premise.relation, premise.right, binding)
+            return (Assume(left, relation, right),)
+        case Incompatible(one, other):
+            return (Incompatible(_relation(one, binding), _relation(other, binding)),)
+        case _:
+            return (premise,)
+
+
+def _relation(term: Term, binding: dict[str, Relation]) -> Term:
+    if isinstance(term, Relation) or term == ANY:
+        return term
+    if term.startswith("!"):
+        return Relation("!" + str(binding[term[1:]]))
+    return binding[term]
+
+
+def _turn(left: str, term: Term, right: str, binding: dict[str, Relation]) -> tuple[str, Term, str]:
+    relation = _relation(term, binding)
+    if relation in (Relation.AFTER, Relation.NOT_AFTER):
+        assert isinstance(relation, Relation)
+        return right, relation.converse, left
+    return left, relation, right
+
+
+def _judged(premise: Judged, binding: dict[str, Relation]) -> Judged:
+    left, relation, right = _turn(premise.left, premise.relation, premise.right, binding)
+    return Judged(premise.judgement, left, relation, right)
+
+
+def _evolution(evolution: Evolution, binding: dict[str, Relation]) -> Evolution:
+    left, relation, right = _turn(evolution.left, evolution.relation, evolution.right, binding)
+    return Evolution(left, relation, right, evolution.update)
+
+
+def finer(of: Judged) -> Iterator[Judged]:
+    """What must not be judged of the same pair for `of` (concrete) to be most accurate."""
+    assert isinstance(of.relation, Relation)
+    for more in MORE_ACCURATE.get(of.relation, ()):
+        left, relation, right = _turn(of.left, more, of.right, {})
+        yield Judged(of.judgement, left, relation, right)
+
+
+_POSSIBLE = {
+    Relation.BEFORE: frozenset("<"),
+    Relation.AFTER: frozenset(">"),
+    Relation.CONCURRENT: frozenset("|"),
+    Relation.RELATED: frozenset("<>"),
+    Relation.NOT_BEFORE: frozenset(">|"),
+    Relation.NOT_AFTER: frozenset("<|"),
+    Relation.NOT_CONCURRENT: frozenset("<>"),
+    Relation.NOT_RELATED: frozenset("|"),
+}
+
+
+def _incompatible(premise: Incompatible) -> bool:
+    assert isinstance(premise.one, Relation) and isinstance(premise.other, Relation)
+    return not _POSSIBLE[premise.one] & _POSSIBLE[premise.other]

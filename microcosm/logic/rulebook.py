@@ -1,0 +1,111 @@
+"""A set of rules as the engine and the kernel use it: `rules/*.rules`, or the folder of `--rules`.
+
+Nothing of the calculus stands in Python: another folder of rule files is another calculus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from os import PathLike
+
+from microcosm import files
+from microcosm.errors import RuleError, TextError
+from microcosm.logic.reader import read_rule_text
+from microcosm.logic.rule import Instance, Rule
+
+FILE_ORDER = ("initial", "online", "offline", "orderings")
+"""Rule files are read in this order, the others after them by name."""
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """Rules in the order of their files. Raises `RuleError` where two of them share a name."""
+
+    rules: tuple[Rule, ...]
+
+    def __post_init__(self) -> None:
+        first: dict[str, Rule] = {}
+        for rule in self.rules:
+            other = first.setdefault(rule.name, rule)
+            if other is not rule:
+                raise RuleError(
+                    f"rule {rule.name} stands already in {_place(other)}",
+                    file=rule.file,
+                    line=rule.line,
+                    column=rule.text.find("rule") + 1,
+                    text=rule.text.split("\n", 1)[0],
+                    hint="Remove one of the two, or give it another name.",
+                )
+
+    def named(self, name: str) -> list[Rule]:
+        """The rules of that name: one, or none."""
+        return self._by_name.get(name, [])
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Rule]]:
+        return {rule.name: [rule] for rule in self.rules}
+
+    @cached_property
+    def _all(self) -> tuple[Instance, ...]:
+        return tuple(instance for rule in self.rules for instance in rule.instances())
+
+    @cached_property
+    def instances(self) -> tuple[Instance, ...]:
+        """Every instance of the rules about one microcosm, in the order of the rules."""
+        return tuple(instance for instance in self._all if instance.evolution is None)
+
+    @cached_property
+    def evolutions(self) -> tuple[Instance, ...]:
+        """Every instance of the rules between a microcosm and its evolution."""
+        return tuple(instance for instance in self._all if instance.evolution is not None)
+
+
+def _place(rule: Rule) -> str:
+    if rule.line is None:
+        return rule.file or "this rule set"
+    return f"{rule.file}:{rule.line}" if rule.file else f"line {rule.line}"
+
+
+def parse_rules(text: str, file: str | None = None) -> RuleBook:
+    """The rules of a text. Raises `RuleError`.
+
+    >>> book = parse_rules("rule Init:\\n given a R b\\n ---\\n |-0 a R b")
+    >>> [str(instance.conclusion.relation) for instance in book.instances]
+    ['<', '||', '<>']
+    """
+    return RuleBook(tuple(read_rule_text(text, file)))
+
+
+def read_rules(directory: str | PathLike[str] | None = None) -> RuleBook:
+    """All `*.rules` files of a directory (None: the shipped ones, read once).
+
+    Raises `RuleError` where the directory or a file cannot be read, or holds no rule file.
+    """
+    return _shipped() if directory is None else _read(directory)
+
+
+@cache
+def _shipped() -> RuleBook:
+    return _read(files.shipped("rules"))
+
+
+def _read(directory: str | PathLike[str]) -> RuleBook:
+    hint = "Name a folder of rule files (their names end in `.rules`), e.g. a copy of the shipped `rules`."
+    try:
+        found = files.listing(directory)
+    except TextError as error:
+        raise RuleError(error.message, file=error.file, hint=hint) from None
+    rule_files = {p.name: p for p in found if p.suffix == ".rules" and p.name[0] != "." and not p.is_dir()}
+    if not rule_files:
+        raise RuleError("holds no rule files", file=str(directory), hint=hint)
+    rules: list[Rule] = []
+    for name in sorted(rule_files, key=_file_order):
+        path = rule_files[name]
+        rules.extend(read_rule_text(files.read_text(path), files.display_name(path)))
+    return RuleBook(tuple(rules))
+
+
+def _file_order(name: str) -> tuple[int, str]:
+    stem = name.removesuffix(".rules")
+    return (FILE_ORDER.index(stem) if stem in FILE_ORDER else len(FILE_ORDER), name)

@@ -1,0 +1,114 @@
+"""Base predicates: what a rule may ask of the messages of a microcosm.
+
+One meaning for everybody who evaluates rules:
+
+    send(a)             a sends some message
+    receive(a)          a receives some message
+    matches(a, b)       a sends a message that b receives (the same message id)
+    same_process(a, b)  a and b are message events of one process
+
+The binary ones relate two different events, as every relation here does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+
+from microcosm.errors import RuleError
+from microcosm.relations.givens import Givens
+
+PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2}
+"""Every base predicate, and how many events it is said of."""
+
+
+def base_facts(givens: Givens) -> BaseFacts:
+    """The base predicates of a microcosm. Cost: linear in its messages.
+
+    >>> from microcosm.relations.givens import Message
+    >>> messages = [Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")]
+    >>> facts = base_facts(Givens(messages=messages))
+    >>> facts["matches"], facts["send"]
+    (frozenset({('e', 'f')}), frozenset({('e',)}))
+    """
+    return BaseFacts(givens)
+
+
+class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
+    """From each predicate to its facts, as tuples of events; made when asked for.
+
+    `facts["same_process"]` is quadratic in the events of a process. `holds` and `partners` answer
+    without it, in constant time and in the size of the answer. Each raises `RuleError` for a predicate
+    that does not exist or is said of another number of events.
+    """
+
+    def __init__(self, givens: Givens) -> None:
+        sent: _Keys = {}
+        received: _Keys = {}
+        process: _Keys = {}
+        for message in givens.messages:
+            known = sent if message.kind == "send" else received
+            known.setdefault(message.event, {})[message.message] = None
+            process.setdefault(message.event, {})[message.process] = None
+        self._events = {"send": sent.keys(), "receive": received.keys()}
+        self._shared = {"matches": (sent, received), "same_process": (process, process)}
+        self._by_key = {name: (_inverse(a), _inverse(b)) for name, (a, b) in self._shared.items()}
+        self._made: dict[str, frozenset[tuple[str, ...]]] = {}
+
+    def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
+        if name not in self._made:
+            self._made[name] = frozenset(self._facts(name))
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PREDICATES)
+
+    def __len__(self) -> int:
+        return len(PREDICATES)
+
+    def events(self, name: str) -> Set[str]:
+        """The events of which a unary predicate is true."""
+        expect(name, 1)
+        return self._events[name]
+
+    def holds(self, name: str, *events: str) -> bool:
+        """Whether the predicate is true of `events`."""
+        expect(name, len(events))
+        if len(events) == 1:
+            return events[0] in self._events[name]
+        one, other = (keys.get(event, {}) for keys, event in zip(self._shared[name], events, strict=True))
+        return events[0] != events[1] and any(key in other for key in one)
+
+    def partners(self, name: str, end: int, event: str) -> Iterator[str]:
+        """Every x with `name(event, x)` (end 0) or `name(x, event)` (end 1); one may come twice."""
+        expect(name, 2)
+        for key in self._shared[name][end].get(event, ()):
+            for other in self._by_key[name][1 - end].get(key, ()):
+                if other != event:
+                    yield other
+
+    def _facts(self, name: str) -> Iterator[tuple[str, ...]]:
+        if name in self._events:
+            return ((event,) for event in self._events[name])
+        expect(name, 2)
+        return ((a, b) for a in self._shared[name][0] for b in self.partners(name, 0, a))
+
+
+def expect(name: str, events: int) -> None:
+    """Raise `RuleError` unless `name` is a predicate of so many events."""
+    arity = PREDICATES.get(name)
+    if arity != events:
+        known = ", ".join(f"{p}({', '.join('ab'[:n])})" for p, n in PREDICATES.items())
+        fault = "is no base predicate" if arity is None else f"is said of {arity}, not of {events}"
+        raise RuleError(f"`{name}` {fault}", hint=f"The base predicates are {known}.")
+
+
+_Keys = dict[str, dict[str, None]]
+
+
+def _inverse(keys: _Keys) -> _Keys:
+    """From each key to the events that have it."""
+    found: _Keys = {}
+    for event, own in keys.items():
+        for key in own:
+            found.setdefault(key, {})[event] = None
+    return found

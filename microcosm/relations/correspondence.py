@@ -1,0 +1,45 @@
+"""A correspondence: one fact `a R b` about two events (seed 003, Definition 2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from microcosm.relations.relation import Relation
+
+GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+"""The relations that an external correspondence may state; `>` is read as the converse of `<`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correspondence:
+    """`left relation right`, with the place or message it came from (`source`, not compared).
+
+    >>> Correspondence("b", Relation.AFTER, "a").normal()
+    Correspondence(left='a', relation=Relation.BEFORE, right='b', source=None)
+    """
+
+    left: str
+    relation: Relation
+    right: str
+    source: str | None = field(default=None, compare=False)
+
+    def normal(self) -> Correspondence:
+        """The same fact without `>`: `b > a` becomes `a < b`, `b !> a` becomes `a !< b`."""
+        if self.relation in (Relation.AFTER, Relation.NOT_AFTER):
+            return self.converse()
+        return self
+
+    def converse(self) -> Correspondence:
+        """The same fact read from the right."""
+        return replace(self, left=self.right, relation=self.relation.converse, right=self.left)
+
+    def key(self) -> tuple[str, str, str]:
+        """Equal for two spellings of one fact: symmetric relations are unordered, `>` is turned."""
+        fact = self.normal()
+        left, right = fact.left, fact.right
+        if fact.relation.symmetric and right < left:
+            left, right = right, left
+        return (left, str(fact.relation), right)
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"

@@ -1,0 +1,161 @@
+"""What a microcosm is given: plain data, in the order in which it was stated.
+
+Everything that the other layers deduce rests on one `Givens`: the internal chain I, the external
+correspondences X (seed 003, Definition 2.3), and the compressed or offline-only statements that go
+beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from microcosm.relations.clock import Clock, between
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.relation import Relation
+
+Stamp = int | tuple[float, float]
+"""A Lamport time, or a physical interval [earliest, latest]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`send event = message process -> receivers`, or `receive event = message process`."""
+
+    kind: Literal["send", "receive"]
+    event: str
+    message: str
+    process: str
+    receivers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a fact is given: the kind of given and where it came from."""
+
+    kind: Literal["internal", "external", "clocks", "token"]
+    source: str | None = None
+    """The provenance of an external correspondence, or the name of the token."""
+
+
+@dataclass(slots=True)
+class Givens:
+    """The givens of one microcosm; `external` and `refuted` are keyed by `Correspondence.key()`.
+
+    The order of `clocks` is the program order of events whose own components are equal. No
+    invariant beyond the types is enforced here; `microcosm.state` does that.
+    """
+
+    name: str | None = None
+    internal: list[str] = field(default_factory=list)
+    external: dict[tuple[str, str, str], Correspondence] = field(default_factory=dict)
+    refuted: dict[tuple[str, str, str], Correspondence] = field(default_factory=dict)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    clocks: dict[str, Clock] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    orderings: list[str] = field(default_factory=list)
+    complete: bool = False
+    tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def copy(self) -> Givens:
+        """An independent copy; the members are immutable and shared. Cost: linear."""
+        return replace(
+            self,
+            internal=list(self.internal),
+            external=dict(self.external),
+            refuted=dict(self.refuted),
+            stamps=dict(self.stamps),
+            clocks=dict(self.clocks),
+            messages=list(self.messages),
+            orderings=list(self.orderings),
+            tokens=dict(self.tokens),
+        )
+
+    def add(self, correspondence: Correspondence) -> None:
+        """Record an external or refuted correspondence; one already given keeps its provenance."""
+        fact = correspondence.normal()
+        given = self.external if fact.relation in _EXTERNAL else self.refuted
+        given.setdefault(fact.key(), fact)
+
+    def members(self) -> Iterator[str]:
+        """The events that are *in* the microcosm (in I, in X, clocked or under a token), once each."""
+        yield from dict.fromkeys(self._members())
+
+    def named(self) -> Iterator[str]:
+        """Every event that any given names, members first, once each."""
+        yield from dict.fromkeys(self._named())
+
+    def _members(self) -> Iterator[str]:
+        yield from self.internal
+        for fact in self.external.values():
+            yield fact.left
+            yield fact.right
+        yield from self.clocks
+        for group in self.tokens.values():
+            yield from group
+
+    def _named(self) -> Iterator[str]:
+        yield from self._members()
+        for fact in self.refuted.values():
+            yield fact.left
+            yield fact.right
+        yield from self.stamps
+        for message in self.messages:
+            yield message.event
+
+
+_EXTERNAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+
+
+class GivenFacts:
+    """Answers "is `a R b` given, and by what?" for a fixed `Givens`, in constant time a question.
+
+    Plain and complete: the kernel rests on it. The engine has its own, row-wise view of the givens.
+    """
+
+    def __init__(self, givens: Givens) -> None:
+        self.givens = givens
+        self.members = frozenset(givens.members())
+        self._chain = {event: at for at, event in enumerate(givens.internal)}
+        self._stated = {event: at for at, event in enumerate(givens.clocks)}
+        self._tokens: dict[str, list[str]] = {}
+        for token, group in givens.tokens.items():
+            for event in group:
+                self._tokens.setdefault(event, []).append(token)
+
+    def evidence(self, left: str, relation: Relation, right: str) -> Iterator[Evidence]:
+        """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
+        if left == right:
+            return
+        if relation is Relation.BEFORE and left in self._chain and right in self._chain:
+            if self._chain[left] < self._chain[right]:
+                yield Evidence("internal")
+        fact = self.givens.external.get(Correspondence(left, relation, right).key())
+        if fact is not None and (fact.left, fact.right) == (left, right):
+            yield Evidence("external", fact.source)
+        if self._by_clocks(left, right) is relation:
+            yield Evidence("clocks")
+        if relation is Relation.RELATED:
+            for token in self._tokens.get(left, ()):
+                if right in self.givens.tokens[token]:
+                    yield Evidence("token", token)
+
+    def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:
+        """What an `Init` of a fact shows beside its conclusion: nothing, its clocks, or its token."""
+        found = next(self.evidence(left, relation, right), None)
+        if found is not None and found.kind == "token":
+            return {"token": found.source}
+        if found is not None and found.kind == "clocks":
+            clocks = self.givens.clocks
+            return {"clocks": {e: [clocks[e].process, clocks[e].entries, clocks[e].ticked] for e in (left, right)}}
+        return {}
+
+    def _by_clocks(self, left: str, right: str) -> Relation | None:
+        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
+        if a is None or b is None:
+            return None
+        if a.process != b.process:
+            return between(a, b)
+        before = (a.own, self._stated[left]) < (b.own, self._stated[right])
+        return Relation.BEFORE if before else Relation.AFTER

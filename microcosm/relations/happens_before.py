@@ -1,0 +1,105 @@
+"""Happens-before as a transitively closed relation over positions, behind one interface.
+
+A position is a small integer that stands for an event. `HappensBefore` is what the engine asks for;
+`Rows` (`microcosm.relations.rows`) keeps it as big-integer bit rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class Cycle(Exception):
+    """Edges that close a cycle: `path[0] < path[1] < … < path[-1] < path[0]`, each link an edge."""
+
+    def __init__(self, path: list[int]) -> None:
+        super().__init__(f"cycle through {len(path)} positions")
+        self.path = path
+
+
+class HappensBefore(Protocol):
+    """The least transitive relation that contains a changing set of edges; always irreflexive."""
+
+    size: int
+    """Positions are below it."""
+
+    def before(self, a: int, b: int) -> bool:
+        """Whether a < b. Cost: a bit test once the row is known."""
+
+    def future(self, a: int) -> int:
+        """The row of all b with a < b."""
+
+    def past(self, b: int) -> int:
+        """The row of all a with a < b."""
+
+    def grow(self, size: int) -> None:
+        """Make room for positions below `size`."""
+
+    def add(self, a: int, b: int) -> list[tuple[int, int]]:
+        """Add an edge; `(y, gained)` for each y whose past gained. Raises `Cycle`, changing nothing."""
+
+    def remove(self, a: int, b: int) -> None:
+        """Take an edge away (it must be there); what rested on it alone goes too."""
+
+    def chain(self, a: int, b: int) -> list[int] | None:
+        """A shortest chain of edges from a to b, both included; None when not a < b."""
+
+
+def cycle_or_order(size: int, successors: list[set[int]], predecessors: list[set[int]]) -> list[int]:
+    """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""
+    waiting = [len(p) for p in predecessors]
+    order = [v for v in range(size) if not waiting[v]]
+    for v in order:
+        for w in successors[v]:
+            waiting[w] -= 1
+            if not waiting[w]:
+                order.append(w)
+    if len(order) == size:
+        return order
+    raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
+
+
+def _shortest_cycle(
+    size: int, waiting: list[int], successors: list[set[int]], predecessors: list[set[int]]
+) -> list[int]:
+    """A cycle among the positions that Kahn's algorithm left over, without a chord on the walk's way."""
+    left = {v for v in range(size) if waiting[v]}
+    # Every leftover position has a leftover predecessor: walking backwards must meet itself.
+    at, seen = min(left), dict[int, int]()
+    walk: list[int] = []
+    while at not in seen:
+        seen[at] = len(walk)
+        walk.append(at)
+        at = min(p for p in predecessors[at] if p in left)
+    start = at
+    # Then the shortest way from that position back to itself.
+    parent: dict[int, int] = {}
+    frontier = [start]
+    while start not in parent:
+        following = []
+        for v in frontier:
+            for w in sorted(successors[v] & left):
+                if w not in parent:
+                    parent[w] = v
+                    following.append(w)
+        frontier = following
+    path = [start]
+    at = parent[start]
+    while at != start:
+        path.append(at)
+        at = parent[at]
+    path.reverse()
+    return [start, *path[:-1]] if path[-1] == start else path
+
+
+def edge_sets(size: int, edges: Iterable[tuple[int, int]]) -> tuple[list[set[int]], list[set[int]]]:
+    """Successor and predecessor sets of the edges. A self-loop raises `Cycle`."""
+    successors: list[set[int]] = [set() for _ in range(size)]
+    predecessors: list[set[int]] = [set() for _ in range(size)]
+    for a, b in edges:
+        if a == b:
+            raise Cycle([a])
+        successors[a].add(b)
+        predecessors[b].add(a)
+    return successors, predecessors

@@ -1,0 +1,164 @@
+"""What recorded vector times are good for: which to believe, which events ticked, whom each has seen.
+
+Right clocks grow along every process, and an event's clock covers the clock of whatever it has seen.
+A clock that breaks this is reported and not believed; those that remain agree with each other, so
+what they say of pairs is a strict partial order with its concurrency (tested by brute force).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+from microcosm.relations.clock import Clock
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.execution import Execution
+from microcosm.traces.report import Report
+
+
+class Clocks:
+    """The clocks of an execution that are believed: `times[i]` is that of event i.
+
+    `covers[i]` has the latest events of other processes that i's clock
+    has seen and the event before it in its process has not; none is implied by another.
+
+    Cost: O(events × processes), and a logarithm for each entry that grows.
+    """
+
+    def __init__(self, execution: Execution, report: Report) -> None:
+        self._execution = execution
+        self._report = report
+        self._ticked: dict[int, bool] = {}
+        self.covers: dict[int, list[int]] = {}
+        growing: list[int] = []
+        for process, threads in execution.threads.items():
+            thread = [i for i in threads[0] if execution.events[i].clock is not None]
+            events = [execution.events[i] for i in thread]
+            ticks = ticked(events, process not in execution.discredited)
+            self._ticked.update(zip(thread, ticks, strict=True))
+            growing += self._growing(thread)
+        self._agreeing(growing)
+        self.times = {
+            event: Clock(execution.events[event].process, self._clock(event), ticks)
+            for event, ticks in self._ticked.items()
+        }
+
+    def _clock(self, event: int) -> dict[str, int]:
+        return self._execution.events[event].clock or {}
+
+    def _growing(self, thread: list[int]) -> list[int]:
+        """The events of a process whose clocks grow; of two that do not, the one that fits worse goes."""
+        kept: list[int] = []
+        for event in thread:
+            clock = self._clock(event)
+            if kept and not covers(clock, self._clock(kept[-1])):
+                fits = len(kept) == 1 or covers(clock, self._clock(kept[-2]))
+                odd = kept.pop() if fits else event
+                self._drop("clock-not-monotone", odd, "its clock and its neighbour's are not in order")
+                if odd == event:
+                    continue
+            kept.append(event)
+        return kept
+
+    def _agreeing(self, events: list[int]) -> None:
+        """Keep what agrees, in the order of the sums of clocks, which extends what right clocks say."""
+        entries = self._execution.events
+        sums = {event: sum(self._clock(event).values()) for event in events}
+        # Of two events with equal clocks only one that did not tick may have seen the other.
+        order = sorted(events, key=lambda event: (sums[event], not self._ticked[event]))
+        rank = {event: at for at, event in enumerate(order)}
+        chains: dict[str, tuple[list[int], list[int]]] = {}
+        claimed: dict[str, int] = {}
+        nothing: dict[str, int] = {}
+        for event in order:
+            process, clock, own = entries[event].process, self._clock(event), entries[event].own
+            values, chain = chains.setdefault(process, ([], []))
+            before = self._clock(chain[-1]) if chain else nothing
+            seen = claimed.get(process, 0)
+            if seen > own or (seen == own and self._ticked[event]):
+                self._drop("clock-contradiction", event, "it was seen by an event that its clock has seen")
+                continue
+            latest: list[int] = []
+            grown: list[tuple[str, int]] = []
+            for other, value in clock.items():
+                last = before.get(other, 0)
+                if value > last and other != process:
+                    grown.append((other, value))
+                    if other in chains:
+                        reached = self._reached(*chains[other], value)
+                        if reached >= 0 and reached != self._reached(*chains[other], last):
+                            latest.append(chains[other][1][reached])
+            latest = self._unimplied(sorted(latest, key=rank.__getitem__, reverse=True))
+            behind = next((other for other in latest if not covers(clock, self._clock(other))), None)
+            if behind is not None:
+                message = f"its clock has seen {entries[behind].id} but not all that that had seen"
+                self._drop("clock-contradiction", event, message)
+                continue
+            values.append(own)
+            chain.append(event)
+            for other, value in grown:
+                claimed[other] = max(claimed.get(other, 0), value)
+            if latest:
+                self.covers[event] = latest
+
+    def _reached(self, values: list[int], chain: list[int], seen: int) -> int:
+        """The index of the last event of a chain that whoever has seen the value `seen` has seen, or -1."""
+        at = bisect_left(values, seen)
+        return at if at < len(values) and values[at] == seen and self._ticked[chain[at]] else at - 1
+
+    def _unimplied(self, candidates: list[int]) -> list[int]:
+        """Of candidates, latest first, those that no other one has seen."""
+        kept: list[int] = []
+        for candidate in candidates:
+            event = self._execution.events[candidate]
+            own = event.own
+            seen = max((self._clock(other).get(event.process, 0) for other in kept), default=0)
+            if not (seen > own or (seen == own and self._ticked[candidate])):
+                kept.append(candidate)
+        return kept
+
+    def _drop(self, kind: str, event: int, message: str) -> None:
+        del self._ticked[event]
+        entry = self._execution.events[event]
+        self._report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)
+
+
+def covers(later: Mapping[str, int], earlier: Mapping[str, int]) -> bool:
+    """Whether each entry of `later` is at least that of `earlier`."""
+    if later is earlier:
+        return True
+    get = later.get
+    for process, count in earlier.items():  # noqa: SIM110 (a generator takes twice the time)
+        if get(process, 0) < count:
+            return False
+    return True
+
+
+def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:
+    """Which of the clocked events of a process, in program order, advanced its component themselves.
+
+    All, where each own value is shown once; where the process repeats values, or by its positions
+    must have done so in a hole of the log, only the first event of a value with no hole before it.
+    `positions` says whether they count. An own value of 0 is never ticked.
+
+    >>> p = [TraceEvent("p", seq, clock={"p": own}) for seq, own in ((1, 1), (2, 1), (3, 2), (5, 3))]
+    >>> ticked(p, positions=True)
+    [True, False, True, False]
+    """
+    repeats = False
+    last: TraceEvent | None = None
+    for event in events:
+        if last is None:
+            repeats = positions and 1 < event.seq > event.own
+        else:
+            grown = event.own - last.own
+            repeats = repeats or grown == 0 or (positions and grown < event.seq - last.seq)
+        last = event
+    if not repeats:
+        return [event.own > 0 for event in events]
+    ticks = []
+    own = seq = 0
+    for event in events:
+        ticks.append(event.own == own + 1 and (not positions or event.seq == seq + 1))
+        own, seq = event.own, event.seq
+    return ticks

@@ -1,0 +1,93 @@
+"""The trace model: one event of one process, as a log records it.
+
+A reader of any format yields these and nothing else; what a trace says about causality is worked
+out from them alone (`microcosm.traces.correspondences`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from sys import intern
+from types import MappingProxyType
+
+from microcosm.relations.givens import Stamp
+
+SENDS = {"send": "receive", "causal_send": "deliver"}
+"""The kinds that send, and the kind that answers each: on the network, and as the application sees it."""
+
+KINDS = frozenset(("internal", *SENDS, *SENDS.values()))
+"""What an event may be. *receive* is off the wire, *deliver* is up to the application."""
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+"""The attributes of an event that has none; shared, because most have none."""
+
+LARGEST = 2**63 - 1
+"""Positions, clock entries and Lamport times are 64-bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEvent:
+    """One event. `seq` counts the events of `process` from 1 in program order.
+
+    `message` names what a sending or receiving event sends or receives, `to` the receivers of a
+    sending one (empty: not recorded). `clock` is the vector time recorded at the event, `stamp` a
+    Lamport time or a physical interval. `trace` names the execution where a log holds several,
+    `name` the event where the log names it. `file` and `line` say where it was read.
+
+    >>> TraceEvent("phone", 3).id, TraceEvent("phone", 3, name="unshare").id
+    ('phone:3', 'unshare')
+    """
+
+    process: str
+    seq: int
+    kind: str = "internal"
+    message: str | None = None
+    to: tuple[str, ...] = ()
+    clock: dict[str, int] | None = None
+    stamp: Stamp | None = None
+    label: str | None = None
+    attributes: Mapping[str, object] = field(default_factory=lambda: NOTHING)
+    trace: str | None = None
+    name: str | None = None
+    file: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The event's name within its execution."""
+        return self.name or f"{self.process}:{self.seq}"
+
+    @property
+    def full_id(self) -> str:
+        """The event's name among several executions: `trace/process:seq` unless the log names it."""
+        return self.name or (f"{self.trace}/{self.id}" if self.trace is not None else self.id)
+
+    @property
+    def own(self) -> int:
+        """The component of the event's own process in its clock; 0 where there is none."""
+        return self.clock.get(self.process, 0) if self.clock else 0
+
+
+def as_clock(value: object) -> dict[str, int] | None:
+    """A JSON value as a vector time, if it is an object from processes to 64-bit counts from 0.
+
+    The names are interned: a log repeats a few of them in every event.
+    """
+    if type(value) is not dict:
+        return None
+    clock = {}
+    for process, count in value.items():
+        if type(count) is not int or not 0 <= count <= LARGEST:
+            return None
+        clock[intern(process)] = count
+    return clock
+
+
+def writable(text: str) -> bool:
+    """Whether UTF-8 can write the text; JSON escapes can spell half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

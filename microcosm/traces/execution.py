@@ -1,0 +1,120 @@
+"""One execution of a trace: its events numbered, each process in program order.
+
+Program order is that of the recorded positions (`seq`). Where clocks contradict it they are
+believed, and an event without a clock keeps only its order among its like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The events of one execution; everything else speaks of an event as its index in `events`.
+
+    `threads[p]` has the events of process p in program order: one list, or two (with and without
+    clocks) where positions contradict clocks; then p is in `discredited`. `previous[i]` is the event
+    before i in its thread, or -1.
+    """
+
+    trace: str | None
+    events: list[TraceEvent]
+    threads: dict[str, list[list[int]]]
+    discredited: frozenset[str]
+    previous: list[int]
+
+
+def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
+    """The executions of a trace, in order of appearance. Cost: that of sorting each process.
+
+    Reports events that are there twice, positions that contradict clocks, and holes.
+    """
+    found: dict[str | None, dict[str, list[TraceEvent]]] = {}
+    for event in events:
+        found.setdefault(event.trace, {}).setdefault(event.process, []).append(event)
+    ids: set[str] = set()
+    return [_execution(trace, processes, len(found) > 1, ids, report) for trace, processes in found.items()]
+
+
+def _execution(
+    trace: str | None, processes: dict[str, list[TraceEvent]], several: bool, ids: set[str], report: Report
+) -> Execution:
+    events: list[TraceEvent] = []
+    threads: dict[str, list[list[int]]] = {}
+    discredited = set()
+    previous: list[int] = []
+    for process, unordered in processes.items():
+        kept = _once(sorted(unordered, key=lambda event: event.seq), several, ids, report)
+        ordered = _program_order(kept, report)
+        if len(ordered) > 1:
+            discredited.add(process)
+        for thread in ordered:
+            _report_holes(thread, len(ordered) == 1, report)
+            first = len(events)
+            events += thread
+            threads.setdefault(process, []).append(list(range(first, len(events))))
+            previous += [-1, *range(first, len(events) - 1)]
+    return Execution(trace, events, threads, frozenset(discredited), previous)
+
+
+def _once(
+    events: list[TraceEvent], several: bool, ids: set[str], report: Report
+) -> list[TraceEvent]:
+    """The events of a process without those whose position or name is taken."""
+    kept: list[TraceEvent] = []
+    for event in events:
+        name = event.full_id if several else event.id
+        if name in ids or (kept and kept[-1].seq == event.seq):
+            message = f"there is an event {name} already"
+            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1)
+        else:
+            ids.add(name)
+            kept.append(event)
+    return kept
+
+
+def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
+    """Events in the order of their positions as one thread, or as two where clocks contradict it."""
+    highest = 0
+    contradicted = False
+    for event in events:
+        if event.clock is None:
+            continue
+        if event.own < highest:
+            contradicted = True
+            message = f"{event.process}: event {event.seq} has own clock value {event.own} after {highest}"
+            report.add("seq-against-clock", message, file=event.file, line=event.line)
+        highest = max(highest, event.own)
+    if not contradicted:
+        return [events]
+    clocked = sorted((event for event in events if event.clock is not None), key=lambda event: event.own)
+    return [clocked, [event for event in events if event.clock is None]]
+
+
+def _report_holes(thread: list[TraceEvent], positions: bool, report: Report) -> None:
+    """Report where own clock values, or positions if they count, are missing; each place once."""
+    for before, event in pairwise((None, *thread)):
+        assert event is not None
+        if event.clock is not None and event.process not in event.clock:
+            message = f"{event.process}: the clock has no entry for its own process"
+            report.add("own-missing", message, file=event.file, line=event.line)
+        if event.clock is not None and (before is None or before.clock is not None):
+            last = before.own if before is not None else 0
+            if event.own > last + 1:
+                message = f"{event.process}: own clock values {_missing(last, event.own)} are missing"
+                report.add("clock-gap", message, file=event.file, line=event.line)
+                continue
+        last = before.seq if before is not None else 0
+        if positions and event.seq > last + 1:
+            message = f"{event.process}: events {_missing(last, event.seq)} are missing"
+            report.add("seq-gap", message, file=event.file, line=event.line)
+
+
+def _missing(before: int, after: int) -> str:
+    return str(before + 1) if after == before + 2 else f"{before + 1} to {after - 1}"

@@ -1,0 +1,147 @@
+"""The lines of a trace, streamed: a trace may be larger than memory, and a line must not be.
+
+The conventions are those of `microcosm.files`: `-` is standard input, and whatever is wrong with a
+path or its bytes is one `TextError`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from microcosm.errors import TextError
+from microcosm.files import STDIN, decode, display_name
+from microcosm.traces.report import Report
+
+LINE_LIMIT = 64 << 20
+"""Bytes of a line; a longer one is reported and skipped."""
+
+HEAD = 64 << 10
+"""Bytes at the beginning of a trace by which its format is told."""
+
+_BLOCK = 256 << 10
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"(\xb5/\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
+
+
+class Lines:
+    """The numbered lines of a binary stream, without their ends; to be gone through once.
+
+    `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
+    line longer than `limit` bytes is reported and skipped. Bytes that are no UTF-8 raise
+    `TextError` with line and column. Memory: a few blocks, and at most one line.
+
+    >>> from io import BytesIO
+    >>> list(Lines(BytesIO(b"a\\r\\n\\nb"), "<a doctest>", Report()))
+    [(1, 'a'), (2, ''), (3, 'b')]
+    """
+
+    def __init__(self, binary: BinaryIO, file: str, report: Report, limit: int = LINE_LIMIT) -> None:
+        self.file = file
+        self.cut_off = False
+        """Whether the line at hand is the last one and has no line end: it may be half-written."""
+        self._binary = binary
+        self._report = report
+        self._limit = limit
+        self._number = 0
+        self._ahead = self._block()
+        for magic, compression in _COMPRESSED.items():
+            if self._ahead.startswith(magic):
+                raise TextError(f"is compressed ({compression})", file=file, hint="Unpack it first.")
+        self.head = self._ahead[:HEAD].decode("utf-8", "replace").removeprefix("\ufeff")
+
+    def text(self) -> str:
+        """All that is left, as one text: for formats that are not made of lines."""
+        return decode(b"".join(self._blocks()), self.file)
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        for block in self._whole_lines():
+            for line in self._decoded(block).split("\n"):
+                self._number += 1
+                yield self._number, line
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        """The stream in pieces of whole lines, the end of the last one dropped."""
+        begun: list[bytes] = []
+        size = 0
+        skipping = False
+        for block in self._blocks():
+            if skipping:
+                _, end, block = block.partition(b"\n")  # noqa: PLW2901 (the rest of the block)
+                if not end:
+                    continue
+                self._number += 1
+                skipping = False
+            whole, end, rest = block.rpartition(b"\n")
+            if end:
+                yield b"".join((*begun, whole))
+                begun, size = [], 0
+            if rest:
+                begun.append(rest)
+                size += len(rest)
+            if size > self._limit:
+                message = f"longer than {self._limit:,} bytes; skipped"
+                self._report.add("long-line", message, file=self.file, line=self._number + 1, lost=1, lines=1)
+                begun, size, skipping = [], 0, True
+        if begun:
+            self.cut_off = True
+            yield b"".join(begun)
+
+    def _decoded(self, block: bytes) -> str:
+        if self.cut_off:  # the writer may have been stopped within a character
+            block = block[: len(block) - _unfinished(block)]
+        try:
+            text = decode(block, self.file)
+        except TextError as error:
+            error.line = self._number + (error.line or 1)
+            raise
+        return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+
+    def _blocks(self) -> Iterator[bytes]:
+        block, self._ahead = self._ahead, b""
+        while block:
+            yield block
+            block = self._block()
+
+    def _block(self) -> bytes:
+        try:
+            return self._binary.read(_BLOCK)
+        except OSError as error:
+            raise TextError(f"cannot be read: {error.strerror}", file=self.file) from None
+
+
+def _unfinished(block: bytes) -> int:
+    """How many bytes at the end of the block begin a character that the block does not end."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(block[-4:])
+    return len(decoder.getstate()[0])
+
+
+@contextmanager
+def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
+    """The lines of the file `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
+    name = os.fspath(path)
+    if name == STDIN:
+        yield Lines(sys.stdin.buffer, display_name(name), report)
+        return
+    try:
+        binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
+    except IsADirectoryError:
+        raise TextError("is a directory, not a file", file=name) from None
+    except FileNotFoundError:
+        raise TextError("no such file", file=name, hint="Check the path; `-` reads standard input.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TextError(f"cannot be read: {reason}", file=name) from None
+    with binary:
+        yield Lines(binary, name, report)

@@ -1,0 +1,62 @@
+"""What a reader is given besides the text, and what the readers of one trace share."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+class Positions:
+    """The positions of one process that are taken: the runs of a log in order, and what came late.
+
+    A log in order needs one run, however long it is, and a hole one more; only positions that come
+    out of order are remembered one by one.
+
+    >>> taken = Positions()
+    >>> [taken.add(n) for n in (1, 2, 5, 2, 3, 3)], taken.top
+    ([True, True, True, False, True, False], 5)
+    """
+
+    __slots__ = ("_first", "_last", "_late", "top")
+
+    def __init__(self) -> None:
+        self.top = 0
+        """The highest position taken."""
+        self._first: list[int] = []
+        self._last: list[int] = []
+        self._late: set[int] = set()
+
+    def add(self, position: int) -> bool:
+        """Take a position; whether it was free. Cost: constant in order, else logarithmic in the holes."""
+        if position > self.top:
+            if self._last and self.top == position - 1:
+                self._last[-1] = position
+            else:
+                self._first.append(position)
+                self._last.append(position)
+            self.top = position
+            return True
+        run = bisect_right(self._first, position) - 1
+        if (run >= 0 and position <= self._last[run]) or position in self._late:
+            return False
+        self._late.add(position)
+        return True
+
+
+@dataclass(slots=True)
+class Options:
+    """What a user may tell a reader, and what the readers of the files of one trace share.
+
+    `pattern` is a regular expression for the records of a text format. `positions` are those taken
+    so far, by execution and process: a process may go on from one file to the next.
+    """
+
+    pattern: str | None = None
+    positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
+
+    def positions_of(self, trace: str | None, process: str) -> Positions:
+        """The positions of a process that are taken."""
+        taken = self.positions.get((trace, process))
+        if taken is None:
+            taken = self.positions[trace, process] = Positions()
+        return taken

@@ -1,0 +1,106 @@
+"""What is odd about a trace: each irregularity said once, with its place, and counted by kind.
+
+No event is lost silently: the events of a log are those that its reader yields and those that are
+reported here as lost. Under `--strict` the first irregularity is an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from microcosm.errors import TraceError
+
+KINDS = {
+    "long-line": "a line is longer than a line may be, and is skipped",
+    "bad-line": "a line is not an event of the format",
+    "bad-clock": "a record's vector time cannot be read; the record is left out",
+    "bad-host": "a record names no process; it is left out",
+    "unparsed-text": "lines of text belong to no record (counted by run of lines)",
+    "no-text": "a record has a clock but no text; the event is kept",
+    "no-message": "an event sends or receives, but its message is not named",
+    "line-order": "the lines of a process are not in the order of its own clock component",
+    "duplicate-event": "an event appears twice; the first is kept",
+    "seq-against-clock": "a process's positions contradict its clocks; the clocks are believed",
+    "seq-gap": "positions of a process are missing: the log has a hole",
+    "clock-gap": "own clock values of a process are missing: the log has a hole",
+    "own-missing": "a clock has no entry for its own process",
+    "clock-not-monotone": "a clock forgets what an earlier one of its process knew; it is not believed",
+    "clock-contradiction": "a clock has seen an event but not what that event had seen; it is not believed",
+    "unmatched-receive": "a message is received whose sending is not in the log",
+    "unreceived-send": "a message is sent whose reception is not in the log",
+    "duplicate-receive": "a process receives a message again; the first time counts",
+    "repeated-send": "a process sends a message again; the first time counts",
+    "wrong-receiver": "a message is received by a process that it was not sent to; they are not matched",
+    "ambiguous-message": "a received message was sent by several processes; they are not matched",
+    "message-against-clock": "clocks say that a message was not sent before its reception; they are believed",
+    "message-cycle": "a message is received before it is sent; process order is believed",
+    "stamp-inversion": "a stamp is no later than that of an earlier event; it is not believed",
+    "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
+    "isolated-event": "an event has no correspondence with any other",
+}
+"""The kinds of irregularity, and what each means and entails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Irregularity:
+    """One thing that is odd: `lost` events went unread because of it, `lines` lines belong to no event."""
+
+    kind: str
+    message: str
+    file: str
+    line: int | None
+    lost: int = 0
+    lines: int = 0
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.message} [{self.kind}]"
+
+
+class Report:
+    """Irregularities, counted by kind; `strict` makes the first one a `TraceError`.
+
+    `each` is called with every irregularity as it is found. Of each kind the first `KEPT` are kept
+    in `findings`, so that a log of nothing but faults does not fill the memory.
+
+    >>> report = Report()
+    >>> report.add("seq-gap", "p: 4 follows 2", file="a.jsonl", line=7)
+    >>> print(report.findings[0], dict(report.counts))
+    a.jsonl:7: p: 4 follows 2 [seq-gap] {'seq-gap': 1}
+    """
+
+    KEPT = 100
+
+    def __init__(self, strict: bool = False, each: Callable[[Irregularity], None] | None = None) -> None:
+        self.strict = strict
+        self.counts: Counter[str] = Counter()
+        self.findings: list[Irregularity] = []
+        self.lost = 0
+        self.lines = 0
+        self._each = each
+
+    def add(
+        self,
+        kind: str,
+        message: str,
+        *,
+        file: str,
+        line: int | None = None,
+        lost: int = 0,
+        lines: int = 0,
+        fatal: bool = True,
+    ) -> None:
+        """Report an irregularity. Raises `TraceError` under `strict`, unless it is not `fatal`."""
+        if self.strict and fatal:
+            hint = "Without --strict this is reported and passed over."
+            raise TraceError(f"{message} [{kind}]", file=file, line=line, hint=hint)
+        self.counts[kind] += 1
+        self.lost += lost
+        self.lines += lines
+        found = Irregularity(kind, message, file, line, lost, lines)
+        if self.counts[kind] <= self.KEPT:
+            self.findings.append(found)
+        if self._each is not None:
+            self._each(found)

@@ -1,0 +1,177 @@
+"""Whatever goes wrong: one message, the right exit code, no traceback, no half-written file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from microcosm import files
+from microcosm.cli import exits
+from tests.cli.conftest import Run
+
+BAD_FILES = {
+    "malformed": b"a < b\na <\n",
+    "latin-1": b"a < caf\xe9\n",
+    "an order of an event to itself": b"a < a\n",
+    "an internal event twice": b"internal a < b\ninternal b\n",
+    "JSON nested deeply": b'{"external": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "JSON cut off": b'{"external": [["a", "<", "b"]',
+    "JSON of another kind": b'{"processes": 3}',
+    "a line of garbage": b"\x01\x02<<<" * 200_000 + b"\n",
+    "zeros": bytes(1000),
+    "unfinished quotes": b'"' * 10_000,
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_bad_file_is_named_with_what_is_wrong(run: Run, kind: str) -> None:
+    Path("bad.mc").write_bytes(BAD_FILES[kind])
+    for command, *rest in (("online", "a", "b"), ("check",), ("evolve",), ("table",)):
+        ran = run(command, "bad.mc", *rest, "--json")
+        assert (ran.code, ran.out) == (4, "")
+        assert ran.err.startswith("error: bad.mc:")
+        assert ran.err.count("error: ") == 1
+        assert len(ran.err) < 2000
+
+
+def test_a_path_that_is_no_file(run: Run) -> None:
+    Path("folder").mkdir()
+    Path("loop").symlink_to("loop")
+    for path in ("folder", "nowhere", "loop", "folder/nowhere", "a" * 5000, "\0"):
+        ran = run("online", path, "a", "b")
+        assert (ran.code, ran.out) == (4, "")
+        assert ran.err.startswith("error: ")
+
+
+def test_a_file_that_may_not_be_read(run: Run, album: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    ran = run("online", album, "a", "b")
+    assert (ran.code, ran.err) == (4, "error: album.mc: cannot be read: Permission denied\n")
+
+
+@pytest.mark.parametrize("out", ["folder/new.mc", "folder", "."])
+def test_a_place_that_cannot_be_written(run: Run, album: str, out: str) -> None:
+    if out == "folder":
+        Path(out).mkdir()
+    before = sorted(Path().rglob("*"))
+    ran = run("evolve", album, "--add", "a < b", "-o", out)
+    assert (ran.code, ran.out) == (4, "")
+    assert "cannot be written" in ran.err
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "command", [("evolve", "album.mc", "--add", "a < b"), ("merge", "album.mc", "album.mc")], ids=" ".join
+)
+def test_an_interrupt_leaves_the_old_file(
+    run: Run, album: str, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("out.mc").write_text("old", encoding="utf-8")
+
+    class HalfWritten:
+        """A stream that is interrupted after some text."""
+
+        def __init__(self, stream: IO[str]) -> None:
+            self.stream = stream
+
+        def __enter__(self) -> HalfWritten:
+            return self
+
+        def __exit__(self, *of: object) -> None:
+            self.stream.close()
+
+        def write(self, text: str) -> int:
+            self.stream.write(text[: len(text) // 2])
+            raise KeyboardInterrupt
+
+    opened = os.fdopen
+    monkeypatch.setattr(files.os, "fdopen", lambda *given, **named: HalfWritten(opened(*given, **named)))
+    ran = run(*command, "-o", "out.mc")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+    assert Path("out.mc").read_text(encoding="utf-8") == "old"
+    assert {path.name for path in Path().iterdir()} == {"album.mc", "out.mc"}
+
+
+def test_a_fault_of_the_program_is_one_line(run: Run, album: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(path: object) -> bytes:
+        raise ZeroDivisionError("of\nours")
+
+    monkeypatch.setattr(files, "read_text", fault)
+    ran = run("online", album, "a", "b")
+    assert (ran.code, ran.out) == (exits.FAULT, "")
+    assert ran.err == (
+        "error: a fault of this program, please report it (ZeroDivisionError: of ours); "
+        "MICROCOSM_DEBUG=1 shows the traceback\n"
+    )
+
+
+def test_a_traceback_where_it_is_asked_for(
+    album: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from microcosm.cli.app import main
+
+    monkeypatch.setenv(exits.DEBUG, "1")
+    monkeypatch.setattr(files, "read_text", lambda path: 1 / 0)
+    assert main(["online", album, "a", "b"]) == exits.FAULT
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_an_encoding_without_the_signs_or_the_names(run: Run, encoding: str) -> None:
+    text = "café < 事件 < c".encode()
+    for command in (("online", "-", "café", "c"), ("why", "-", "café", "c"), ("table", "-")):
+        ran = run(*command, stdin=text, encoding=encoding)
+        assert ran.code == 0
+        assert "⊢" not in ran.out
+    assert "|-0 " in run("online", "-", "café", "c", stdin=text, encoding=encoding).out
+    ran = run("online", "-", "café", "事件", "--json", stdin=text, encoding=encoding)
+    assert ran.json["pair"] == ["café", "事件"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes are closed otherwise there")
+def test_a_closed_pipe_is_left_quietly(tmp_path: Path) -> None:
+    links = "\n".join(f"e{k} < e{k + 1}" for k in range(4_000))
+    (tmp_path / "long.mc").write_text(links, encoding="utf-8")
+    command = [sys.executable, "-m", "microcosm", "online", "long.mc", "e0", "e4000"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == exits.PIPE_CLOSED
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_full_disk_is_said_once(
+    album: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from microcosm.cli.app import main
+
+    monkeypatch.chdir(tmp_path)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["online", album, "unshare", "view"]) == exits.BAD_INPUT
+    assert capsys.readouterr().err == "error: standard output: No space left on device\n"
+
+
+def test_closed_streams_are_no_fault(album: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from microcosm.cli.app import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["online", album, "unshare", "nobody"]) == exits.UNDECIDED
+    sys.stdout.close()
+    sys.stderr.close()

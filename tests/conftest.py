@@ -1,0 +1,49 @@
+"""Options, profiles and fixtures of all tests.
+
+`HYPOTHESIS_PROFILE` is `dev` (the default: quick), `ci` (more examples, the same ones each time) or
+`thorough` (many). `pytest --rewrite-goldens` writes what people read into `tests/golden`; the diff is the
+review.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+GOLDEN = Path(__file__).with_name("golden")
+
+DEV = settings(
+    max_examples=50, deadline=None, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large)
+)
+settings.register_profile("dev", DEV)
+settings.register_profile("ci", DEV, max_examples=200, derandomize=True, print_blob=True)
+settings.register_profile("thorough", DEV, max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--rewrite-goldens`: take what is printed now for what should be printed."""
+    parser.addoption(
+        "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing with it"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with `tests/golden/NAME`, or write it there under `--rewrite-goldens`."""
+    rewrite = request.config.getoption("--rewrite-goldens")
+
+    def compare(name: str, text: str) -> None:
+        file = GOLDEN / name
+        if rewrite:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            return
+        assert file.is_file(), f"no {file.name} in tests/golden; `pytest --rewrite-goldens` writes it"
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare

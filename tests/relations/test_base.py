@@ -1,0 +1,82 @@
+"""Base predicates: one meaning, as sets and one by one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.errors import RuleError
+from microcosm.relations.base import PREDICATES, base_facts
+from microcosm.relations.givens import Givens, Message
+
+EVENTS = "abcd"
+messages = st.builds(
+    Message,
+    st.sampled_from(["send", "receive"]),
+    st.sampled_from(EVENTS),
+    st.sampled_from("mn"),
+    st.sampled_from("pq"),
+)
+
+
+def test_a_multicast() -> None:
+    facts = base_facts(
+        Givens(
+            messages=[
+                Message("send", "e", "m", "p", ("q", "r")),
+                Message("receive", "f", "m", "q"),
+                Message("receive", "g", "m", "r"),
+                Message("send", "h", "n", "q"),
+            ]
+        )
+    )
+    assert facts["send"] == {("e",), ("h",)}
+    assert facts["receive"] == {("f",), ("g",)}
+    assert facts["matches"] == {("e", "f"), ("e", "g")}
+    assert facts["same_process"] == {("f", "h"), ("h", "f")}
+    assert list(facts) == list(PREDICATES)
+    assert len(facts) == 4
+
+
+@given(st.lists(messages, max_size=8))
+def test_sets_answers_and_rows_agree(stated: list[Message]) -> None:
+    facts = base_facts(Givens(messages=stated))
+    matches, same = set(), set()
+    for one, other in product(stated, stated):
+        if one.event != other.event:
+            if one.message == other.message and (one.kind, other.kind) == ("send", "receive"):
+                matches.add((one.event, other.event))
+            if one.process == other.process:
+                same.add((one.event, other.event))
+    assert facts["matches"] == matches
+    assert facts["same_process"] == same
+    for kind in ("send", "receive"):
+        assert facts[kind] == {(m.event,) for m in stated if m.kind == kind}
+        assert facts[kind] == {(event,) for event in facts.events(kind)}
+        assert all(facts.holds(kind, event) == ((event,) in facts[kind]) for event in EVENTS)
+    for name, (a, b) in product(("matches", "same_process"), product(EVENTS, EVENTS)):
+        held = (a, b) in facts[name]
+        assert facts.holds(name, a, b) is held
+        assert (b in facts.partners(name, 0, a)) is held
+        assert (a in facts.partners(name, 1, b)) is held
+
+
+def test_a_predicate_that_does_not_exist() -> None:
+    facts = base_facts(Givens())
+    with pytest.raises(RuleError, match=r"`sends` is no base predicate"):
+        facts["sends"]
+    with pytest.raises(RuleError, match=r"matches\(a, b\)"):
+        facts.get("sends")
+    with pytest.raises(RuleError, match="`send` is said of 1, not of 2"):
+        facts.holds("send", "a", "b")
+    with pytest.raises(RuleError, match="`matches` is said of 2, not of 1"):
+        facts.events("matches")
+
+
+def test_rows_of_a_large_process_need_no_pairs() -> None:
+    facts = base_facts(Givens(messages=[Message("send", f"e{i}", f"m{i}", "p") for i in range(50_000)]))
+    assert facts.holds("same_process", "e0", "e49999")
+    assert sum(1 for _ in facts.partners("same_process", 0, "e7")) == 49_999

@@ -1,0 +1,59 @@
+"""Clocks as relations: rows, cover and single pairs against the definition of two clocks."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.relations.clock import Clock, between
+from microcosm.relations.clock_rows import ClockRows
+from microcosm.relations.relation import Relation
+
+PROCESSES = ("p", "q", "r")
+
+
+@st.composite
+def clocks(draw: st.DrawFn) -> dict[str, Clock]:
+    """Arbitrary clocks, consistent or not: what is given is given."""
+    entries = st.dictionaries(st.sampled_from(PROCESSES), st.integers(0, 3))
+    events = draw(st.lists(st.tuples(st.sampled_from(PROCESSES), entries, st.booleans()), max_size=8))
+    return {f"e{n}": Clock(process, vector, ticked) for n, (process, vector, ticked) in enumerate(events)}
+
+
+def given_before(a: Clock, b: Clock, at: int, other: int) -> bool:
+    if a.process == b.process:
+        return (a.own, at) < (b.own, other)
+    return a.reached_by(b)
+
+
+@given(clocks())
+def test_rows_say_what_two_clocks_say(recorded: dict[str, Clock]) -> None:
+    rows = ClockRows(recorded, {event: at for at, event in enumerate(recorded)})
+    listed = list(recorded.values())
+    for a, one in enumerate(listed):
+        for b, other in enumerate(listed):
+            before = a != b and given_before(one, other, a, b)
+            assert bool(rows.future(a) >> b & 1) is before
+            assert bool(rows.past(b) >> a & 1) is before
+            concurrent = one.process != other.process and between(one, other) is Relation.CONCURRENT
+            assert bool(rows.concurrent(a) >> b & 1) is concurrent
+
+
+@given(clocks())
+def test_the_cover_has_the_same_transitive_closure(recorded: dict[str, Clock]) -> None:
+    rows = ClockRows(recorded, {event: at for at, event in enumerate(recorded)})
+    listed = list(recorded.values())
+    size = len(listed)
+    everything = {
+        (a, b) for a in range(size) for b in range(size) if a != b and given_before(listed[a], listed[b], a, b)
+    }
+    cover = set(rows.cover())
+    assert cover <= everything
+    assert _closure(size, cover) == _closure(size, everything)
+
+
+def _closure(size: int, edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    reach = set(edges)
+    for k in range(size):
+        reach |= {(a, b) for a in range(size) for b in range(size) if (a, k) in reach and (k, b) in reach}
+    return reach

@@ -1,0 +1,120 @@
+"""Happens-before rows against a closure by hand, through additions, removals and growth."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from microcosm.relations.bits import bits
+from microcosm.relations.happens_before import Cycle
+from microcosm.relations.rows import Rows
+
+SIZE = 8
+
+
+def closure(size: int, edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    reach = set(edges)
+    for k in range(size):
+        reach |= {(a, b) for a in range(size) for b in range(size) if (a, k) in reach and (k, b) in reach}
+    return reach
+
+
+class RowsMachine(RuleBasedStateMachine):
+    """Additions, removals and growth in any order; lazily searched, then saturated."""
+
+    @initialize(searches=st.sampled_from([0, 1, 24]))
+    def start(self, searches: int) -> None:
+        self.rows = Rows(SIZE, [])
+        self.rows.SEARCHES = searches
+        self.size = SIZE
+        self.edges: set[tuple[int, int]] = set()
+
+    @rule(a=st.integers(0, SIZE - 1), b=st.integers(0, SIZE - 1))
+    def add(self, a: int, b: int) -> None:
+        reach = closure(self.size, self.edges)
+        if a == b or (b, a) in reach:
+            with pytest.raises(Cycle) as raised:
+                self.rows.add(a, b)
+            path = raised.value.path
+            assert path[0] == b and path[-1] == a
+            assert a == b or set(zip(path, path[1:], strict=False)) <= self.edges
+        else:
+            gained = self.rows.add(a, b)
+            self.edges.add((a, b))
+            after = closure(self.size, self.edges)
+            assert {(x, y) for y, row in gained for x in bits(row)} == after - reach
+
+    @rule(at=st.integers(0, 1 << 16))
+    def remove(self, at: int) -> None:
+        if self.edges:
+            edge = sorted(self.edges)[at % len(self.edges)]
+            self.edges.remove(edge)
+            self.rows.remove(*edge)
+
+    @rule()
+    def grow(self) -> None:
+        self.size += 1
+        self.rows.grow(self.size)
+
+    @rule(a=st.integers(0, SIZE - 1), b=st.integers(0, SIZE - 1))
+    def ask(self, a: int, b: int) -> None:
+        assert self.rows.before(a, b) is ((a, b) in closure(self.size, self.edges))
+
+    @rule(a=st.integers(0, SIZE - 1), b=st.integers(0, SIZE - 1))
+    def ask_chain(self, a: int, b: int) -> None:
+        path = self.rows.chain(a, b)
+        if (a, b) not in closure(self.size, self.edges):
+            assert path is None
+            return
+        assert path is not None and path[0] == a and path[-1] == b
+        assert set(zip(path, path[1:], strict=False)) <= self.edges
+        level, length = {a}, 1
+        while b not in level:
+            level = {y for x, y in self.edges if x in level}
+            length += 1
+        assert len(path) == length, "not a shortest chain"
+
+    @invariant()
+    def same_as_by_hand(self) -> None:
+        if hasattr(self, "rows"):
+            self.rows._check()
+
+
+TestRows = RowsMachine.TestCase
+
+
+@given(st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=14))
+def test_rows_are_the_closure_or_a_cycle_is_shown(edges: set[tuple[int, int]]) -> None:
+    reach = closure(8, edges)
+    if any((v, v) in reach for v in range(8)):
+        with pytest.raises(Cycle) as raised:
+            Rows(8, edges)
+        path = raised.value.path
+        assert {*zip(path, path[1:], strict=False), (path[-1], path[0])} <= edges
+        return
+    rows = Rows(8, edges)
+    rows.saturate()
+    assert {(a, b) for a in range(8) for b in bits(rows.future(a))} == reach
+    assert {(a, b) for b in range(8) for a in bits(rows.past(b))} == reach
+
+
+def test_an_append_in_causal_order_updates_one_row() -> None:
+    rows = Rows(1000, [(v, v + 1) for v in range(998)])
+    rows.saturate()
+    rows._future = None
+    before = rows.updates
+    rows.add(998, 999)
+    assert rows.updates - before == 1
+
+
+def test_a_removal_recomputes_no_more_than_it_must() -> None:
+    rows = Rows(1000, [(v, v + 1) for v in range(999)] + [(10, 12)])
+    rows.saturate()
+    rows._future = None
+    before = rows.updates
+    rows.remove(10, 12)  # the long way round still orders the pair
+    assert rows.updates == before
+    rows.remove(997, 998)
+    assert rows.updates - before == 2

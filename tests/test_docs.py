@@ -1,0 +1,123 @@
+"""What README and the pages show is what happens: their code is run, their links are followed.
+
+A `python` block is a session (`>>>`) or a program. A `console` block is run line by line: `$ microcosm …`
+(pipes between commands of the program included) in this process, anything else by the shell; what the block
+shows must be what comes out, where a line `...` stands for any lines, and `$ echo $?` for the exit code.
+An `mc NAME` or `rules NAME` block is written to the file NAME first. Each page has a folder of its own, with
+copies of `examples/` and `rules/`.
+"""
+
+from __future__ import annotations
+
+import doctest
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from microcosm.cli.app import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+REDIRECTED = re.compile(r"(.*) > (\S+\.\w+)")
+LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str | None, str]]:
+    for found in FENCE.finditer(page.read_text(encoding="utf-8")):
+        yield found["kind"], found["name"], found["body"]
+
+
+def commands(body: str) -> Iterator[tuple[str, str]]:
+    """Each command of a console block, with the output that the block shows."""
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def microcosm(pipeline: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+    """What a pipeline of `microcosm` commands prints, warnings included, and its exit code."""
+    fed, said, code = "", io.StringIO(), 0
+    redirected = REDIRECTED.fullmatch(pipeline)
+    for stage in (redirected[1] if redirected else pipeline).split(" | "):
+        program, *arguments = shlex.split(stage)
+        assert program == "microcosm", pipeline
+        out = io.StringIO()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fed.encode()), encoding="utf-8"))
+        with redirect_stdout(out), redirect_stderr(said):
+            code = main(arguments)
+        fed = out.getvalue()
+    if redirected:
+        Path(redirected[2]).write_text(fed, encoding="utf-8")
+        fed = ""
+    return said.getvalue() + fed, code
+
+
+def matches(shown: str, printed: str) -> bool:
+    lines = (r"(?:.*\n)*?" if line == "..." else re.escape(line) + r" *\n" for line in shown.splitlines())
+    return re.fullmatch("".join(lines), printed) is not None
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("examples", "rules"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, object] = {}
+    code = 0
+    for kind, name, body in blocks(page):
+        if name is not None:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(body, encoding="utf-8")
+        elif kind == "python" and ">>>" in body:
+            session = doctest.DocTestParser().get_doctest(body, names, page.name, str(page), 0)
+            said = io.StringIO()
+            failed, _ = doctest.DocTestRunner().run(session, out=said.write, clear_globs=False)
+            assert not failed, said.getvalue()
+            names.update(session.globs)
+        elif kind == "python":
+            exec(compile(body, str(page), "exec"), names)
+        elif kind == "console":
+            for command, shown in commands(body):
+                if command == "echo $?":
+                    assert shown == f"{code}\n", command
+                    continue
+                if command.startswith("microcosm "):
+                    printed, code = microcosm(command, monkeypatch)
+                else:
+                    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+                    printed, code = ran.stdout, 0
+                assert matches(shown, printed), f"$ {command}\n{printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_links_lead_somewhere(page: Path) -> None:
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [path for path in links if not (page.parent / path).exists()] == []
+
+
+def test_the_readme_shows_both_commands_and_a_proof() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.index("<!-- command: demo -->\n```sh\n") < text.index("<!-- command: tests -->\n```sh\n")
+    assert "\n```console\n$ microcosm why " in text
+
+
+def test_a_wrong_output_is_noticed() -> None:
+    assert matches("one\n...\nfour\n", "one\ntwo\nthree\nfour\n")
+    assert not matches("one\n", "one\ntwo\n")
+    assert not matches("", "one\n")

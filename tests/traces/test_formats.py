@@ -1,0 +1,120 @@
+"""Formats: found by name, told by content, brought by others; and a trace spread over files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from microcosm.errors import TextError, TraceError
+from microcosm.traces import formats
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.lines import Lines
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+
+OWN = '{"process": "p", "seq": 1, "kind": "internal"}\n'
+SHIVIZ = 'a text\np {"p": 1}\n'
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_formats_of_this_package_are_found() -> None:
+    assert {"jsonl", "shiviz"} <= formats.builtin().keys() <= set(formats.names())
+    for name, form in formats.builtin().items():
+        assert form.NAME == name
+        assert callable(form.detects)
+        assert callable(form.read)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "name"),
+    [
+        (OWN, "x.log", "jsonl"),
+        ("damaged\n" + OWN, "x.log", "jsonl"),
+        ('{"process": "p", "seq', "x.jsonl", "jsonl"),
+        ("", "x.log", "jsonl"),
+        ("\n \n", "x.log", "jsonl"),
+        (SHIVIZ, "x.log", "shiviz"),
+        (r'x "{\"a\": 1}"', "x.log", "shiviz"),
+        ("(?<host>.*) (?<clock>.*)\n\n", "x.log", "shiviz"),
+    ],
+)
+def test_a_format_is_told_by_its_text(text: str, path: str, name: str) -> None:
+    assert formats.detect(text, path) == name
+
+
+def test_what_is_in_no_format_says_what_to_do() -> None:
+    with pytest.raises(TraceError, match=r"x\.log: is in no trace format.*\n.*--format \(jsonl, shiviz.*--pattern"):
+        formats.detect("hello\nworld\n", "x.log")
+
+
+def test_a_name_that_is_no_format_is_answered_with_those_like_it() -> None:
+    with pytest.raises(TextError, match=r"no trace format 'json'\nDid you mean 'jsonl'\?"):
+        formats.format_of("json")
+
+
+def test_files_are_read_one_after_the_other(tmp_path: Path) -> None:
+    own, text = write(tmp_path / "a", OWN), write(tmp_path / "b", SHIVIZ.replace("1", "2"))
+    events = list(formats.read([own, text]))
+    assert [(event.id, event.file, event.line) for event in events] == [("p:1", str(own), 1), ("p:2", str(text), 1)]
+
+
+def test_a_process_may_go_on_in_another_file(tmp_path: Path) -> None:
+    """Positions are shared: what is there twice is reported, and ties go on counting."""
+    report = Report()
+    a, b = write(tmp_path / "a", OWN), write(tmp_path / "b", OWN + OWN.replace("1", "2"))
+    assert [event.seq for event in formats.read([a, b], report=report)] == [1, 2]
+    assert [str(found) for found in report.findings] == [f"{b}:1: p has an event 1 already [duplicate-event]"]
+    c, d = write(tmp_path / "c", SHIVIZ), write(tmp_path / "d", SHIVIZ)
+    assert [event.seq for event in formats.read([c, d])] == [1, 2]
+
+
+def test_one_execution_of_several_can_be_picked(tmp_path: Path) -> None:
+    runs = "".join(json.dumps({**json.loads(OWN), "trace": name}) + "\n" for name in ("one", "two", "three"))
+    path = write(tmp_path / "runs", runs)
+    assert [event.trace for event in formats.read([path], trace="two")] == ["two"]
+    with pytest.raises(TextError, match=r"no execution 'tow' in the trace\nDid you mean 'two'"):
+        list(formats.read([path], trace="tow"))
+
+
+def test_a_pattern_means_a_text_log(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", 'p says hello at {"p": 1}\n')
+    pattern = "(?<host>.*) says (?<event>.*) at (?<clock>{.*})"
+    assert [event.label for event in formats.read([path], pattern=pattern)] == ["hello"]
+
+
+class Morse:
+    """A format that another distribution brings."""
+
+    NAME = "morse"
+
+    @staticmethod
+    def detects(head: str, path: str) -> int:
+        return 2 * head.startswith("... --- ...")
+
+    @staticmethod
+    def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+        for number, _ in stream:
+            yield TraceEvent("ship", number, file=file, line=number)
+
+
+def broken() -> None:
+    raise ImportError("no such module")
+
+
+def test_another_distribution_can_bring_formats(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plugins = {"morse": SimpleNamespace(load=lambda: Morse), "rotten": SimpleNamespace(load=broken)}
+    monkeypatch.setattr(formats, "_plugins", lambda: plugins)
+    assert {"morse", "jsonl"} <= set(formats.names())
+    path = write(tmp_path / "sos", "... --- ...\n")
+    assert [event.id for event in formats.read([path])] == ["ship:1"]
+    assert formats.detect(OWN, "x") == "jsonl"
+    with pytest.raises(TextError, match="'rotten' cannot be loaded: no such module"):
+        formats.format_of("rotten")

@@ -1,0 +1,170 @@
+"""The own format: what is written is read back, and what is no event is said to be none."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.errors import TextError, TraceError
+from microcosm.traces import jsonl
+from microcosm.traces.event import KINDS, LARGEST, TraceEvent
+from microcosm.traces.report import Report
+from tests.traces.logs import read_text, told
+from tests.traces.runs import RUNS, Run
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+JSON = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
+
+EVENTS = st.builds(
+    TraceEvent,
+    process=TEXT,
+    seq=st.integers(1, LARGEST),
+    kind=st.sampled_from(sorted(KINDS)),
+    message=st.none() | TEXT,
+    to=st.lists(TEXT, unique=True, max_size=3).map(tuple),
+    clock=st.none() | st.dictionaries(TEXT, st.integers(0, LARGEST), max_size=3),
+    stamp=st.none() | st.integers(0, LARGEST) | st.tuples(st.floats(0, 1), st.integers(1, 9)),
+    label=st.none() | TEXT | st.just(""),
+    attributes=st.dictionaries(TEXT, JSON, max_size=2),
+    trace=st.none() | TEXT,
+    name=st.none() | TEXT,
+)
+
+
+@given(EVENTS)
+def test_an_event_is_read_as_it_was_written(event: TraceEvent) -> None:
+    line = jsonl.line_of(event)
+    assert line.count("\n") == 1
+    assert read_text(line)[0] == [event]
+
+
+@given(RUNS)
+def test_a_run_is_read_as_it_was_written(run: Run) -> None:
+    stream = io.StringIO()
+    assert jsonl.write(run.events, stream) == len(run.events)
+    events, report = read_text(stream.getvalue())
+    assert events == run.events
+    assert [event.line for event in events] == list(range(1, len(run.events) + 1))
+    assert not report.counts
+
+
+def test_ids_are_process_and_seq_unless_given() -> None:
+    plain = {"process": "p", "seq": 3, "kind": "internal", "trace": "t"}
+    (a, b), _ = read_text(json.dumps(plain) + "\n" + json.dumps({**plain, "seq": 4, "id": "x"}))
+    assert [(event.id, event.full_id) for event in (a, b)] == [("p:3", "t/p:3"), ("x", "x")]
+
+
+def test_unknown_fields_are_attributes() -> None:
+    line = '{"process": "p", "seq": 1, "kind": "internal", "at": 3, "attributes": {"lock": "l"}}'
+    assert read_text(line)[0][0].attributes == {"at": 3, "lock": "l"}
+
+
+GOOD: dict[str, object] = {"process": "p", "seq": 1, "kind": "send", "message": "m"}
+
+FAULTS = [
+    ({"process": None}, "`process` must be some text, not null"),
+    ({"process": ""}, '`process` must be some text, not ""'),
+    ({"process": 1}, "`process` must be some text, not 1"),
+    ({"seq": 0}, "`seq` must be a whole number from 1, not 0"),
+    ({"seq": "1"}, '`seq` must be a whole number from 1, not "1"'),
+    ({"seq": True}, "`seq` must be a whole number from 1, not true"),
+    ({"seq": 1.0}, "`seq` must be a whole number from 1, not 1.0"),
+    ({"seq": LARGEST + 1}, f"`seq` must be a whole number from 1, not {LARGEST + 1}"),
+    ({"kind": "sent"}, "`kind` must be one of causal_send, deliver, internal, receive, send"),
+    ({"kind": ["send"]}, '`kind` must be one of .*, not \\["send"\\]'),
+    ({"message": 7}, "`message` must be some text, not 7"),
+    ({"to": "q"}, "`to` must be a list of processes"),
+    ({"to": [""]}, "`to` must be a list of processes"),
+    ({"clock": [1]}, "`clock` must be an object from processes to whole numbers from 0"),
+    ({"clock": {"p": -1}}, "`clock` must be"),
+    ({"clock": {"p": True}}, "`clock` must be"),
+    ({"clock": {"p": 1.5}}, "`clock` must be"),
+    ({"stamp": -1}, "`stamp` must be a whole number from 0 or \\[earliest, latest\\]"),
+    ({"stamp": [2, 1]}, "`stamp` must be"),
+    ({"stamp": [1, 2, 3]}, "`stamp` must be"),
+    ({"stamp": 1.5}, "`stamp` must be"),
+    ({"label": 1}, "`label` must be text"),
+    ({"attributes": []}, "`attributes` must be an object"),
+    ({"trace": ""}, "`trace` must be some text"),
+    ({"id": 5}, "`id` must be some text"),
+]
+
+
+@pytest.mark.parametrize(("fault", "message"), FAULTS)
+def test_a_wrong_field_is_named(fault: dict[str, object], message: str) -> None:
+    events, report = read_text("\n" + json.dumps({**GOOD, **fault}) + "\n" + json.dumps(GOOD))
+    assert len(events) == 1
+    assert told(report) == [("bad-line", 2)]
+    assert report.lost == 1
+    with pytest.raises(TraceError, match=f"^<test>:1: {message}"):
+        read_text(json.dumps({**GOOD, **fault}), report=Report(strict=True))
+
+
+@pytest.mark.parametrize("missing", ["process", "seq", "kind"])
+def test_a_missing_field_is_named(missing: str) -> None:
+    _, report = read_text(json.dumps({name: value for name, value in GOOD.items() if name != missing}))
+    assert [found.message for found in report.findings] == [f"`{missing}` is missing"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1]", "not an event: a JSON object is expected"),
+        ("nonsense", r"not JSON: Expecting value \(column 1\)"),
+        ('{"process": "p"} {}', r"not JSON: more text after the object \(column 17\)"),
+        ('{"process": "p", "seq": NaN}', "not JSON: NaN is no JSON"),
+        ('{"process": "\\ud800", "seq": 1, "kind": "internal"}', "half of a surrogate pair is no text"),
+        ("[" * 100_000, "not an event: nested too deeply"),
+        ('{"seq": ' + "1" * 5000 + "}", "not JSON: .*digits"),
+    ],
+)
+def test_what_is_no_json_object_is_said_so(line: str, message: str) -> None:
+    with pytest.raises(TraceError, match=f"^<test>:1: {message}"):
+        read_text(line + "\n", report=Report(strict=True))
+
+
+def test_a_half_written_last_line_is_said_so() -> None:
+    line = json.dumps(GOOD)
+    events, report = read_text(f"{line}\n{line[:20]}")
+    assert (len(events), told(report)) == (1, [("bad-line", 2)])
+    assert report.findings[0].message.startswith("half-written last line: not JSON: ")
+    assert read_text(f"{line}\n{line[:20]}\n")[1].findings[0].message.startswith("not JSON: ")
+
+
+def test_a_position_is_taken_once() -> None:
+    lines = [{**GOOD, "seq": seq} for seq in (2, 1, 2, 3, 1)] + [{**GOOD, "seq": 2, "trace": "t"}]
+    events, report = read_text("\n".join(map(json.dumps, lines)))
+    assert [(event.trace, event.seq) for event in events] == [(None, 2), (None, 1), (None, 3), ("t", 2)]
+    assert told(report) == [("duplicate-event", 3), ("duplicate-event", 5)]
+
+
+@given(RUNS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5), st.integers(0, 120)), max_size=8))
+def test_no_line_is_lost_silently(run: Run, damages: list[tuple[int, int, int]]) -> None:
+    lines = [jsonl.line_of(event).rstrip("\n") for event in run.events]
+    for where, what, how in damages:
+        at = where % len(lines)
+        line = lines[at]
+        if what == 0:
+            lines.insert(at, line)
+        elif what == 1:
+            lines[at] = line[: how % (len(line) + 1)]
+        elif what == 2:
+            lines[at] = line[:how] + '"' + line[how:]
+        elif what == 3:
+            lines.insert(at, "")
+        elif what == 4:
+            lines[at] = line.replace("1", "-1", 1)
+        else:
+            lines[at], lines[-1] = lines[-1], line
+    events, report = read_text("\n".join(lines))
+    assert len(events) + report.lost == sum(not line.isspace() and line != "" for line in lines)
+    assert report.lost == sum(report.counts.values())
+
+
+def test_a_pattern_is_refused() -> None:
+    with pytest.raises(TextError, match="a pattern is of no use"):
+        read_text("", pattern="(?<host>.*) (?<clock>.*)")
