@@ -16,11 +16,13 @@ from typing import IO
 
 from microcosm.errors import TextError
 
+AnyPath = str | os.PathLike[str]
+
 STDIN = "-"
 """Wherever a path is read, `-` is standard input."""
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: AnyPath) -> bytes:
     """The content of `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
     name = os.fspath(path)
     try:
@@ -36,15 +38,20 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise TextError(f"cannot be read: {reason}", file=name) from None
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: AnyPath) -> str:
     """The content of `path` as UTF-8 (a byte order mark is dropped)."""
     return decode(read_bytes(path), display_name(path))
 
 
-def display_name(path: str | os.PathLike[str]) -> str:
+def display_name(path: AnyPath) -> str:
     """The name of a path in messages."""
     name = os.fspath(path)
     return "<stdin>" if name == STDIN else name
+
+
+def is_json_name(path: AnyPath) -> bool:
+    """Whether a file name asks for the JSON form."""
+    return os.fspath(path).endswith(".json")
 
 
 def decode(content: bytes, file: str) -> str:
@@ -79,7 +86,7 @@ def listing(directory: str | os.PathLike[str]) -> list[Path]:
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+def writing(path: AnyPath) -> Iterator[IO[str]]:
     """A text stream whose content replaces `path` when the block ends well, and not otherwise."""
     target = Path(path)
     try:
@@ -99,7 +106,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
         raise
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: AnyPath, text: str) -> None:
     """Replace the content of `path` by `text`, whole or not at all."""
     with writing(path) as stream:
         stream.write(text)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, count
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred, Source
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.program import online
+from microcosm.logic.names import quote
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import Base, Given, In, Instance, Judged, MostAccurate, NoneWith, Not, Premise, finer
 from microcosm.relations.bits import lowest
@@ -25,7 +26,7 @@ from microcosm.relations.relation import Relation
 class PremiseLine:
     """A premise of `rule` in words, with the events filled in, and whether it holds.
 
-    `depth` is 0 for the rules that conclude what was asked, 1 for those that conclude a premise of
+    `attempt` tells apart the instances of one rule (a relation variable, an alternative). `depth` is 0 for the rules that conclude what was asked, 1 for those that conclude a premise of
     theirs that does not hold; `conclusion` is what the rule would conclude.
     """
 
@@ -33,6 +34,7 @@ class PremiseLine:
     text: str
     holds: bool
     conclusion: str
+    attempt: int = 0
     depth: int = 0
 
 
@@ -58,6 +60,7 @@ class _Asker:
     def __init__(self, engine: Engine, memo: Memo) -> None:
         self._engine = engine
         self._memo = memo
+        self._attempts = count()
 
     def lines(self, pred: Pred, x: int, y: int, depth: int) -> Iterator[PremiseLine]:
         """The premises of each rule for the fact; below them, why a judged one of a lower stratum fails."""
@@ -65,15 +68,16 @@ class _Asker:
         names = self._engine.universe.names
         for lowered in self._engine.program.concluding.get(pred, ()):
             instance = lowered.instance
+            attempt = next(self._attempts)
             env = self._nearest_fit(lowered, {LEFT: x, RIGHT: y})
             at = {name: env[n] for n, name in enumerate(lowered.variables) if n in env}
-            shown = {name: names[at[name]] if name in at else "some event" for name in _variables(instance)}
+            shown = {name: quote(names[at[name]]) if name in at else "some event" for name in _variables(instance)}
             conclusion = premise_text(instance.conclusion, shown)
             for premise in instance.premises:
                 if isinstance(premise, MostAccurate) and not list(finer(premise.of)):
                     continue
                 holds = self._holds(premise, at, lowered)
-                yield PremiseLine(instance.name, premise_text(premise, shown), holds, conclusion, depth)
+                yield PremiseLine(instance.name, premise_text(premise, shown), holds, conclusion, attempt, depth)
                 if not holds and isinstance(premise, Judged) and isinstance(premise.relation, Relation):
                     lower = (premise.judgement, premise.relation)
                     if premise.judgement is not pred[0] and premise.left in at and premise.right in at:
@@ -115,6 +119,9 @@ class _Asker:
         env = dict(env)
         variables = dict.fromkeys(v for p in lowered.pairs for v in (p.left, p.right) if v not in env)
         for variable in variables:
+            others = self._memo.domain
+            for at in env.values():
+                others &= ~(1 << at)
             sets = []
             for p in lowered.pairs:
                 if variable in (p.left, p.right):
@@ -122,7 +129,7 @@ class _Asker:
                     if other in env:
                         relation = self._memo.relation(p.source)
                         row = relation.row(env[other]) if p.left == other else relation.col(env[other])
-                        sets.append(row if p.positive else self._memo.domain & ~row)
+                        sets.append(others & (row if p.positive else ~row))
             value = _most(sets)
             if value is not None:
                 env[variable] = value

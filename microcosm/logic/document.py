@@ -2,6 +2,10 @@
 
 A document is JSON if its first character that is no blank is `{`, and else a list of statements, one
 a line. Plain lines take the fast lane; the grammar is loaded only for what the lane does not know.
+
+What may be said once only: the name, the clock and the stamp of an event, the events of a token. A
+second `internal` line continues the chain of the first. A correspondence given twice keeps the source
+that it was first given with; an ordering stated twice is one.
 """
 
 from __future__ import annotations
@@ -16,11 +20,11 @@ from microcosm.logic.document_json import givens_from_json, givens_to_json, read
 from microcosm.logic.document_text import iter_mc, write_mc
 from microcosm.logic.link_runs import read_run
 from microcosm.logic.long_lines import LONG, pieces
-from microcosm.logic.names import quote, shown
+from microcosm.logic.names import KEYWORDS, quote, shown, unquote
 from microcosm.logic.provenance import line_of
 from microcosm.logic.statement import Fault, Statement
 from microcosm.logic.statement_lane import recognise
-from microcosm.logic.statement_tokens import TOKEN, Declined, Names
+from microcosm.logic.statement_tokens import TOKEN, Names
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
@@ -55,9 +59,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
         return _Reader(file).read(text)
 
 
-def parse_statement(
-    text: str, file: str | None = None, line: int | None = None, source: str | None = None
-) -> Statement:
+def parse_statement(text: str, file: str | None = None) -> Statement:
     """The one statement in `text`. Raises `TextError`, also where there is none.
 
     >>> parse_statement("b > a").facts[0]
@@ -219,14 +221,13 @@ def _located(fault: Fault, line: str, file: str | None, number: int | None) -> T
 
 def _mention(line: str, name: str, nth: int) -> int | None:
     """The column of the nth token of a line that names `name`."""
-    names = Names()
+    written = {name} - KEYWORDS
     for match in TOKEN.finditer(line):
-        try:
-            nth -= names[match.group()] == name
-        except Declined:
-            continue
-        if nth == 0:
-            return match.start() + 1
+        token = match.group()
+        if token in written or (token[0] == '"' and len(token) > 1 and unquote(token) == name):
+            nth -= 1
+            if nth == 0:
+                return match.start() + 1
     return None
 
 

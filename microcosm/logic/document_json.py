@@ -119,7 +119,7 @@ def _givens(found: object, file: str | None) -> Givens:
         raise JsonFault("", f"expected an object, not {described(found)}")
     for key in found:
         if key not in FIELDS:
-            near = difflib.get_close_matches(key[:40], FIELDS, 1)
+            near = difflib.get_close_matches(str(key)[:40], FIELDS, 1)
             raise JsonFault(
                 "",
                 f"unknown field {described(key)}",

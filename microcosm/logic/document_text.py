@@ -58,7 +58,9 @@ class _Quoted(dict[str, str]):
 
 
 def _fact(fact: Correspondence, names: _Quoted, sources: bool) -> str:
-    origin = f" from {string(fact.source)}" if sources and fact.source and not is_default(fact.source) else ""
+    origin = ""
+    if sources and fact.source is not None and not is_default(fact.source):
+        origin = f" from {string(fact.source)}"
     return f"{names[fact.left]} {fact.relation.value} {names[fact.right]}{origin}\n"
 
 

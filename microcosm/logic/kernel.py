@@ -21,7 +21,7 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
 
 A node is checked once for each microcosm that it stands in, by its own conclusion and those of its
 premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation, plus
-the searches. Assumptions are not checked yet: a derivation with one is refused.
+the searches. Assumptions are not checked yet: no rule that makes one concludes anything here.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Proof:
         self.root = root
         self.lemmas: list[Any] = []
         self.used: set[int] = set()
-        self.patterns: dict[str, list[Pattern]] = {}
+        self.patterns: dict[tuple[str, str, str | None], list[Pattern]] = {}
         self.program = Program(rules.instances)
         said = root.get("conclusion") if isinstance(root, dict) else None
         ends = (said.get("left"), said.get("right")) if isinstance(said, dict) else ()
@@ -159,14 +159,17 @@ class _Proof:
         node, line, path, _ = visit
         before, new = setting, None
         shows = [key for key in ("clocks", "token") if key in node]
-        found = self._patterns(node["rule"], path)
-        if (found[0].evolution is None) == ("evolution" in node):
-            fail(path, f"{shown(node['rule'])} {'needs an' if found[0].evolution else 'has no'} `evolution`")
-        if "evolution" in node:
+        name = node["rule"]
+        if not self.rules.named(name):
+            fail(path, f"there is no rule {shown(name)}")
+        evolves = self.rules.named(name)[0].evolution is not None
+        if evolves != ("evolution" in node):
+            fail(path, f"{shown(name)} {'needs an' if evolves else 'has no'} `evolution`")
+        if evolves:
             new = read_evolution(node["evolution"], path)
             before = self._before(setting, *new, path)
         fault = (0, "")
-        for pattern in found:
+        for pattern in self._patterns(name, line):
             binding: Binding = {}
             if not pattern.head.matches(line, binding):
                 continue
@@ -192,17 +195,21 @@ class _Proof:
         reached, words = fault
         if reached in concludes:
             words = f"does not conclude `{line}`{concludes[reached]}"
-        fail(path, f"{shown(node['rule'])} {words}")
+        fail(path, f"{shown(name)} {words}")
 
-    def _patterns(self, name: str, path: Path) -> list[Pattern]:
-        if name not in self.patterns:
-            rules = self.rules.named(name)
-            if not rules:
-                fail(path, f"there is no rule {shown(name)}")
-            self.patterns[name] = [p for rule in rules for i in rule.instances() for p in patterns(i)]
-            if not self.patterns[name]:
-                fail(path, f"{shown(name)} assumes something, which this kernel does not check")
-        return self.patterns[name]
+    def _patterns(self, name: str, line: Line) -> list[Pattern]:
+        """The patterns of a rule that can conclude a line of this judgement and relation."""
+        key = (name, line.judgement, line.relation)
+        if key not in self.patterns:
+            judgement, relation = JUDGEMENTS[line.judgement], Relation(line.relation)
+            instances = (i for i in (*self.rules.instances, *self.rules.evolutions) if i.name == name)
+            self.patterns[key] = [
+                pattern
+                for instance in instances
+                if (instance.conclusion.judgement, instance.conclusion.relation) == (judgement, relation)
+                for pattern in patterns(instance)
+            ]
+        return self.patterns[key]
 
     def _before(self, setting: _Setting, update: bool, new: Correspondence, path: Path) -> _Setting:
         """The microcosm of which `setting` is the evolution by what is new (law 6)."""

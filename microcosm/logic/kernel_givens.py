@@ -25,6 +25,7 @@ class GivenRows:
     def __init__(self, facts: GivenFacts) -> None:
         self._facts = facts
         self._givens = facts.givens
+        self._internal = _internal(facts.givens)
 
     def partners(self, relation: Relation, end: int, event: str) -> Iterator[str]:
         """Every x given in `relation` to the event; one may come twice. Cost: linear in the events."""
@@ -37,7 +38,7 @@ class GivenRows:
                 yield other
         if relation is Relation.BEFORE and event in self._chain:
             at = self._chain[event]
-            yield from self._givens.internal[at + 1 :] if end == 0 else self._givens.internal[:at]
+            yield from self._internal[at + 1 :] if end == 0 else self._internal[:at]
         if relation is Relation.RELATED:
             for group in self._groups.get(event, ()):
                 yield from (other for other in group if other != event)
@@ -55,7 +56,7 @@ class GivenRows:
 
     @cached_property
     def _chain(self) -> dict[str, int]:
-        return {event: at for at, event in enumerate(self._givens.internal)}
+        return {event: at for at, event in enumerate(self._internal)}
 
     @cached_property
     def _groups(self) -> dict[str, list[tuple[str, ...]]]:
@@ -79,10 +80,15 @@ def _links(pairs: Iterable[tuple[str, str]]) -> Links:
     return after, before
 
 
+def _internal(givens: Givens) -> list[str]:
+    """The internal chain; an event that stands in it twice counts at its last place, as in `GivenFacts`."""
+    return list(dict.fromkeys(reversed(givens.internal)))[::-1]
+
+
 def _cover(givens: Givens) -> Iterator[tuple[str, str]]:
     """Pairs given in `<` whose transitive closure holds every pair given in `<`."""
     yield from ((f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE)
-    yield from pairwise(givens.internal)
+    yield from pairwise(_internal(givens))
     yield from _clock_cover(givens.clocks)
 
 

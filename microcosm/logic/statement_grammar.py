@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import NoReturn
 
 from lark import Lark, Token, Tree
@@ -44,8 +43,14 @@ _WORDS = {
 
 @cache
 def _grammar() -> Lark:
-    text = Path(__file__).with_name("statements.lark").read_text(encoding="utf-8")
-    return Lark(text, start="statement", parser="lalr", lexer="contextual", maybe_placeholders=False)
+    return Lark.open(
+        "statements.lark",
+        rel_to=__file__,
+        start="statement",
+        parser="lalr",
+        lexer="contextual",
+        maybe_placeholders=False,
+    )
 
 
 def parse(line: str, source: str | None = None) -> Statement:

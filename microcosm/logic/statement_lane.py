@@ -93,7 +93,7 @@ def _alternate(tokens: list[str], names: Names) -> tuple[list[str], list[str]]:
     signs = tokens[1::2]
     if len(tokens) % 2 == 0 or not JOINS.keys() >= set(signs):
         raise Declined
-    return [names[token] for token in tokens[0::2]], signs
+    return names.of_all(tokens[0::2]), signs
 
 
 def _listed(tokens: list[str], names: Names) -> list[str]:
@@ -101,7 +101,7 @@ def _listed(tokens: list[str], names: Names) -> list[str]:
     commas = tokens[1::2]
     if len(tokens) % 2 == 0 or commas.count(",") != len(commas):
         raise Declined
-    return [names[token] for token in tokens[0::2]]
+    return names.of_all(tokens[0::2])
 
 
 def _messaged(tokens: list[str], names: Names) -> Statement | None:
@@ -135,7 +135,7 @@ def _clocked(line: str, names: Names) -> Statement | None:
 
 
 def _plain_times(body: str, names: Names) -> dict[str, int] | None:
-    """The entries of a clock, none of whose processes has a colon in its name; else None."""
+    """The entries of a clock, all different and no process with a colon in its name; else None."""
     words = body.replace(":", " : ").replace(",", " , ").split()
     keys, colons, counts, commas = words[0::4], words[1::4], words[2::4], words[3::4]
     if len(words) != max(0, 4 * len(counts) - 1):

@@ -56,6 +56,14 @@ class Names(dict[str, str]):
         self[token] = name
         return name
 
+    def of_all(self, tokens: list[str]) -> list[str]:
+        """The names of many tokens; plain ones are checked without being remembered. Raises `Declined`."""
+        if not KEYWORDS.isdisjoint(tokens):
+            raise Declined
+        if all(map(_is_plain, tokens)):
+            return tokens
+        return [self[token] for token in tokens]
+
 
 _is_plain = re.compile(NAME).fullmatch
 

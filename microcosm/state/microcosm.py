@@ -6,7 +6,6 @@ the paper's conditions, the default one lets a more accurate judgement supersede
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -60,7 +59,7 @@ class Microcosm:
 
     @classmethod
     def read(
-        cls, path: str | os.PathLike[str], *, strict: bool = False, rules: RuleBook | None = None
+        cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None
     ) -> Microcosm:
         """A microcosm from a `.mc` or JSON file (`-`: standard input). Raises `TextError`, `Contradiction`."""
         return cls.parse(files.read_text(path), files.display_name(path), strict=strict, rules=rules)
@@ -264,9 +263,9 @@ class Microcosm:
         """The JSON form, which reads back to equal givens."""
         return givens_to_json(self._givens)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
-        if os.fspath(path).endswith(".json"):
+        if files.is_json_name(path):
             import json
 
             files.write_text(path, json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n")

@@ -1,9 +1,9 @@
 """Records found by a regular expression that the user gives, as for ShiViz.
 
-The expression has JavaScript groups `(?<host>…)` and may span lines. It is tried at the beginning of
-each line, and only where that finds nothing at all, anywhere. The text is gone through in windows,
-so memory is bounded; a record may span `SPAN` lines, or half as many as there are in a window of very
-long ones.
+The expression has JavaScript groups `(?<host>…)` and may span lines. The text is gone through in
+windows of lines, so memory is bounded; a record may span `SPAN` of them (fewer where they are very
+long). Records begin lines, unless the first window in which there is any has them elsewhere only:
+then they may stand anywhere, several in a line.
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ def simulated(steps: list[tuple[int, int, int]], every_event_ticks: bool) -> Run
     for at, (who, what, which) in enumerate(steps):
         process = PROCESSES[who]
         clock, past = clocks[process], 0
-        kind, message, to = "internal", None, ()
+        kind = "internal"
+        message: str | None = None
+        to: tuple[str, ...] = ()
         if process in last:
             past = run.past[last[process]] | 1 << last[process]
         waiting = [item for item in flying if item[1] == process]

@@ -94,12 +94,20 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
         ([line("p", 1, "receive", "a"), line("p", 2, "send", "a")], [("message-cycle", 1)], "p:1<p:2"),
     ],
     "stamp-inversion": [
-        ([line("p", 1, stamp=5), line("p", 2, stamp=5), line("p", 3, stamp=6)], [("stamp-inversion", 2)], "p:1<p:2 p:2<p:3"),
-        ([line("p", 1, stamp=[8, 9]), line("p", 2), line("p", 3, stamp=[1, 7])], [("stamp-inversion", 3)], "p:1<p:2 p:2<p:3"),
+        (
+            [line("p", 1, stamp=5), line("p", 2, stamp=5), line("p", 3, stamp=6)],
+            [("stamp-inversion", 2)],
+            "p:1<p:2 p:2<p:3",
+        ),
+        (
+            [line("p", 1, stamp=[8, 9]), line("p", 2), line("p", 3, stamp=[1, 7])],
+            [("stamp-inversion", 3)],
+            "p:1<p:2 p:2<p:3",
+        ),
     ],
     "token-concurrent": [
         (
-            [line("p", 1, clock={"p": 1}, attributes={"lock": "l"}), line("q", 1, clock={"q": 1}, attributes={"lock": "l"})],
+            [line(name, 1, clock={name: 1}, attributes={"lock": "l"}) for name in "pq"],
             [("token-concurrent", 2)],
             "",
         )

@@ -22,7 +22,10 @@ def lines_of(content: bytes, limit: int = lines.LINE_LIMIT) -> tuple[list[tuple[
     return list(Lines(BytesIO(content), "f", report, limit)), report
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))), st.booleans())
+LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))
+
+
+@given(st.lists(LINE), st.booleans())
 def test_lines_are_what_was_written(texts: list[str], carriage_returns: bool) -> None:
     end = "\r\n" if carriage_returns else "\n"
     found, report = lines_of("".join(text + end for text in texts).encode())
@@ -87,8 +90,9 @@ def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_compressed_file_is_told_from_text(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").write_bytes(b"\x1f\x8b\x08\x00")
-    with pytest.raises(TextError, match=r"a\.gz: is compressed \(gzip\)"), open_lines(tmp_path / "a.gz", Report()):
+    path = tmp_path / "a.gz"
+    path.write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(TextError, match=r"a\.gz: is compressed \(gzip\)"), open_lines(path, Report()):
         pass
 
 

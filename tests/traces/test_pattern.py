@@ -41,8 +41,14 @@ def test_groups_are_turned_into_pythons(javascript: str, python: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "error"),
     [
-        ("(?<host>x)(?<clock>", "--pattern:11: missing ), unterminated subpattern\n  (?<host>x)(?<clock>\n            ^"),
-        ("(?<host>x)*+*(?<clock>y)", "--pattern:13: multiple repeat\n  (?<host>x)*+*(?<clock>y)\n              ^"),
+        (
+            "(?<host>x)(?<clock>",
+            "--pattern:11: missing ), unterminated subpattern\n  (?<host>x)(?<clock>\n            ^",
+        ),
+        (
+            "(?<host>x)*+*(?<clock>y)",
+            "--pattern:13: multiple repeat\n  (?<host>x)*+*(?<clock>y)\n              ^",
+        ),
         ("(?<host>x)[", "--pattern:11: unterminated character set\n  (?<host>x)[\n            ^"),
         ("(?<host>x)", "--pattern: the pattern has no group (?<clock>…)"),
         ("x", "--pattern: the pattern has no group (?<host>…) and (?<clock>…)"),
@@ -72,7 +78,8 @@ def test_records_begin_lines_where_any_does() -> None:
 
 
 def test_records_may_stand_within_lines_and_several_in_one() -> None:
-    found = items("(?<host>[a-z])=(?<clock>{.*?})", '1: a={"a": 1} b={"b": 1}\nnothing\n2: a={"a": 2} and so on')
+    text = '1: a={"a": 1} b={"b": 1}\nnothing\n2: a={"a": 2} and so on'
+    found = items("(?<host>[a-z])=(?<clock>{.*?})", text)
     assert [item.line for item in found] == [1, 1, 2, 3]
     assert [item.host for item in found if isinstance(item, Record)] == ["a", "b", "a"]
     assert isinstance(found[2], Left)
@@ -91,10 +98,10 @@ def test_records_that_are_no_events_are_reported() -> None:
 
 def test_a_pattern_that_can_match_nothing_finds_records_all_the_same() -> None:
     found = items(r"((?<host>\w+) (?<clock>{.*}))?", 'x\n\np {"p": 1}\n')
-    assert [(type(item).__name__, item.line) for item in found] == [("Left", 1), ("Left", 2), ("Record", 3), ("Left", 4)]
+    assert [(type(item), item.line) for item in found] == [(Left, 1), (Left, 2), (Record, 3), (Left, 4)]
 
 
-LINES = st.lists(st.sampled_from(["b {}", "a", "", "junk", "+", "a b {}"]), max_size=60)
+LINES = st.lists(st.sampled_from(["b {}", "a", "", "junk", "+"]), max_size=60)
 PATTERNS = st.sampled_from([r"a\n(?<host>b) (?<clock>{})", r"(\+\n)?(\+\n)?(?<host>b) (?<clock>{})"])
 
 

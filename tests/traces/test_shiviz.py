@@ -163,9 +163,13 @@ def test_text_that_is_left_over_is_reported_by_run() -> None:
     assert report.lines == 3
 
 
-@pytest.mark.parametrize("clock", ['{"p": 1', '{"p": -1}', '{"p": 1.5}', '{"p": 1,}', '{"\\ud800": 1}', '{"p": 1}}'])
+DAMAGED = ['{"p": 1', '{"p": -1}', '{"p": 1.5}', '{"p": 1,}', '{"\\ud800": 1}', '{"p": 1}}']
+
+
+@pytest.mark.parametrize("clock", DAMAGED)
 def test_a_clock_that_cannot_be_read_is_reported(clock: str) -> None:
-    events, report = read_text(f"{BAKERY}a\np {clock}\n{BAKERY.replace('baker', 'boy').replace('mill', 'man')}", "shiviz")
+    others = BAKERY.replace("baker", "boy").replace("mill", "man")
+    events, report = read_text(f"{BAKERY}a\np {clock}\n{others}", "shiviz")
     assert len(events) == 10
     assert told(report) == [("unparsed-text", 12), ("bad-clock", 13)]
     assert report.lost == 1
@@ -203,13 +207,9 @@ def test_no_line_is_lost_silently(run: Run, clock_first: bool, damages: list[tup
             lines.insert(at, "stray {")
         elif len(lines) > 1:
             del lines[at]
-    try:
-        events, report = read_text("\n".join(lines), "shiviz")
-    except TraceError as error:
-        assert error.message.startswith("no record in the whole text")
-        assert not any(shapes.clock_line(line) for line in lines)
-        return
-    within = any("prefix" in event.attributes for event in events)  # nothing but lines "p {…}}" is left
+    lines += ['z {"z": 1}', "sound"] if clock_first else ["sound", 'z {"z": 1}']
+    events, report = read_text("\n".join(lines), "shiviz")
+    within = any("prefix" in event.attributes for event in events)  # little but lines "p {…}}" was left
     held = sum(1 + (bool(event.label) and not within) for event in events)
     assert held + report.lines == sum(line != "" and not line.isspace() for line in lines)
     assert within or len(events) == sum(shapes.clock_line(line) is not None for line in lines)
@@ -221,10 +221,10 @@ def test_a_text_without_a_record_is_an_error_that_says_what_to_do() -> None:
         read_text(text, "shiviz")
     assert str(caught.value).splitlines() == [
         "<test>:1: no record in the whole text, though it holds clocks",
-        r"Describe a record with --pattern, for example --pattern '(?<event>.*)\n(?<host>\S*) (?<clock>{.*})'",
+        f"Describe a record with --pattern, for example --pattern '{shiviz.EXAMPLE}'",
     ]
     assert len(read_text(text, "shiviz", "at (?<host>.*) with (?<clock>{.*}) (?<event>.*)")[0]) == 2
-    with pytest.raises(TraceError, match="^<test>:1: the pattern matches no record in the whole text"):
+    with pytest.raises(TraceError, match="the pattern matches no record in the whole text"):
         read_text(text, "shiviz", "(?<host>x) (?<clock>{.*})")
     assert read_text(" \n\n", "shiviz")[0] == []
 

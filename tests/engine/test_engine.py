@@ -1,0 +1,147 @@
+"""The engine: memo, tables, searches and derivations agree with one another whatever is asked first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.naive import Naive
+from microcosm.engine.program import online
+from microcosm.engine.witness import Witness
+from microcosm.logic import kernel
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import parse_rules, read_rules
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+
+EVENTS = "abcde"
+RULES = read_rules()
+
+
+@st.composite
+def givens(draw: st.DrawFn) -> Givens:
+    """Any acyclic givens over five events, contradictions between `||` and `<` included."""
+    found = Givens(internal=draw(st.sampled_from([[], ["a"], ["b", "d"], ["a", "c", "e"]])))
+    for fact in draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(EVENTS),
+                st.sampled_from([Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED]),
+                st.sampled_from(EVENTS),
+            ),
+            max_size=9,
+        )
+    ):
+        left, relation, right = fact
+        if left != right:
+            if relation is Relation.BEFORE and left > right:
+                left, right = right, left
+            found.add(Correspondence(left, relation, right))
+    return found
+
+
+PAIRS = [(a, b) for a in EVENTS + "uv" for b in EVENTS + "uv" if a != b]
+
+
+@given(givens())
+def test_a_single_question_and_a_full_table_agree_with_the_naive_evaluator(given: Givens) -> None:
+    asked, saturated = Engine(RULES, given), Engine(RULES, given)
+    saturated.saturate()
+    named = set(given.named())
+    naive, outside = Naive(RULES, given), Naive(RULES, given, extra_events=("u", "v"))
+    for a, b in PAIRS:
+        if {a, b} <= named or {a, b} - named <= {"u", "v"}:
+            expected = (naive if {a, b} <= named else outside).verdict(a, b)
+            assert asked.verdict(a, b) is saturated.verdict(a, b) is expected
+
+
+@given(givens(), st.sampled_from([0, 300]))
+def test_derivations_verify_whether_searched_or_ranked(given: Givens, expansions: int) -> None:
+    engine = Engine(RULES, given)
+    finder = Witness(engine, given)
+    finder.EXPANSIONS = expansions
+    for a, b in PAIRS:
+        verdict = engine.verdict(a, b)
+        if verdict is not Relation.SILENT:
+            derivation = finder.derive(Judgement.ONLINE, a, verdict, b)
+            assert derivation is not None
+            assert kernel.check(given, RULES, derivation.to_json()) is None
+
+
+def test_a_chain_is_derived_as_a_shortest_path_in_balance() -> None:
+    given = Givens()
+    names = [f"e{n}" for n in range(65)]
+    for a, b in zip(names, names[1:], strict=False):
+        given.add(Correspondence(a, Relation.BEFORE, b))
+    engine = Engine(RULES, given)
+    long = Witness(engine, given).derive(Judgement.INITIAL, "e0", Relation.BEFORE, "e64")
+    assert long is not None and depth(long) == 7, "64 links nest 6 deep, and a link is one more"
+    given.add(Correspondence("e1", Relation.BEFORE, "e63"))
+    engine = Engine(RULES, given)
+    short = Witness(engine, given).derive(Judgement.INITIAL, "e0", Relation.BEFORE, "e64")
+    assert short is not None and leaves(short) == ["e0 < e1", "e1 < e63", "e63 < e64"]
+
+
+def test_internal_pairs_are_one_step_however_far_apart() -> None:
+    given = Givens(internal=[f"e{n}" for n in range(50)])
+    derivation = Witness(Engine(RULES, given), given).derive(Judgement.INITIAL, "e3", Relation.BEFORE, "e47")
+    assert derivation is not None and derivation.rule == "Init"
+
+
+def test_a_cycle_is_named() -> None:
+    given = Givens()
+    for fact in ("ab", "bc", "ca", "cd"):
+        given.add(Correspondence(fact[0], Relation.BEFORE, fact[1]))
+    with pytest.raises(CyclicGivens) as raised:
+        Engine(RULES, given)
+    assert sorted(raised.value.path) == ["a", "b", "c"]
+
+
+def test_silent_pairs_are_kept_and_not_the_unknown_ones() -> None:
+    """A star: the leaves all relate to the hub, so no rule says anything about two leaves."""
+    given = Givens()
+    for n in range(40):
+        given.add(Correspondence("hub", Relation.BEFORE, f"leaf{n}"))
+        given.add(Correspondence(f"lone{n}", Relation.CONCURRENT, f"lone{n + 1}"))
+    engine = Engine(RULES, given)
+    engine.saturate()
+    tables = engine.memo.tables(online(Relation.UNKNOWN))
+    assert tables is not None and tables._lacking is not None
+    kept = tables._lacking[online(Relation.UNKNOWN)]
+    assert sum(row.bit_count() for row in kept.values()) == 40 * 39
+    assert engine.verdict("leaf1", "leaf2") is Relation.SILENT
+    assert engine.verdict("leaf1", "lone7") is Relation.UNKNOWN
+
+
+def test_rules_may_lead_to_events_never_heard_of() -> None:
+    rules = parse_rules(
+        "rule Init:\n given a R b\n ---\n |-0 a R b\n"
+        "rule Seed:\n a in M\n b not in M\n ---\n |- a ? b\n"
+        "rule Step:\n |-0 a <> e\n |- e ? b\n |/-0 a _ b\n ---\n |- a < b"
+    )
+    given = Givens()
+    given.add(Correspondence("a", Relation.RELATED, "b"))
+    engine = Engine(rules, given)
+    assert engine.verdict("a", "elsewhere") is Relation.BEFORE
+    assert Naive(rules, given, extra_events=("elsewhere",)).verdict("a", "elsewhere") is Relation.BEFORE
+
+
+def depth(derivation: object) -> int:
+    level, count = [derivation], 0
+    while level:
+        level, count = [p for d in level for p in d.premises], count + 1  # type: ignore[attr-defined]
+    return count
+
+
+def leaves(derivation: object) -> list[str]:
+    stack, found = [derivation], []
+    while stack:
+        node = stack.pop()
+        stack.extend(reversed(node.premises))  # type: ignore[attr-defined]
+        if not node.premises:  # type: ignore[attr-defined]
+            conclusion = node.conclusion  # type: ignore[attr-defined]
+            found.append(f"{conclusion.left} {conclusion.relation} {conclusion.right}")
+    return found

@@ -1,0 +1,104 @@
+"""Lowering: rule text in, plan out. Shapes are recognised by form, whatever the rules are called."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcosm.engine.program import Shape, compile_rules, initial, online
+from microcosm.logic.rulebook import parse_rules, read_rules
+from microcosm.relations.relation import Relation
+
+GIVEN = """
+rule Start:
+    given a R b
+    ---
+    |-0 a R b
+"""
+
+CASES = [
+    ("given alone is a view", "", initial(Relation.BEFORE), "view", False),
+    (
+        "two steps in a row are a closure, in either order of premises",
+        "rule Any-Name:\n |-0 e < b\n |-0 a < e\n ---\n |-0 a < b",
+        initial(Relation.BEFORE),
+        "closure",
+        False,
+    ),
+    (
+        "a guarded transitive rule is no closure",
+        "rule T:\n |-0 a < e\n |-0 e < b\n a in M\n ---\n |-0 a < b",
+        initial(Relation.BEFORE),
+        "table",
+        False,
+    ),
+    (
+        "a converse makes symmetric, and stays a view",
+        "rule S:\n |-0 a || b\n ---\n |-0 b || a",
+        initial(Relation.CONCURRENT),
+        "view",
+        True,
+    ),
+    (
+        "symmetric and transitive together are a table",
+        "rule S:\n |-0 a || b\n ---\n |-0 b || a\nrule T:\n |-0 a || e\n |-0 e || b\n ---\n |-0 a || b",
+        initial(Relation.CONCURRENT),
+        "table",
+        True,
+    ),
+    (
+        "an intermediate event needs a table even without recursion",
+        "rule J:\n |-0 a < e\n |-0 e || b\n ---\n |- a ? b",
+        online(Relation.UNKNOWN),
+        "table",
+        False,
+    ),
+    (
+        "premises on two events only are a view, negation included",
+        "rule V:\n |-0 a <> b\n |/-0 a < b\n a in M\n ---\n |- a <> b",
+        online(Relation.RELATED),
+        "view",
+        False,
+    ),
+    (
+        "a symmetric body makes a symmetric predicate without a rule that says so",
+        "rule V:\n |/-0 a _ b\n a in M\n b in M\n ---\n |- a ? b",
+        online(Relation.UNKNOWN),
+        "view",
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "rules", "pred", "shape", "symmetric"), CASES, ids=[c[0] for c in CASES])
+def test_shapes(title: str, rules: str, pred: tuple[object, object], shape: str, symmetric: bool) -> None:
+    program = compile_rules(parse_rules(GIVEN + rules))
+    plan = program.of[pred]  # type: ignore[index]
+    assert plan.shape.value == shape
+    assert program.symmetric(pred) is symmetric  # type: ignore[arg-type]
+
+
+def test_the_shipped_rules_make_one_closure_and_one_table() -> None:
+    program = compile_rules(read_rules())
+    shapes = {(pred[0].value, str(pred[1])): plan.shape for pred, plan in program.of.items()}
+    assert shapes == {
+        ("initial", "<"): Shape.CLOSURE,
+        ("initial", "||"): Shape.VIEW,
+        ("initial", "<>"): Shape.VIEW,
+        ("online", "<"): Shape.VIEW,
+        ("online", "||"): Shape.VIEW,
+        ("online", "<>"): Shape.VIEW,
+        ("online", "?"): Shape.TABLE,
+    }
+
+
+def test_relation_variables_of_one_premise_are_evaluated_in_one_pass() -> None:
+    plan = compile_rules(read_rules()).of[online(Relation.UNKNOWN)]
+    passes = [b for b in plan.bodies[online(Relation.UNKNOWN)] if b.instance.name == "Un-2"]
+    assert [b.mirrored for b in passes] == [False, True]
+    assert all(sorted(str(part.relation) for p in b.pairs for part in p.source.parts) == ["<", "<>", "||"] for b in passes)
+
+
+def test_mirror_images_that_say_the_same_are_left_out() -> None:
+    plan = compile_rules(read_rules()).of[online(Relation.UNKNOWN)]
+    names = [b.instance.name for b in plan.bodies[online(Relation.UNKNOWN)] if b.mirrored]
+    assert names == ["Un-2"], "Un-1, Un-3 and Un-4 are symmetric as they stand"

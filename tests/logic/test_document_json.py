@@ -1,0 +1,202 @@
+"""The JSON form: the same givens as the text, and strict about everything else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from microcosm.errors import TextError
+from microcosm.logic.document import givens_from_json, givens_to_json, read_givens
+from microcosm.relations.clock import Clock
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens, Message
+from microcosm.relations.relation import Relation
+from tests.logic.documents import ALBUM, all_givens, sources
+
+EXAMPLE: dict[str, Any] = {
+    "schema": "microcosm/1",
+    "name": None,
+    "internal": ["e1"],
+    "external": [
+        ["a", "<", "b"], ["c", ">", "b"], ["c", "||", "d", "message m7"], ["e", "<>", "f", "node.log:12"],
+    ],
+    "refuted": [["b", "a"]],
+    "stamps": {"e1": 5, "u": [10.0, 12.5]},
+    "clocks": {"u": ["phone", {"phone": 3, "laptop": 1}, True], "v": ["phone", {}, False]},
+    "messages": [["send", "e", "m1", "phone", ["laptop", "album"]], ["receive", "f", "m1", "laptop"]],
+    "orderings": ["causal", "rsc interior"],
+    "complete": False,
+    "tokens": {"lock": ["e1", "u"]},
+}  # fmt: skip
+
+
+def test_every_field() -> None:
+    givens = read_givens(" \n" + json.dumps(EXAMPLE), "album.json")
+    assert givens == Givens(
+        internal=["e1"],
+        external={
+            fact.key(): fact
+            for fact in (
+                Correspondence("a", Relation.BEFORE, "b"),
+                Correspondence("b", Relation.BEFORE, "c"),
+                Correspondence("c", Relation.CONCURRENT, "d"),
+                Correspondence("e", Relation.RELATED, "f"),
+            )
+        },
+        refuted={("b", "!<", "a"): Correspondence("b", Relation.NOT_BEFORE, "a")},
+        stamps={"e1": 5, "u": (10.0, 12.5)},
+        clocks={
+            "u": Clock("phone", {"phone": 3, "laptop": 1}),
+            "v": Clock("phone", {}, ticked=False),
+        },
+        messages=[
+            Message("send", "e", "m1", "phone", ("laptop", "album")),
+            Message("receive", "f", "m1", "laptop"),
+        ],
+        orderings=["causal", "rsc interior"],
+        tokens={"lock": ("e1", "u")},
+    )
+    assert sources(givens) == [
+        "album.json:external[0]",
+        "album.json:external[1]",
+        "message m7",
+        "node.log:12",
+        "album.json:refuted[0]",
+    ]
+
+
+def test_it_is_written_as_it_was_read() -> None:
+    givens = read_givens(json.dumps(EXAMPLE), "album.json")
+    expected = {**EXAMPLE, "external": [["a", "<", "b"], ["b", "<", "c"], *EXAMPLE["external"][2:]]}
+    assert givens_to_json(givens) == expected
+
+
+def test_absent_fields_are_empty() -> None:
+    assert read_givens("{}") == Givens()
+    assert givens_from_json({"schema": "microcosm/1", "external": []}) == Givens()
+    assert sources(givens_from_json({"external": [["a", "<", "b"]]})) == ["external[0]"]
+
+
+def test_text_and_json_say_the_same() -> None:
+    givens = read_givens(ALBUM, "album.mc")
+    assert read_givens(json.dumps(givens_to_json(givens))) == givens
+
+
+@given(all_givens())
+def test_what_is_written_reads_back(givens: Givens) -> None:
+    written = givens_to_json(givens)
+    again = read_givens(json.dumps(written))
+    assert again == givens
+    assert givens_to_json(again) == written
+    assert list(again.clocks) == list(givens.clocks)
+    for back, stated in zip(sources(again), sources(givens), strict=True):
+        assert stated is None or back == stated
+
+
+def test_what_is_written_shares_nothing_with_the_givens() -> None:
+    givens = read_givens(json.dumps(EXAMPLE))
+    written = givens_to_json(givens)
+    again = givens_from_json(written)
+    again.internal.append("x")
+    again.clocks["u"].entries["q"] = 1
+    assert givens_to_json(givens) == written
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("schema", "microcosm/2", 'schema: expected "microcosm/1", not "microcosm/2"'),
+        ("schema", None, 'schema: expected "microcosm/1", not null'),
+        ("name", 3, "name: expected a string, not 3"),
+        ("internals", [], 'unknown field "internals"'),
+        ("internal", "e1", 'internal: expected a list, not "e1"'),
+        ("internal", ["a", 1], "internal[1]: expected a name (a string), not 1"),
+        ("internal", ["a", "b", "a"], "internal[2]: 'a' stands twice"),
+        ("internal", [""], "internal[0]: a name cannot be empty"),
+        ("internal", ["\ud800"], "internal[0]: a name cannot contain half of a surrogate pair"),
+        ("external", {}, "external: expected a list, not an object"),
+        ("external", [["a", "<"]], "external[0]: expected [event, relation, event]"),
+        ("external", [["a", "<", "b", "c", "d"]], "not a list of 5"),
+        ("external", [["a", "<", "b"], ["a", "!<", "b"]], "external[1][1]: expected a relation"),
+        ("external", [["a", "?", "b"]], 'expected a relation ("<", ">", "||", "<>"), not "?"'),
+        ("external", [["a", ["<"], "b"]], "external[0][1]: expected a relation"),
+        ("external", [["a", "<", "a"]], "external[0][2]: an event stands in no relation to itself: 'a'"),
+        ("external", [[None, "<", "b"]], "external[0][0]: expected a name (a string), not null"),
+        ("external", [["a", "<", "b", None]], "external[0][3]: expected a string, not null"),
+        ("refuted", [["a", "<", "b", "c"]], "refuted[0]: expected [event, event]"),
+        ("refuted", [["a", "a"]], "refuted[0][1]: an event stands in no relation to itself"),
+        ("stamps", [], "stamps: expected an object, not a list of 0"),
+        ("stamps", {"e": True}, 'stamps["e"]: expected an integer (a Lamport time) or [earliest'),
+        ("stamps", {"e": 5.0}, 'stamps["e"]: expected an integer'),
+        ("stamps", {"e": [1, 2, 3]}, 'stamps["e"]: expected [earliest, latest], not a list of 3'),
+        ("stamps", {"e": [1, False]}, 'stamps["e"][1]: expected a number, not false'),
+        ("stamps", {"e": [1, "2"]}, 'stamps["e"][1]: expected a number, not "2"'),
+        ("stamps", {"e": [2, 1]}, 'stamps["e"]: the interval ends (1) before it begins (2)'),
+        ("stamps", {"": 1}, 'stamps[""]: a name cannot be empty'),
+        ("clocks", {"e": ["p"]}, 'clocks["e"]: expected [process, {process: count}, ticked]'),
+        ("clocks", {"e": ["p", [], True]}, 'clocks["e"][1]: expected an object'),
+        ("clocks", {"e": ["p", {"q": -1}, True]}, 'clocks["e"][1]["q"]: a clock counts events'),
+        ("clocks", {"e": ["p", {"q": 1.0}, True]}, 'clocks["e"][1]["q"]: expected a count, not 1.0'),
+        ("clocks", {"e": ["p", {"q": True}, True]}, 'clocks["e"][1]["q"]: expected a count, not true'),
+        ("clocks", {"e": ["p", {}, 1]}, 'clocks["e"][2]: expected true or false, not 1'),
+        ("messages", [["deliver", "e", "m", "p"]], 'messages[0][0]: expected "send" or "receive"'),
+        ("messages", [["send", "e", "m", "p", "q"]], "messages[0][4]: expected a list"),
+        ("messages", [["receive", "e", "m", "p", ["q"]]], "messages[0][4]: a reception has no receivers"),
+        ("messages", [["send", "e", "m"]], "messages[0]: expected"),
+        ("orderings", ["causal", "casual"], 'orderings[1]: unknown ordering "casual"'),
+        ("orderings", ["causal  interior"], "orderings[0]: unknown ordering"),
+        ("complete", 0, "complete: expected true or false, not 0"),
+        ("tokens", {"t": []}, 'tokens["t"]: a token needs an event'),
+        ("tokens", {"t": ["a", "a"]}, "tokens[\"t\"][1]: 'a' stands twice"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_member(field: str, value: object, message: str) -> None:
+    with pytest.raises(TextError) as caught:
+        read_givens(json.dumps({**EXAMPLE, field: value}), "f.json")
+    assert message in caught.value.message
+    assert caught.value.file == "f.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ('{\n  "internal": ["a",]}', "not JSON", (2, 20)),
+        ("{", "not JSON", (1, 2)),
+        ("{} {}", "not JSON: Extra data", (1, 4)),
+        ('{"complete": True}', "not JSON", (1, 14)),
+        ('{"internal": [], "internal": []}', "the key 'internal' stands twice", (None, None)),
+        ('{"clocks": {"e": ["p", {"p": 1, "p": 2}, true]}}', "the key 'p' stands twice", (None, None)),
+        ('{"stamps": {"e": [NaN, 1]}}', "NaN is no JSON number", (None, None)),
+        ('{"stamps": {"e": [-Infinity, 1]}}', "-Infinity is no JSON number", (None, None)),
+        ('{"stamps": {"e": [1e999, 1e999]}}', "the number is too large", (None, None)),
+        ('{"stamps": {"e": ' + "9" * 5000 + "}}", "too many digits", (None, None)),
+        ('{"external": ' + "[" * 100_000, "nested too deeply", (None, None)),
+        ('{"internal": ["a\tb"]}', "not JSON: Invalid control character", (1, 17)),
+    ],
+)
+def test_what_is_no_json(text: str, message: str, place: tuple[int | None, int | None]) -> None:
+    with pytest.raises(TextError) as caught:
+        read_givens(text, "f.json")
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == place
+
+
+@pytest.mark.parametrize("found", [[], None, 3, "x", {1: 2}])
+def test_only_an_object_is_a_microcosm(found: object) -> None:
+    with pytest.raises(TextError):
+        givens_from_json(found)
+
+
+def test_a_near_field_is_suggested() -> None:
+    with pytest.raises(TextError) as caught:
+        read_givens('{"externals": []}')
+    assert caught.value.hint == "Did you mean 'external'?"
+
+
+def test_an_error_is_short() -> None:
+    with pytest.raises(TextError) as caught:
+        read_givens(json.dumps({"internal": ["x" * 10_000, 3, "y"], "x" * 10_000: 1}))
+    assert len(str(caught.value)) < 300
