@@ -74,7 +74,7 @@ class TraceError(TextError):
 
 
 class Undefined(MicrocosmError):
-    """An evolution that is not defined: removing what is not given, or breaking a strict condition."""
+    """An evolution that is not defined: removing what is not given, or (strict) adding what is judged."""
 
 
 class Contradiction(MicrocosmError):

@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
-    ANY,
     Assume,
     Base,
     Given,
@@ -144,7 +143,11 @@ class Body:
         return tuple(
             p
             for p in self.pairs
-            if p.positive and (p.pred in wanted or (p.source.kind == "any" and any(j is p.source.judgement for j, _ in wanted)))
+            if p.positive
+            and (
+                p.pred in wanted
+                or (p.source.kind == "any" and any(j is p.source.judgement for j, _ in wanted))
+            )
         )
 
     def mirror(self) -> Body:
@@ -158,7 +161,9 @@ class Body:
             return replace(
                 body,
                 ones=tuple(replace(o, variable=swap.get(o.variable, o.variable)) for o in body.ones),
-                pairs=tuple(p if p.source.kind == "any" and p.ends == {LEFT, RIGHT} else turn(p) for p in body.pairs),
+                pairs=tuple(
+                    p if p.source.kind == "any" and p.ends == {LEFT, RIGHT} else turn(p) for p in body.pairs
+                ),
                 nones=tuple(turned(n) for n in body.nones),
             )
 
@@ -231,7 +236,9 @@ def body(instance: Instance) -> Body:
 
 def judged(judgement: Judgement, relation: Term) -> Source:
     """The source of a judged premise; `_` reads every relation of the judgement."""
-    return Source("judged", judgement, relation) if isinstance(relation, Relation) else Source("any", judgement)
+    return (
+        Source("judged", judgement, relation) if isinstance(relation, Relation) else Source("any", judgement)
+    )
 
 
 def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: dict[str, int]) -> Body:

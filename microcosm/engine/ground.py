@@ -118,7 +118,9 @@ class GivenRelation(Pairs):
     `<>`) and clocks are symmetric where the relation is.
     """
 
-    def __init__(self, relation: Relation, clocks: ClockRows, chain: list[int], groups: list[list[int]]) -> None:
+    def __init__(
+        self, relation: Relation, clocks: ClockRows, chain: list[int], groups: list[list[int]]
+    ) -> None:
         super().__init__()
         self.relation = relation
         self._clocks = clocks if relation in (Relation.BEFORE, Relation.CONCURRENT) else None
@@ -196,7 +198,7 @@ class GivenRelation(Pairs):
 class Ground:
     """The universe and the given relations of one `Givens`, kept up to date under small changes.
 
-    `version` counts changes; whoever remembers something derived compares it.
+    `names` are all named events in the order of their positions; `base` the base predicates' facts.
     """
 
     RELATIONS = (
@@ -207,10 +209,9 @@ class Ground:
     )
 
     def __init__(
-        self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], names: Iterable[str] | None = None
+        self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], names: Iterable[str]
     ) -> None:
-        self.universe = universe = Universe(givens.named() if names is None else names)
-        self.version = 0
+        self.universe = universe = Universe(names)
         position = universe.position
         clocks = ClockRows(givens.clocks, position)
         chain = [position[event] for event in givens.internal]
@@ -254,7 +255,6 @@ class Ground:
         self.given[Relation.BEFORE].append(at)
         self._in_m |= 1 << at
         self._enroll(at)
-        self.version += 1
 
     def _uses(self, fact: Correspondence) -> Counter[int]:
         return self._mentions if fact.relation is Relation.NOT_BEFORE else self._members
@@ -263,7 +263,6 @@ class Ground:
         for at in (a, b):
             self._uses(fact)[at] += change
             self._enroll(at)
-        self.version += 1
 
     def _enroll(self, at: int) -> None:
         universe, bit = self.universe, 1 << at

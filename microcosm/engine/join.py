@@ -66,7 +66,10 @@ class Join:
                 between.setdefault((min(p.left, p.right), max(p.left, p.right)), []).append(p)
         self._relations = {p: scope.relation(p.source) for p in self._checks}
         self._nones = [
-            (none, sorted({v for v in none.mentioned() if v in free and v != root and not _own(body, none, v)}))
+            (
+                none,
+                sorted({v for v in none.mentioned() if v in free and v != root and not _own(body, none, v)}),
+            )
             for none in body.nones
         ]
         self._cut: int | None = next((vs[0] for _, vs in self._nones if vs), None)
@@ -76,7 +79,9 @@ class Join:
         if self._cut is not None:
             self._rest = Join(body, [*known, self._cut], root, scope)
         else:
-            self._absent = [Join(none, known, root if self._sees(none) else None, scope) for none, _ in self._nones]
+            self._absent = [
+                Join(none, known, root if self._sees(none) else None, scope) for none, _ in self._nones
+            ]
         self._composition = self._is_composition()
 
     def solve(self, env: dict[int, int], target: int, narrow: tuple[int, int] | None = None) -> int:
@@ -140,7 +145,7 @@ class Join:
         for case in bits(cases):
             inner[self._cut] = case
             got |= self._rest.solve(inner, left & ~got, narrow)
-            if self.root is None and got or self.root is not None and got == left:
+            if (self.root is None and got) or (self.root is not None and got == left):
                 break
         return got
 
@@ -161,7 +166,7 @@ class Join:
         return self.root is not None and self.root in set(none.mentioned())
 
     def _plan(self, between: dict[tuple[int, int], list[Pair]]) -> int | None:
-        """Order the unbound variables from leaves to root; the variable to bind first where they form a cycle."""
+        """Order the unbound variables from leaves to root; in a cycle, a variable to bind first."""
         left = set(self._free)
         edges = dict(between)
         while left - {self.root}:
@@ -180,7 +185,9 @@ class Join:
                 relation = self._scope.relation(p.source)
                 both: tuple[Rows, Rows] = (relation.row, relation.col)
                 outward, backward = both if p.left == leaf else both[::-1]
-                literals.append((outward, None if getattr(relation, "settling", False) else backward, p.positive))
+                literals.append(
+                    (outward, None if getattr(relation, "settling", False) else backward, p.positive)
+                )
             self._steps.append((leaf, parent, literals))
         return None
 
@@ -214,8 +221,10 @@ def _reach(literals: list[tuple[Rows, Rows | None, bool]], far: int, targets: in
 
 
 def _outside_nones(body: Body, variable: int) -> bool:
-    return variable in (0, 1) or any(variable == o.variable for o in body.ones) or any(
-        variable in (p.left, p.right) for p in body.pairs
+    return (
+        variable in (0, 1)
+        or any(variable == o.variable for o in body.ones)
+        or any(variable in (p.left, p.right) for p in body.pairs)
     )
 
 

@@ -68,7 +68,9 @@ class Memo:
         """The relation of a predicate."""
         return self.relation(Source("judged", *pred))
 
-    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None) -> RowRelation:
+    def any_of(
+        self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None
+    ) -> RowRelation:
         """`_` under a judgement, some predicates being read from `instead`."""
         preds = [pred for pred in self._program.of if pred[0] is judgement]
         sources: list[Source] = [Source("judged", *pred) for pred in preds]

@@ -29,7 +29,9 @@ class Tables:
     exceptions only.
     """
 
-    def __init__(self, bodies: dict[Pred, tuple[Body, ...]], symmetric: frozenset[Pred], scope: Scope) -> None:
+    def __init__(
+        self, bodies: dict[Pred, tuple[Body, ...]], symmetric: frozenset[Pred], scope: Scope
+    ) -> None:
         self.scope = scope
         self.bodies = bodies
         self.symmetric = symmetric
@@ -44,7 +46,8 @@ class Tables:
                     shared[key] = Pointwise(here.ones, here.pairs, scope)
                 self.rules.append(TableRule(pred, shared[key], rest, body.reads(self.preds)))
         self._bounds = {
-            pred: list(dict.fromkeys(rule.bound for rule in self.rules if rule.pred == pred)) for pred in self.preds
+            pred: list(dict.fromkeys(rule.bound for rule in self.rules if rule.pred == pred))
+            for pred in self.preds
         }
         self._lacking: dict[Pred, dict[int, int]] | None = None
         self._columns: dict[Pred, list[int]] = {}
@@ -139,7 +142,9 @@ class Table:
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred
         self.tables = tables
-        self._goals: Goals | None = goals(pred, tables.bodies[pred], tables.preds, tables.symmetric, tables.scope)
+        self._goals: Goals | None = goals(
+            pred, tables.bodies[pred], tables.preds, tables.symmetric, tables.scope
+        )
 
     def row(self, a: int) -> int:
         return self.tables.row(self.pred, a)
@@ -195,10 +200,13 @@ class Fixpoint:
         self.symmetric = tables.symmetric.issuperset(tables.preds)
         self.rows = {pred: [0] * width for pred in tables.preds}
         self.columns = {} if self.symmetric else {pred: [0] * width for pred in tables.preds}
-        self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = {p: {} for p in tables.preds} if log else None
+        self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
+            {p: {} for p in tables.preds} if log else None
+        )
         self._time = 0
         self._settling: dict[Source, RowRelation] = {
-            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred, self.rows[pred])) for pred in tables.preds
+            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred, self.rows[pred]))
+            for pred in tables.preds
         }
         joins = [
             (

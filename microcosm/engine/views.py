@@ -12,7 +12,6 @@ from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
 from microcosm.relations.happens_before import HappensBefore
 
-
 RowOf = Callable[[int], int]
 
 
@@ -31,7 +30,9 @@ class Pointwise:
             self._forward.append((relation.row if straight else relation.col, p.positive))
             self._backward.append((relation.col if straight else relation.row, p.positive))
             self._tests.append((relation, straight, p.positive))
-        self.alias = self._tests[0][0] if [t[1:] for t in self._tests] == [(True, True)] and not any(ones) else None
+        self.alias = (
+            self._tests[0][0] if [t[1:] for t in self._tests] == [(True, True)] and not any(ones) else None
+        )
         """The one relation that the premises are, if they are just that."""
 
     def row(self, a: int, target: int) -> int:

@@ -17,7 +17,18 @@ from microcosm.engine.memo import Memo
 from microcosm.engine.program import online
 from microcosm.logic.names import quote
 from microcosm.logic.printer import premise_text
-from microcosm.logic.rule import Base, Given, In, Instance, Judged, MostAccurate, NoneWith, Not, Premise, finer
+from microcosm.logic.rule import (
+    Base,
+    Given,
+    In,
+    Instance,
+    Judged,
+    MostAccurate,
+    NoneWith,
+    Not,
+    Premise,
+    finer,
+)
 from microcosm.relations.bits import lowest
 from microcosm.relations.relation import Relation
 
@@ -26,8 +37,9 @@ from microcosm.relations.relation import Relation
 class PremiseLine:
     """A premise of `rule` in words, with the events filled in, and whether it holds.
 
-    `attempt` tells apart the instances of one rule (a relation variable, an alternative). `depth` is 0 for the rules that conclude what was asked, 1 for those that conclude a premise of
-    theirs that does not hold; `conclusion` is what the rule would conclude.
+    `conclusion` is what the rule would conclude; `attempt` tells apart the instances of one rule (a relation
+    variable, an alternative); `depth` is 0 for the rules that conclude what was asked, 1 for those that
+    conclude a premise of theirs that does not hold.
     """
 
     rule: str
@@ -71,13 +83,17 @@ class _Asker:
             attempt = next(self._attempts)
             env = self._nearest_fit(lowered, {LEFT: x, RIGHT: y})
             at = {name: env[n] for n, name in enumerate(lowered.variables) if n in env}
-            shown = {name: quote(names[at[name]]) if name in at else "some event" for name in _variables(instance)}
+            shown = {
+                name: quote(names[at[name]]) if name in at else "some event" for name in _variables(instance)
+            }
             conclusion = premise_text(instance.conclusion, shown)
             for premise in instance.premises:
                 if isinstance(premise, MostAccurate) and not list(finer(premise.of)):
                     continue
                 holds = self._holds(premise, at, lowered)
-                yield PremiseLine(instance.name, premise_text(premise, shown), holds, conclusion, attempt, depth)
+                yield PremiseLine(
+                    instance.name, premise_text(premise, shown), holds, conclusion, attempt, depth
+                )
                 if not holds and isinstance(premise, Judged) and isinstance(premise.relation, Relation):
                     lower = (premise.judgement, premise.relation)
                     if premise.judgement is not pred[0] and premise.left in at and premise.right in at:
@@ -94,14 +110,19 @@ class _Asker:
                 if isinstance(relation, Relation):
                     return memo.judged((judgement, relation)).holds(at[left], at[right])
                 return memo.any_of(judgement).holds(at[left], at[right])
-            case Given(left, relation, right):
-                return left in at and right in at and memo.relation(Source("given", None, relation)).holds(at[left], at[right])  # type: ignore[arg-type]
+            case Given(left, Relation() as relation, right):
+                given = memo.relation(Source("given", None, relation))
+                return left in at and right in at and given.holds(at[left], at[right])
             case In(event):
                 return event in at and bool(memo.subset(Source("in")) >> at[event] & 1)
             case Base(name, (event,)):
                 return event in at and bool(memo.subset(Source("base", name=name)) >> at[event] & 1)
             case Base(name, (left, right)):
-                return left in at and right in at and memo.relation(Source("base", name=name)).holds(at[left], at[right])
+                return (
+                    left in at
+                    and right in at
+                    and memo.relation(Source("base", name=name)).holds(at[left], at[right])
+                )
             case Not(inner):
                 return not self._holds(inner, at, lowered)
             case MostAccurate(of):
@@ -138,8 +159,8 @@ class _Asker:
 
 def _most(sets: list[int]) -> int | None:
     """An element of as many of the sets as can be, earlier ones preferred; None where all are empty."""
-    for count in range(len(sets), 0, -1):
-        for chosen in combinations(sets, count):
+    for size in range(len(sets), 0, -1):
+        for chosen in combinations(sets, size):
             common = -1
             for one in chosen:
                 common &= one

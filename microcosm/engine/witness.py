@@ -54,7 +54,7 @@ class Witness:
 
     def _derive(self, memo: Memo, goal: Goal) -> Derivation:
         """A derivation of a goal that holds. Recursion is bounded by the number of strata."""
-        pred, x, y = goal
+        pred = goal[0]
         plan = self._engine.program.of[pred]
         if plan.shape is Shape.CLOSURE:
             return self._chain(memo, goal)
@@ -138,7 +138,9 @@ class Witness:
         """The values of the recursive premise's own event for which all other premises hold (or 1)."""
         rest = rule.without(read)
         middle = next((v for v in (read.left, read.right) if v not in (LEFT, RIGHT)), None)
-        return self._join(memo, rest, (LEFT, RIGHT), middle).solve({LEFT: goal[1], RIGHT: goal[2]}, memo.domain)
+        return self._join(memo, rest, (LEFT, RIGHT), middle).solve(
+            {LEFT: goal[1], RIGHT: goal[2]}, memo.domain
+        )
 
     def _settled(
         self, memo: Memo, step: _Further, way: _Way, settled: Mapping[Pred, list[Body]]
@@ -322,7 +324,9 @@ class Witness:
                         premises.append(leaf)
                 case Given(left, relation, right):
                     assert isinstance(relation, Relation)
-                    evidence.update(self._facts.shown(self._names[at[left]], relation, self._names[at[right]]))
+                    evidence.update(
+                        self._facts.shown(self._names[at[left]], relation, self._names[at[right]])
+                    )
         head = instance.conclusion
         assert isinstance(head.relation, Relation)
         conclusion = Conclusion(
@@ -460,4 +464,3 @@ def _path_over_rows(given: RowRelation, x: int, y: int, inside: int) -> list[int
             unseen &= ~(1 << w)
             queue.append(w)
     raise AssertionError("a row says x < y, and no givens lead there")
-

@@ -84,7 +84,14 @@ def not_in(event: str) -> Derivation:
     return Derivation(ABSENT, Conclusion(Judgement.INITIAL, event, "not-in", None))
 
 
-def step(rule: str, judgement: Judgement, left: str, relation: Relation, right: str, *premises: Derivation,
-         **evidence: Any) -> Derivation:
+def step(
+    rule: str,
+    judgement: Judgement,
+    left: str,
+    relation: Relation,
+    right: str,
+    *premises: Derivation,
+    **evidence: Any,
+) -> Derivation:
     """A step with a concrete relation."""
     return Derivation(rule, Conclusion(judgement, left, str(relation.value), right), premises, evidence)

@@ -151,7 +151,7 @@ class Program:
         others = [i for i in instances if not _transitive(i)]
         stepping = len(others) < len(instances)
         if stepping and not link:
-            known, between, wanted = "xyz" if end == 0 else "zyx"
+            known, between, wanted = "xyz"
             yield Plan(known, wanted, (Link(_turned(pred, known, wanted, end)),))
             steps = (_turned(pred, known, between, end), Link(_turned(pred, between, wanted, end)))
             yield Plan(known, wanted, steps)
@@ -164,8 +164,7 @@ class Program:
             premises: tuple[Step, ...] = instance.premises
             if stepping and premises == (Given(ends[0], Relation.BEFORE, ends[1]),):
                 premises = (Cover(*ends),)
-            if known != wanted:
-                yield Plan(known, wanted, planned(premises, [known], [wanted]))
+            yield Plan(known, wanted, planned(premises, [known], [wanted]))
 
 
 def _pred(judged: Judged) -> Pred:

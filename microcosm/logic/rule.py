@@ -229,5 +229,6 @@ _POSSIBLE = {
 
 
 def _incompatible(premise: Incompatible) -> bool:
-    assert isinstance(premise.one, Relation) and isinstance(premise.other, Relation)
+    assert isinstance(premise.one, Relation)
+    assert isinstance(premise.other, Relation)
     return not _POSSIBLE[premise.one] & _POSSIBLE[premise.other]

@@ -28,13 +28,11 @@ from microcosm.logic.statement_tokens import (
 from microcosm.relations.clock import Clock
 from microcosm.relations.givens import Message
 
-_plain_clock = re.compile(
-    rf"\s*clock{WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{([^{{}}\"#]*)\}}\s*(unticked{WORD_END})?{LINE_END}"
-).match
-_clock = re.compile(
-    rf"\s*clock{WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*"
-    rf"\{{\s*((?:{ENTRY}(?:\s*,\s*{ENTRY})*)?)\s*\}}\s*(unticked{WORD_END})?{LINE_END}"
-).match
+_HEAD = rf"\s*clock{WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
+_REST = rf"\}}\s*(unticked{WORD_END})?{LINE_END}"
+_PLAIN = r"\s*+[\w.@/-]++\s*+:\s*+[0-9]++\s*+"
+_plain_clock = re.compile(rf"{_HEAD}((?:{_PLAIN},){{0,1000}}{_PLAIN}){_REST}").match
+_clock = re.compile(rf"{_HEAD}\s*((?:{ENTRY}(?:\s*,\s*{ENTRY})*)?)\s*{_REST}").match
 _entries = re.compile(rf"({PROCESS})\s*:\s*({COUNT})").finditer
 
 _REAL = rf"-?{COUNT}(?:\.{COUNT})?"
@@ -54,15 +52,18 @@ def recognise(line: str, source: str | None, names: Names) -> Statement | None:
 
 
 def _recognise(line: str, source: str | None, names: Names) -> Statement | None:
-    first = TOKEN.search(line)
-    if first and first.group() in _WHOLE:
-        return _WHOLE[first.group()](line, names)
+    if "{" in line:
+        clocked = _clocked(line, names)
+        if clocked is not None:
+            return clocked
     tokens = TOKEN.findall(line)
     if tokens and tokens[-1].startswith("#"):
         tokens.pop()
     if not tokens:
         return None
     match tokens[0]:
+        case "stamp":
+            return _stamped(line, names)
         case "internal":
             events, signs = _alternate(tokens[1:], names)
             return build.internal(events, signs)
@@ -118,6 +119,7 @@ def _messaged(tokens: list[str], names: Names) -> Statement | None:
 
 
 def _clocked(line: str, names: Names) -> Statement | None:
+    """A clock, which is no sequence of tokens: the last colon of an entry is no part of a name."""
     match = _plain_clock(line)
     times = _plain_times(match[3], names) if match else None
     if match is None or times is None:
@@ -135,18 +137,10 @@ def _clocked(line: str, names: Names) -> Statement | None:
 
 
 def _plain_times(body: str, names: Names) -> dict[str, int] | None:
-    """The entries of a clock, all different and no process with a colon in its name; else None."""
-    words = body.replace(":", " : ").replace(",", " , ").split()
-    keys, colons, counts, commas = words[0::4], words[1::4], words[2::4], words[3::4]
-    if len(words) != max(0, 4 * len(counts) - 1):
-        return None
-    if colons.count(":") != len(colons) or commas.count(",") != len(commas):
-        return None
-    digits = "".join(counts)
-    if counts and not (digits.isascii() and digits.isdigit()):
-        return None
-    times = dict(zip(map(names.__getitem__, keys), map(int, counts), strict=True))
-    return times if len(times) == len(counts) else None
+    """The entries of a clock, no process of which has a colon in its name; None if one comes twice."""
+    parts = "".join(body.split()).replace(",", ":").split(":")
+    times = dict(zip(map(names.__getitem__, parts[0::2]), map(int, parts[1::2]), strict=True))
+    return times if 2 * len(times) == len(parts) else None
 
 
 def _stamped(line: str, names: Names) -> Statement | None:
@@ -165,7 +159,3 @@ def _real(text: str) -> float:
     if not isfinite(number):
         raise Declined
     return number
-
-
-_WHOLE = {"clock": _clocked, "stamp": _stamped}
-"""The statements that are no sequence of tokens: in a clock a colon is no part of a name."""

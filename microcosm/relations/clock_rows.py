@@ -7,6 +7,7 @@ suffix of it, found by bisection; a chain whose recorded components do fall is s
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 
@@ -159,7 +160,7 @@ class ClockRows:
         key = (chain_of, component_of)
         if key not in self._components:
             values = [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
-            self._components[key] = values, all(x <= y for x, y in zip(values, values[1:], strict=False))
+            self._components[key] = values, all(x <= y for x, y in itertools.pairwise(values))
         values, rising = self._components[key]
         if rising:
             below = self._prefix(chain_of, bisect(values, value))

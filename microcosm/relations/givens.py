@@ -118,6 +118,7 @@ class GivenFacts:
         self.givens = givens
         self.members = frozenset(givens.members())
         self._chain = {event: at for at, event in enumerate(givens.internal)}
+        self._end = len(self._chain)
         self._stated = {event: at for at, event in enumerate(givens.clocks)}
         self._tokens: dict[str, list[str]] = {}
         for token, group in givens.tokens.items():
@@ -128,9 +129,8 @@ class GivenFacts:
         """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
         if left == right:
             return
-        if relation is Relation.BEFORE and left in self._chain and right in self._chain:
-            if self._chain[left] < self._chain[right]:
-                yield Evidence("internal")
+        if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
+            yield Evidence("internal")
         fact = self.givens.external.get(Correspondence(left, relation, right).key())
         if fact is not None and (fact.left, fact.right) == (left, right):
             yield Evidence("external", fact.source)
@@ -148,7 +148,9 @@ class GivenFacts:
             return {"token": found.source}
         if found is not None and found.kind == "clocks":
             clocks = self.givens.clocks
-            return {"clocks": {e: [clocks[e].process, clocks[e].entries, clocks[e].ticked] for e in (left, right)}}
+            return {
+                "clocks": {e: [clocks[e].process, clocks[e].entries, clocks[e].ticked] for e in (left, right)}
+            }
         return {}
 
     def _by_clocks(self, left: str, right: str) -> Relation | None:

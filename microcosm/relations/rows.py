@@ -1,8 +1,8 @@
 """Happens-before as bit rows: for each position the row of its past and, on demand, of its future.
 
 Rows are integers; a past row of a position numbered in causal order has no bit above it, so rows stay
-short. Nothing is closed before it is asked for: a single question costs one search over the edges, and
-after a few questions (or a request for all) every row is computed in one pass, each edge once. From then
+short. Nothing is closed before it is asked for: a single question costs one search over the edges, and once
+searches have cost as much as that would, every row is computed in one pass, each edge once. From then
 on a question is a bit test, and a change touches the rows that change and no others.
 """
 
@@ -30,9 +30,6 @@ class Rows:
     (False, True)
     """
 
-    SEARCHES = 24
-    """So many rows are found by single searches before all are computed in one pass."""
-
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
 
@@ -44,6 +41,8 @@ class Rows:
         self._order: list[int] | None = cycle_or_order(size, self._successors, self._predecessors)
         self._past: list[int] | None = None
         self._future: list[int] | None = None
+        self._edges = sum(map(len, self._successors))
+        self._searched = 0  # positions that searches have met
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
 
     def before(self, a: int, b: int) -> bool:
@@ -102,6 +101,7 @@ class Rows:
         gained = self.past(a) | 1 << a
         self._successors[a].add(b)
         self._predecessors[b].add(a)
+        self._edges += 1
         self._order = None
         if known:
             return []
@@ -119,6 +119,7 @@ class Rows:
     def remove(self, a: int, b: int) -> None:
         self._successors[a].remove(b)
         self._predecessors[b].remove(a)
+        self._edges -= 1
         if self._past is not None:
             self._recompute(self._past, b, self._predecessors, self._successors)
         if self._future is not None:
@@ -175,10 +176,11 @@ class Rows:
         row = found.get(start)
         if row is not None:
             return row
-        if len(found) >= self.SEARCHES:
+        if self._searched > self._edges * (1 + self.size / 16384):
             if self.size <= self.SATURATE:
-                return None
+                return None  # searches have cost about as much as computing all rows will
             found.clear()
+            self._searched = 0
         seen = set(neighbours[start])
         stack = list(seen)
         while stack:
@@ -186,6 +188,7 @@ class Rows:
                 if w not in seen:
                     seen.add(w)
                     stack.append(w)
+        self._searched += len(seen)
         row = found[start] = from_positions(seen, self.size)
         return row
 
@@ -206,7 +209,9 @@ class Rows:
                     self.updates += 1
         return changes
 
-    def _recompute(self, rows: list[int], start: int, sources: list[set[int]], targets: list[set[int]]) -> None:
+    def _recompute(
+        self, rows: list[int], start: int, sources: list[set[int]], targets: list[set[int]]
+    ) -> None:
         """Recompute the row of `start` and whatever rests on it, stopping where a row comes out unchanged.
 
         The size of the old row orders the work: whatever a row rests on has a smaller one.

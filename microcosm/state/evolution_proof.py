@@ -55,21 +55,32 @@ def _instance(
 ) -> Derivation | None:
     """The rule's step for the verdict on a pair, if its premises held before and its conditions hold now."""
     head, evolution = instance.conclusion, instance.evolution
-    assert evolution is not None and isinstance(head.relation, Relation)
+    assert evolution is not None
+    assert isinstance(head.relation, Relation)
     if evolution.update is not update or evolution.relation is not change.relation:
         return None
     for ends in (pair, pair[::-1]):
         names: dict[str, str] = {}
-        sides = ((evolution.left, change.left), (evolution.right, change.right), (head.left, ends[0]), (head.right, ends[1]))
+        sides = (
+            (evolution.left, change.left),
+            (evolution.right, change.right),
+            (head.left, ends[0]),
+            (head.right, ends[1]),
+        )
         if all(names.setdefault(variable, event) == event for variable, event in sides):
             if not now.holds(head.judgement, *_fact(head, names)):
                 continue
             premises = _premises(now, past, witness, instance, names)
             if premises is not None:
-                conclusion = Conclusion(head.judgement, names[head.left], str(head.relation), names[head.right])
+                conclusion = Conclusion(
+                    head.judgement, names[head.left], str(head.relation), names[head.right]
+                )
                 shown = [change.left, str(change.relation), change.right]
                 return Derivation(
-                    instance.name, conclusion, tuple(premises), {"evolution": {"update" if update else "add": shown}}
+                    instance.name,
+                    conclusion,
+                    tuple(premises),
+                    {"evolution": {"update" if update else "add": shown}},
                 )
     return None
 

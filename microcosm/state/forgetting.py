@@ -43,6 +43,8 @@ def _dropped(givens: Givens, event: str) -> Givens:
     left.clocks.pop(event, None)
     left.messages = [m for m in givens.messages if m.event != event]
     left.tokens = {
-        token: kept for token, group in givens.tokens.items() if len(kept := tuple(e for e in group if e != event)) > 1
+        token: kept
+        for token, group in givens.tokens.items()
+        if len(kept := tuple(e for e in group if e != event)) > 1
     }
     return left

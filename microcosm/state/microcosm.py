@@ -50,7 +50,9 @@ class Microcosm:
     Relation.BEFORE
     """
 
-    def __init__(self, givens: Givens | None = None, *, strict: bool = False, rules: RuleBook | None = None) -> None:
+    def __init__(
+        self, givens: Givens | None = None, *, strict: bool = False, rules: RuleBook | None = None
+    ) -> None:
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
@@ -58,10 +60,8 @@ class Microcosm:
         self._finder: Witness | None = None
 
     @classmethod
-    def read(
-        cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None
-    ) -> Microcosm:
-        """A microcosm from a `.mc` or JSON file (`-`: standard input). Raises `TextError`, `Contradiction`."""
+    def read(cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None) -> Microcosm:
+        """A microcosm from a `.mc` or JSON file (`-`: standard input). Raises as `parse` does."""
         return cls.parse(files.read_text(path), files.display_name(path), strict=strict, rules=rules)
 
     @classmethod
@@ -97,7 +97,9 @@ class Microcosm:
     def __repr__(self) -> str:
         given = self._givens
         name = f" {given.name!r}" if given.name else ""
-        return f"<Microcosm{name}: {len(given.internal)} internal events, {len(given.external)} correspondences>"
+        return (
+            f"<Microcosm{name}: {len(given.internal)} internal events, {len(given.external)} correspondences>"
+        )
 
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one."""
@@ -141,7 +143,9 @@ class Microcosm:
         """
         return self._engine.table(self.events)
 
-    def explain_evolution(self, a: str, b: str, change: Correspondence, update: bool = False) -> Derivation | None:
+    def explain_evolution(
+        self, a: str, b: str, change: Correspondence, update: bool = False
+    ) -> Derivation | None:
         """The verdict on a and b as what one given brought (rules Strng, Weak, Up-S, Up-W).
 
         The verdict now is derived from what was judged without `change` (with `update`: when `<>`
@@ -179,9 +183,8 @@ class Microcosm:
                 raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{fact}`")
             related = self._external(fact.left, Relation.RELATED, fact.right)
             if related is None:
-                raise Undefined(
-                    f"`{fact.left} <> {fact.right}` is not an external given, so it cannot be updated to `{fact}`"
-                )
+                pair = f"{fact.left} <> {fact.right}"
+                raise Undefined(f"`{pair}` is not an external given, so it cannot be updated to `{fact}`")
             with self.batch():
                 self._drop(related)
                 self._add(fact)
@@ -197,6 +200,8 @@ class Microcosm:
                 if found is None:
                     raise Undefined(f"`{fact}` cannot be removed: {self._why_no_given(fact)}")
                 self._drop(found)
+                if self.strict and found.relation in GIVEN_RELATIONS:
+                    self._expect_undecided(found, "cannot be removed (strict), for it still follows")
 
     def append(self, event: str) -> None:
         """Make `event` the last of the internal chain. Raises `Undefined`, `Contradiction`."""
@@ -282,7 +287,7 @@ class Microcosm:
 
         return to_networkx(self._givens)
 
-    # -- inside -----------------------------------------------------------------------------------------------
+    # -- inside --------------------------------------------------------------------------------
 
     @property
     def _witness(self) -> Witness:
@@ -335,7 +340,7 @@ class Microcosm:
                 raise Undefined(f"`{fact}` is given already")
             return
         if self.strict and fact.relation in GIVEN_RELATIONS:
-            self._expect_undecided(fact)
+            self._expect_undecided(fact, "cannot be added (strict)")
         try:
             clash = self._engine.add(fact)
         except CyclicGivens as cycle:
@@ -356,14 +361,14 @@ class Microcosm:
         self._engine.remove(fact)
         self._changed()
 
-    def _expect_undecided(self, fact: Correspondence) -> None:
+    def _expect_undecided(self, fact: Correspondence, problem: str) -> None:
+        """`M + c` is defined only where nothing is judged of the pair in M."""
         for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
-            if self._engine.holds(Judgement.INITIAL, fact.left, relation, fact.right):
-                if relation is not fact.relation:
-                    other = self.derive(Judgement.INITIAL, fact.left, relation, fact.right)
-                    assert other is not None
-                    raise contradiction.refused(f"`{fact}` cannot be added (strict)", other)
-                raise Undefined(f"`{fact}` is judged already, so that adding it is not defined (strict)")
+            derivation = self.derive(Judgement.INITIAL, fact.left, relation, fact.right)
+            if derivation is not None and (relation is fact.relation or relation is Relation.RELATED):
+                raise Undefined(f"`{fact}` {problem}: {derivation.conclusion} already")
+            if derivation is not None:
+                raise contradiction.refused(f"`{fact}` {problem}", derivation)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""

@@ -27,6 +27,7 @@ NAME = "jsonl"
 _FIELDS = frozenset(
     ("process", "seq", "kind", "message", "to", "clock", "stamp", "label", "attributes", "trace", "id")
 )
+_REQUIRED = frozenset(("process", "seq", "kind"))
 _LOOKED_AT = 20
 """Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
 
@@ -40,15 +41,19 @@ class _NotJson(_BadLine):
 
 
 def detects(head: str, path: str) -> int:
-    """2 where a line near the beginning is an event, 1 where the name of the file promises it."""
+    """2 where a line near the beginning is an event; 1 where one nearly is, or all are damaged JSON."""
+    promised = path.endswith((".jsonl", ".ndjson")) and head.lstrip().startswith("{")
+    nearly = False
     for line in head.split("\n")[:_LOOKED_AT]:
-        if line.startswith("{") and '"process"' in line:
-            try:
-                _event(_object(line), "", 0)
-            except _BadLine:
-                continue
-            return 2
-    return int(path.endswith((".jsonl", ".ndjson")) and head.lstrip().startswith("{"))
+        try:
+            record = _object(line)
+            nearly = nearly or len(_REQUIRED & record.keys()) > 1
+            promised = False
+            _event(record, "", 0)
+        except _BadLine:
+            continue
+        return 2
+    return int(promised or nearly)
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

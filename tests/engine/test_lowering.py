@@ -95,7 +95,10 @@ def test_relation_variables_of_one_premise_are_evaluated_in_one_pass() -> None:
     plan = compile_rules(read_rules()).of[online(Relation.UNKNOWN)]
     passes = [b for b in plan.bodies[online(Relation.UNKNOWN)] if b.instance.name == "Un-2"]
     assert [b.mirrored for b in passes] == [False, True]
-    assert all(sorted(str(part.relation) for p in b.pairs for part in p.source.parts) == ["<", "<>", "||"] for b in passes)
+    assert all(
+        sorted(str(part.relation) for p in b.pairs for part in p.source.parts) == ["<", "<>", "||"]
+        for b in passes
+    )
 
 
 def test_mirror_images_that_say_the_same_are_left_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 from microcosm.logic.kernel import check
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.relations.givens import Givens, Message
-from tests.derivations import A, B, C, absent, add, clocked, fault, init, not_in, ok, step, un_3
+from tests.derivations import A, B, C, Node, absent, add, clocked, fault, init, not_in, ok, step, un_3, update
 from tests.notation import mc
 
 # faults in words
@@ -91,7 +91,58 @@ def test_clocks_of_a_proof_are_those_recorded_not_others_that_say_the_same() -> 
     assert fault(clocked(), shown) == "root: Init rests on no such given: a < b"
 
 
+def test_a_denial_proves_nothing_and_a_proof_denies_nothing() -> None:
+    """`⊬₀ b < a` is so, and is no `⊢₀ b < a`."""
+    assert check(mc("a<b"), read_rules(), step("In-OK", "|- b < a", absent("|-0 b < a"))) is not None
+    rules = parse_rules(GIVEN + "rule Not:\n a in M\n |/-0 a < b\n ------\n |- a ? b")
+    assert check(mc("a<b"), rules, step("Not", "|- b ? a", absent("|-0 b < a"))) is None
+    assert check(mc("a<b"), rules, step("Not", "|- a ? b", init("a < b"))) is not None
+
+
 # evolution
+
+
+def test_what_is_strengthened_is_what_was_added() -> None:
+    """a < c is there with either link and not without it, but neither link is a < c."""
+    for link in (("a", "<", "b"), ("b", "<", "c")):
+        other = step("Strng", "|- a < c", absent("|-0 a _ c"), **add(*link))
+        assert fault(mc("a<b b<c"), other) == "root: Strng does not conclude `⊢ a < c` by this evolution"
+        itself = step("Strng", f"|- {' '.join(link)}", absent(f"|-0 {link[0]} _ {link[2]}"), **add(*link))
+        assert check(mc("a<b b<c"), read_rules(), itself) is None
+
+
+CARRIED = parse_rules(
+    "rule Init:\n given a R b\n ---\n |-0 a R b\n"
+    "rule Keep:\n |-0 a R b\n ---- + c S d\n |-0 a R b\n"
+    "rule Keep-Up:\n |-0 a R b\n ---- c <> d := c < d\n |-0 a R b\n"
+    "rule With:\n |-0 a R b\n |-0 c S d\n ---\n |-0 a R b\n"
+    "rule Both:\n |-0 a R b\n |-0 a R b\n ---\n |- a R b\n"
+)
+"""Rules by which one proof can speak of several microcosms."""
+
+
+def test_every_evolution_starts_where_it_stands() -> None:
+    def kept(node: Node, *new: str) -> Node:
+        return step("Keep", "|-0 a < b", node, **add(*new))
+
+    with_c = step("With", "|-0 a < b", init("a < b"), init("c < d"))
+    c, e = ("c", "<", "d"), ("e", "<", "f")
+    givens = mc("a<b c<d e<f")
+    for one, two, valid in (
+        (kept(kept(init("a < b"), *e), *c), kept(with_c, *e), True),
+        (kept(with_c, *e), kept(kept(with_c, *e), *c), False),
+    ):
+        assert (check(givens, CARRIED, step("Both", "|- a < b", one, two)) is None) is valid
+        assert (check(givens, CARRIED, step("Both", "|- a < b", two, one)) is None) is valid
+
+
+def test_an_addition_is_no_update() -> None:
+    added = step("Keep", "|-0 a < b", init("a < b"), **add("c", "<", "d"))
+    with_c = step("With", "|-0 a < b", init("a < b"), init("c <> d"))
+    updated = step("Keep-Up", "|-0 a < b", with_c, **update("c", "d"))
+    for one, two in ((added, updated), (updated, added)):
+        assert check(mc("a<b c<d"), CARRIED, step("Both", "|- a < b", one, two)) is None
+    assert check(mc("a<b c<d"), CARRIED, step("Keep", "|-0 a < b", with_c, **add("c", "<", "d"))) is not None
 
 
 def test_what_is_carried_over_must_still_be_most_accurate() -> None:
@@ -114,18 +165,13 @@ def test_premises_hold_before_the_evolution_and_conditions_after() -> None:
 
 
 def test_a_node_is_checked_in_each_microcosm_that_it_stands_in() -> None:
-    rules = parse_rules(
-        "rule Init:\n given a R b\n ---\n |-0 a R b\n"
-        "rule Keep:\n |-0 a R b\n ---- + c S d\n |-0 a R b\n"
-        "rule Both:\n |-0 a R b\n |-0 a R b\n ---\n |- a R b\n"
-    )
     shared = init("a < b")
     for new, valid in ((("c", "<", "d"), True), (("a", "<", "b"), False)):
         kept = step("Keep", "|-0 a < b", shared, **add(*new))
-        assert (check(mc("a<b c<d"), rules, step("Both", "|- a < b", shared, kept)) is None) is valid
+        assert (check(mc("a<b c<d"), CARRIED, step("Both", "|- a < b", shared, kept)) is None) is valid
         kept = step("Keep", "|-0 a < b", {"ref": 0}, **add(*new))
         both = step("Both", "|- a < b", {"ref": 0}, kept)
-        assert (check(mc("a<b c<d"), rules, {**both, "lemmas": [shared]}) is None) is valid
+        assert (check(mc("a<b c<d"), CARRIED, {**both, "lemmas": [shared]}) is None) is valid
 
 
 def test_events_that_only_the_evolution_names_are_events_before_it() -> None:
@@ -231,6 +277,13 @@ def test_no_event_with_anything_else_than_two_relations() -> None:
     for wrong in ("|-0 a none b", "|- b none a", "|- a in-both b"):
         other = step("First", "|- a < b", init("a < b"), absent(wrong))
         assert check(mc("a<b b<c"), rules, other) is not None
+
+
+@pytest.mark.parametrize("body", ["|-0 a < e, |-0 b < e", "|-0 a _ e, |- b _ e", "|-0 a _ e, |-0 b < e", "|-0 a _ b"])
+def test_only_two_wildcards_of_one_judgement_are_in_both(body: str) -> None:
+    rules = parse_rules(GIVEN + f"rule Un:\n a in M\n b in M\n no e in M with {body}\n ------\n |- a ? b")
+    assert check(mc("a<c b<d"), rules, step("Un", "|- a ? b", absent("|- a none b"))) is None
+    assert check(mc("a<c b<d"), rules, step("Un", "|- a ? b", absent("|-0 a in-both b"))) is not None
 
 
 def test_in_both_is_said_in_the_order_of_the_rule_however_the_rule_turns_it() -> None:

@@ -77,6 +77,12 @@ rule Loose:
     b not in M
     ------
     ||- a <> b
+rule Meet:
+    |-0 a < e
+    |-0 b < e
+    |-0 a || b
+    ------
+    ||- a <> b
 rule Turn:
     ||- a || b
     ------
@@ -186,7 +192,7 @@ def test_the_search_finds_what_the_rules_say(known: Givens, seed: int) -> None:
     events = sorted({*known.named(), "y", "z"})
     literal = Literal(rules.instances, known, set(events))
     found = search(rules, known, "y", "z")
-    pairs = list(permutations(events, 2))
+    pairs = list(product(events, repeat=2))  # an event and itself are not related
     questions = [(j, a, r, b) for j in Judgement for r in [*RELATIONS, ANY] for a, b in pairs]
     rng.shuffle(questions)
     for judgement, a, relation, b in questions[: rng.choice([5, 100, len(questions)])]:
@@ -214,7 +220,9 @@ def test_without_the_transitive_rule_the_compressed_givens_are_still_all_there()
     assert holds(search(parse_rules(INIT + TRANSITIVE), known), "a", Relation.BEFORE, "c")
 
 
-@pytest.mark.parametrize("premises", [("a < a", "a < c"), ("a < b", "c < b"), ("b < a", "b < c"), ("b < c", "a < d")])
+@pytest.mark.parametrize(
+    "premises", [("a < a", "a < c"), ("a < b", "c < b"), ("b < a", "b < c"), ("b < c", "a < d")]
+)
 def test_a_rule_that_only_looks_transitive_is_not(premises: tuple[str, str]) -> None:
     looks = "rule In-Tr:\n |-0 {}\n |-0 {}\n ------\n |-0 a < c\n".format(*premises)
     known = mc("x<y y<z")
@@ -230,6 +238,16 @@ def test_links_may_be_concluded_by_any_rule() -> None:
     found = search(rules, mc("a||b b||c c||d"))
     assert holds(found, "a", Relation.BEFORE, "d")
     assert not holds(found, "d", Relation.BEFORE, "a")
+
+
+def test_a_premise_between_known_events_is_a_test() -> None:
+    meet = "rule Meet:\n |-0 a < e\n |-0 b < e\n |-0 a || b\n ------\n |- a ? b\n"
+    found = search(parse_rules(ten() + meet), mc("a<e b<e c<e a||b"))
+    assert {
+        (a, b)
+        for a, b in permutations("abce", 2)
+        if found.true(Judged(Judgement.ONLINE, "a", Relation.UNKNOWN, "b"), {"a": a, "b": b})
+    } == {("a", "b"), ("b", "a")}
 
 
 def test_clocks_are_not_expanded() -> None:

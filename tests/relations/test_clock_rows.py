@@ -45,7 +45,10 @@ def test_the_cover_has_the_same_transitive_closure(recorded: dict[str, Clock]) -
     listed = list(recorded.values())
     size = len(listed)
     everything = {
-        (a, b) for a in range(size) for b in range(size) if a != b and given_before(listed[a], listed[b], a, b)
+        (a, b)
+        for a in range(size)
+        for b in range(size)
+        if a != b and given_before(listed[a], listed[b], a, b)
     }
     cover = set(rows.cover())
     assert cover <= everything

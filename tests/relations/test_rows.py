@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,10 +26,12 @@ def closure(size: int, edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
 class RowsMachine(RuleBasedStateMachine):
     """Additions, removals and growth in any order; lazily searched, then saturated."""
 
-    @initialize(searches=st.sampled_from([0, 1, 24]))
-    def start(self, searches: int) -> None:
+    @initialize(saturated=st.booleans(), limit=st.sampled_from([0, 1 << 15]))
+    def start(self, saturated: bool, limit: int) -> None:
         self.rows = Rows(SIZE, [])
-        self.rows.SEARCHES = searches
+        self.rows.SATURATE = limit
+        if saturated:
+            self.rows.saturate()
         self.size = SIZE
         self.edges: set[tuple[int, int]] = set()
 
@@ -38,8 +42,9 @@ class RowsMachine(RuleBasedStateMachine):
             with pytest.raises(Cycle) as raised:
                 self.rows.add(a, b)
             path = raised.value.path
-            assert path[0] == b and path[-1] == a
-            assert a == b or set(zip(path, path[1:], strict=False)) <= self.edges
+            assert path[0] == b
+            assert path[-1] == a
+            assert a == b or set(itertools.pairwise(path)) <= self.edges
         else:
             gained = self.rows.add(a, b)
             self.edges.add((a, b))
@@ -68,8 +73,10 @@ class RowsMachine(RuleBasedStateMachine):
         if (a, b) not in closure(self.size, self.edges):
             assert path is None
             return
-        assert path is not None and path[0] == a and path[-1] == b
-        assert set(zip(path, path[1:], strict=False)) <= self.edges
+        assert path is not None
+        assert path[0] == a
+        assert path[-1] == b
+        assert set(itertools.pairwise(path)) <= self.edges
         level, length = {a}, 1
         while b not in level:
             level = {y for x, y in self.edges if x in level}
@@ -92,7 +99,7 @@ def test_rows_are_the_closure_or_a_cycle_is_shown(edges: set[tuple[int, int]]) -
         with pytest.raises(Cycle) as raised:
             Rows(8, edges)
         path = raised.value.path
-        assert {*zip(path, path[1:], strict=False), (path[-1], path[0])} <= edges
+        assert {*itertools.pairwise(path), (path[-1], path[0])} <= edges
         return
     rows = Rows(8, edges)
     rows.saturate()

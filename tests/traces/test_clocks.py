@@ -155,6 +155,19 @@ def test_a_clock_that_has_not_seen_all_that_it_must_is_reported() -> None:
     ]
 
 
+def test_an_event_that_did_not_tick_is_not_what_its_value_shows() -> None:
+    events = [
+        TraceEvent("p", 1, clock={"p": 1}),
+        TraceEvent("p", 2, clock={"p": 1}),
+        TraceEvent("p", 4, clock={"p": 2}),
+        TraceEvent("q", 1, clock={"p": 2, "q": 1}),
+        TraceEvent("r", 1, clock={"p": 1, "r": 1}),
+    ]
+    clocks, _, _ = clocks_of(events)
+    assert [clocks.times[event].ticked for event in range(5)] == [True, False, False, True, True]
+    assert clocks.covers == {3: [1], 4: [0]}
+
+
 def test_two_events_cannot_have_seen_each_other() -> None:
     both = {"p": 1, "q": 1}
     clocks, _, report = clocks_of([TraceEvent("p", 1, clock=both), TraceEvent("q", 1, clock=dict(both))])

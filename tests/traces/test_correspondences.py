@@ -156,6 +156,8 @@ def test_a_process_knows_its_causal_past_and_nothing_else(
     assert known <= past
     assert view.givens.internal == [run.events[at].id for at in own]
     assert view.givens.name == process
+    external = view.givens.external.values()
+    assert not any({fact.left, fact.right} <= set(view.givens.internal) for fact in external)
     assert view.events + view.outside == whole.events
     for a, b in closure(view.givens):
         assert run.before(names[a], names[b])
@@ -253,6 +255,9 @@ def test_holders_of_a_token_are_grouped_by_its_value() -> None:
     values = ("a", 7, "a", None, "", 7, "b")
     events = [TraceEvent("p", seq, attributes={"lock": value}) for seq, value in enumerate(values, 1)]
     assert extract(events, token="lock").givens.tokens == {"a": ("p:1", "p:3"), "7": ("p:2", "p:6")}
+    other = TraceEvent("q", 1, attributes={"lock": "a"})
+    assert extract([*events, other], token="lock").givens.tokens["a"] == ("p:1", "q:1", "p:3")
+    assert extract([*events, other], token="lock", process="p").givens.tokens["a"] == ("p:1", "p:3")
     with pytest.raises(TextError, match=r"no event has an attribute 'lok'\nDid you mean 'lock'\?"):
         extract(events, token="lok")
 

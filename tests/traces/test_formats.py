@@ -39,6 +39,7 @@ def test_the_formats_of_this_package_are_found() -> None:
         (OWN, "x.log", "jsonl"),
         ("damaged\n" + OWN, "x.log", "jsonl"),
         ('{"process": "p", "seq', "x.jsonl", "jsonl"),
+        ('{"process": 1, "seq": 1}\n', "x.log", "jsonl"),
         ("", "x.log", "jsonl"),
         ("\n \n", "x.log", "jsonl"),
         (SHIVIZ, "x.log", "shiviz"),
@@ -53,6 +54,11 @@ def test_a_format_is_told_by_its_text(text: str, path: str, name: str) -> None:
 def test_what_is_in_no_format_says_what_to_do() -> None:
     with pytest.raises(TraceError, match=r"x\.log: is in no trace format.*\n.*--format \(jsonl, .*--pattern"):
         formats.detect("hello\nworld\n", "x.log")
+
+
+def test_other_json_lines_are_not_the_own_format() -> None:
+    with pytest.raises(TraceError, match="is in no trace format"):
+        formats.detect('{"event": "SendAppend", "from": "1"}\n{"tag": "trace"}\n', "x.ndjson")
 
 
 def test_a_name_that_is_no_format_is_answered_with_those_like_it() -> None:

@@ -52,6 +52,7 @@ def test_of_a_repeated_sending_the_first_counts() -> None:
     found, report = edges(again, first, receive("q", 1), receive("r", 1))
     assert found == {"p:1<q:1", "p:2<r:1"}
     assert not report.counts
+    assert edges(send("p", 1), send("p", 2, "m", "q"), receive("q", 1))[0] == {"p:1<q:1"}
     found, report = edges(first, send("p", 2), send("p", 3, "m", "q"), receive("q", 1))
     assert found == {"p:1<q:1"}
     assert report.counts == {"repeated-send": 1}

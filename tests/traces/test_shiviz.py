@@ -229,6 +229,13 @@ def test_a_text_without_a_record_is_an_error_that_says_what_to_do() -> None:
     assert read_text(" \n\n", "shiviz")[0] == []
 
 
+def test_a_record_may_be_half_seen_when_the_layout_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count in range(2, 8):
+        monkeypatch.setattr(shiviz, "_SEEN", count)
+        assert seen(BAKERY) == EXPECTED
+        assert seen("".join(f"{clock}\n{text}\n" for text, clock in records())) == EXPECTED
+
+
 def test_the_layout_is_told_even_when_much_text_comes_first() -> None:
     noise = "noise\n" * 3000
     events, report = read_text(noise + 'p {"p": 1}\na\np {"p": 2}\nb\n', "shiviz")
