@@ -53,14 +53,14 @@ class TextError(MicrocosmError):
     def _caret(self) -> list[str]:
         if self.text is None or self.column is None:
             return []
-        shown = "".join(c if c.isprintable() else " " for c in self.text.rstrip("\r\n"))
-        at = min(self.column - 1, len(shown))
-        start = max(0, at - self.CONTEXT)
-        end = at + self.CONTEXT
+        at = min(self.column - 1, len(self.text))
+        start, end = max(0, at - self.CONTEXT), at + self.CONTEXT
+        window = self.text[start:end].rstrip("\r\n")  # cut first: a line may be huge
+        shown = "".join(c if c.isprintable() else " " for c in window)
         head = "…" if start else ""
-        tail = "…" if end < len(shown) else ""
+        tail = "…" if end < len(self.text) else ""
         return [
-            "  " + head + shown[start:end] + tail,
+            "  " + head + shown + tail,
             "  " + " " * (len(head) + at - start) + "^",
         ]
 

@@ -154,7 +154,7 @@ class Search:
 
     def ready(self, goal: Goal) -> Set[str] | None:
         """The row of a goal where it is complete, or needs no other row and can be completed at once."""
-        if goal not in self.complete and not goal.link and self.program.is_reachability(goal):
+        if goal not in self.complete and self.program.is_reachability(goal):
             reached, waiting = {goal.event}, [goal.event]
             while waiting:
                 for event in self._given.cover(goal.end, waiting.pop()):

@@ -39,7 +39,7 @@ class Correspondence:
         left, right = fact.left, fact.right
         if fact.relation.symmetric and right < left:
             left, right = right, left
-        return (left, str(fact.relation), right)
+        return (left, fact.relation.value or "", right)
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"

@@ -99,13 +99,14 @@ class Rows:
         later = [] if known else [b, *bits(self.future(b))]
         earlier = [] if known or self._future is None else [a, *bits(self.past(a))]
         gained = self.past(a) | 1 << a
+        olds = [self.past(y) for y in later]
         self._successors[a].add(b)
         self._predecessors[b].add(a)
         self._edges += 1
         self._order = None
         if known:
             return []
-        changes = self._gain_past(later, a, gained)
+        changes = self._gain_past(zip(later, olds, strict=True), a, gained)
         if self._future is not None:
             gain = self._future[b] | 1 << b
             for x in earlier:
@@ -198,10 +199,9 @@ class Rows:
             return None
         return self.chain(b, a)
 
-    def _gain_past(self, later: list[int], a: int, gained: int) -> list[tuple[int, int]]:
+    def _gain_past(self, later: Iterable[tuple[int, int]], a: int, gained: int) -> list[tuple[int, int]]:
         changes = []
-        for y in later:
-            row = self._past[y] if self._past is not None else self.past(y)
+        for y, row in later:
             if not row >> a & 1:  # a row that holds a holds all of a's past
                 changes.append((y, gained & ~row))
                 if self._past is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.kernel_plan import Program
+from microcosm.logic.kernel_plan import Program, planned
 from microcosm.logic.kernel_search import Search
 from microcosm.logic.rule import (
     ANY,
@@ -83,6 +83,12 @@ rule Meet:
     |-0 a || b
     ------
     ||- a <> b
+rule Knows-All:
+    a in M
+    b in M
+    no g in M with |- a ? g
+    ------
+    ||- a !|| b
 rule Turn:
     ||- a || b
     ------
@@ -158,10 +164,10 @@ class Literal:
 
 @st.composite
 def givens(draw: st.DrawFn) -> Givens:
-    """Any givens: contradictions, repetitions and clocks that no run could have recorded included."""
+    """Any givens: contradictions and clocks that no run could have recorded included."""
     rng = Random(draw(st.integers(0, 2**20)))
     names = "abcd"[: rng.choice([2, 3, 3, 4])]
-    found = Givens(internal=rng.choices(names, k=rng.choice([0, 0, 1, 2, 4])))
+    found = Givens(internal=rng.sample(names, rng.choice([0, 0, 1, 2, len(names)])))
     stated = [Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE]
     for _ in range(rng.randrange(6)):
         a, b = rng.sample(names, 2)
@@ -240,6 +246,29 @@ def test_links_may_be_concluded_by_any_rule() -> None:
     assert not holds(found, "d", Relation.BEFORE, "a")
 
 
+NEVER = ["given a < a", "|-0 a < a", "|-0 a _ a", "matches(a, a)", "same_process(a, a)"]
+
+
+@pytest.mark.parametrize("never", NEVER)
+def test_no_event_is_related_to_itself(never: str) -> None:
+    known = mc("a<b b<a")
+    known.messages += [Message("send", "a", "m", "p"), Message("receive", "a", "m", "p")]
+    asked = Judged(Judgement.ONLINE, "a", Relation.UNKNOWN, "b")
+    for premise in (never, f"b in M\n {never}", f"|-0 a < b\n {never}"):
+        rules = parse_rules(INIT + TRANSITIVE + f"rule Self:\n {premise}\n c in M\n ------\n |- a ? c\n")
+        assert not search(rules, known).true(asked, {"a": "a", "b": "b"})
+    text = f"rule None:\n b in M\n no a in M with {never}\n c in M\n ------\n |- b ? c"
+    assert search(parse_rules(INIT + TRANSITIVE + text), known).true(asked, {"a": "a", "b": "b"})
+
+
+@pytest.mark.parametrize("known", [Givens(internal=["x"]), Givens(tokens={"t": ("x",)}), mc("x<x")])
+def test_no_event_is_given_beside_itself(known: Givens) -> None:
+    found = search(parse_rules(INIT), known)
+    for relation in (Relation.BEFORE, Relation.RELATED):
+        for given_ in (Given("a", relation, "e"), Given("e", relation, "a")):
+            assert list(found.solutions(planned([given_], ["a"]), {"a": "x"})) == []
+
+
 def test_a_premise_between_known_events_is_a_test() -> None:
     meet = "rule Meet:\n |-0 a < e\n |-0 b < e\n |-0 a || b\n ------\n |- a ? b\n"
     found = search(parse_rules(ten() + meet), mc("a<e b<e c<e a||b"))
@@ -248,6 +277,25 @@ def test_a_premise_between_known_events_is_a_test() -> None:
         for a, b in permutations("abce", 2)
         if found.true(Judged(Judgement.ONLINE, "a", Relation.UNKNOWN, "b"), {"a": a, "b": b})
     } == {("a", "b"), ("b", "a")}
+
+
+def test_any_clocks_give_what_they_give() -> None:
+    """Components may be absent, fall, or be negative; equal own components keep the order of statement."""
+    rules = parse_rules(INIT + TRANSITIVE)
+    rng = Random(2)
+    for _ in range(150):
+        known = Givens()
+        for event in rng.sample("abcd", 4):
+            entries = {p: rng.randrange(-1, 3) for p in "pqr" if rng.random() < 0.7}
+            known.clocks[event] = Clock(rng.choice("pqr"), entries, rng.random() < 0.7)
+        literal = Literal(rules.instances, known, set("abcd"))
+        for backwards in (False, True):  # by the rows of the left events, or of the right ones
+            found = search(rules, known)
+            for a, b in permutations("abcd", 2):
+                if backwards:
+                    a, b = b, a
+                expected = (Judgement.INITIAL, a, Relation.BEFORE, b) in literal.facts
+                assert holds(found, a, Relation.BEFORE, b) is expected, (known.clocks, a, b)
 
 
 def test_clocks_are_not_expanded() -> None:

@@ -200,6 +200,13 @@ def test_events_with_and_without_clocks_make_one_chain() -> None:
     assert found.reported == {}
 
 
+def test_a_position_is_taken_once_whatever_its_event_is_called() -> None:
+    report = Report()
+    events = [TraceEvent("p", 1, name="x"), TraceEvent("p", 1, name="y"), TraceEvent("p", 2)]
+    assert facts(extract(events, report=report)) == ["x < p:2 process p"]
+    assert (report.counts, report.lost) == ({"duplicate-event": 1}, 1)
+
+
 def test_sources_say_where_an_order_comes_from() -> None:
     events = [
         TraceEvent("p", 1, "send", "m", clock={"p": 1}, name="shout"),
