@@ -86,6 +86,7 @@ def extract(
         "processes": found.processes,
         "messages": found.messages,
         "correspondences": found.correspondences,
+        "clocks": len(found.givens.clocks),
         "reported": dict(found.reported),
     }
     if out is not None:
@@ -165,5 +166,5 @@ def _told(report: Report) -> None:
 
 
 def _summary(counts: dict[str, object]) -> str:
-    said = [f"{counts[field]:,} {field}" for field in ("events", "processes", "messages", "correspondences")]
+    said = [f"{counts[field]:,} {field}" for field in ("events", "processes", "messages", "correspondences", "clocks")]
     return ", ".join(said)

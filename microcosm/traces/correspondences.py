@@ -35,7 +35,7 @@ class Extraction:
 
     `events` counts the events of the trace (of the view, where one process was asked for), those
     included that nothing relates to another: they are `isolated` and the microcosm does not name
-    them. `outside` counts the events that the process could not know. `correspondences` are those
+    them. `messages` are those with an id, and receptions found by clocks having merged. `outside` counts the events that the process could not know. `correspondences` are those
     that are stated one by one: external ones and consecutive internal ones. `reported` counts
     irregularities by kind.
     """
@@ -223,7 +223,10 @@ class _Part:
         return sum(not self.kept.isdisjoint(chain(*threads)) for threads in self._run.threads.values())
 
     def messages(self) -> int:
-        return len({self.entry(event).message for event in self.kept} - {None})
+        """Messages by id, and, where an event has none, receptions that only its clock shows."""
+        named = {self.entry(event).message for event in self.kept} - {None}
+        shown = [e for e, seen in self._clocks.covers.items() if seen and e in self.kept]
+        return len(named) + sum(self.entry(event).message is None for event in shown)
 
     def report_isolated(self, named: set[str]) -> int:
         """Report the events that the microcosm does not name; how many there are."""

@@ -24,7 +24,7 @@ LOG = """\
 
 SHIVIZ = 'hello\nalice {"alice": 1}\nhi\nbob {"alice": 1, "bob": 1}\n'
 
-COUNTS = {"schema", "events", "processes", "messages", "correspondences", "reported"}
+COUNTS = {"schema", "events", "processes", "messages", "correspondences", "clocks", "reported"}
 
 
 @pytest.fixture

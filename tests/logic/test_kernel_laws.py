@@ -280,7 +280,11 @@ def test_no_event_with_anything_else_than_two_relations() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["|-0 a < e, |-0 b < e", "|-0 a _ e, |- b _ e", "|-0 a _ e, |-0 b < e", "|-0 a _ b", "|-0 a _ e"]
+    "body",
+    [
+        *("|-0 a < e, |-0 b < e", "|-0 a _ e, |-0 b < e", "|-0 a _ e, |- b _ e"),
+        *("|-0 a _ e", "|-0 a _ b", "|-0 a _ b, |-0 b _ e", "|-0 b _ e, |-0 a _ b", "|-0 a _ e, |-0 e _ e"),
+    ],
 )
 def test_only_two_wildcards_of_one_judgement_are_in_both(body: str) -> None:
     text = f"rule No:\n a not in M\n |-0 b < c\n no e in M with {body}\n ------\n ||- a || b"
@@ -309,6 +313,17 @@ def test_beside_other_premises_a_given_may_be_shown_but_not_wrongly() -> None:
     assert words.endswith("here: a premise without a node does not hold, or not as shown")
     assert check(givens, rules, step("Two", "|-0 a || d", token="lock")) is not None
     assert check(givens, rules, step("Two", "|-0 a || e", clocks={"a": A, "b": B})) is None
+
+
+def test_a_given_beside_a_premise_is_not_all_that_the_step_rests_on() -> None:
+    rules = parse_rules(GIVEN + "rule One:\n given a < b\n |-0 b || c\n given c < d\n ------\n |-0 a || c")
+    one = parse_rules(GIVEN + "rule One:\n given a < b\n |-0 b || c\n ------\n |-0 a || c")
+    shown = init("b || c", clocks={"b": B, "c": C})
+    assert check(clocked(), one, step("One", "|-0 a || c", shown)) is None
+    assert check(clocked(), rules, step("One", "|-0 a || c", shown)) is not None
+    member = parse_rules(GIVEN + "rule In:\n given a < b\n c in M\n ------\n |-0 a || c")
+    assert check(mc("a<b c<d"), member, step("In", "|-0 a || c")) is None
+    assert check(mc("a<b"), member, step("In", "|-0 a || c")) is not None
 
 
 def test_rules_that_assume_are_not_checked() -> None:

@@ -300,3 +300,15 @@ def test_a_long_log_is_no_deep_one() -> None:
         for seq, kind, message in ((1, "receive", at - 1), (2, "send", at))
     ]
     assert extract(ring).reported == {"message-cycle": 3000}
+
+
+def test_receptions_without_a_message_name_are_found_by_merged_clocks() -> None:
+    events = [
+        TraceEvent("p", 1, clock={"p": 1}),
+        TraceEvent("p", 2, clock={"p": 2}),
+        TraceEvent("q", 1, clock={"q": 1}),
+        TraceEvent("q", 2, clock={"p": 2, "q": 2}),
+        TraceEvent("q", 3, clock={"p": 2, "q": 3}),
+    ]
+    assert extract(events).messages == 1
+    assert extract(events[:3]).messages == 0
