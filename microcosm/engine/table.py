@@ -10,6 +10,8 @@ One pair is decided without saturating, by a search from the goal (`microcosm.en
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
 from microcosm.engine.goals import Goals, goals
@@ -45,7 +47,7 @@ class Tables:
                 if key not in shared:
                     shared[key] = Pointwise(here.ones, here.pairs, scope)
                 self.rules.append(TableRule(pred, shared[key], rest, body.reads(self.preds)))
-        self._bounds = {
+        self.bounds = {
             pred: list(dict.fromkeys(rule.bound for rule in self.rules if rule.pred == pred))
             for pred in self.preds
         }
@@ -92,6 +94,7 @@ class Tables:
         run = Fixpoint(self, log)
         run.run()
         lacking: dict[Pred, dict[int, int]] = {pred: {} for pred in self.preds}
+        self._bound_rows = run.bounds
         for pred, rows in run.rows.items():
             missing_of = lacking[pred]
             for a in bits(self.scope.domain):
@@ -117,7 +120,7 @@ class Tables:
         row = self._bound_rows[pred].get(a)
         if row is None:
             row, domain = 0, self.scope.domain & ~(1 << a)
-            for bound in self._bounds[pred]:
+            for bound in self.bounds[pred]:
                 row |= bound.row(a, domain)
             self._bound_rows[pred][a] = row
         return row
@@ -203,6 +206,7 @@ class Fixpoint:
         self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
             {p: {} for p in tables.preds} if log else None
         )
+        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in tables.preds}
         self._time = 0
         self._settling: dict[Source, RowRelation] = {
             Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred, self.rows[pred]))
@@ -218,6 +222,7 @@ class Fixpoint:
             )
             for rule in tables.rules
         ]
+        self._bounds = list(tables.bounds.items())
         self._base = [join for join, rule in zip(joins, tables.rules, strict=True) if not rule.reads]
         self._steps = [join for join, rule in zip(joins, tables.rules, strict=True) if rule.reads]
 
@@ -261,6 +266,8 @@ class Fixpoint:
                     steps.append((number, mask))
             if steps:
                 pending.append((a, steps))
+            for pred, bounds in self._bounds:
+                self.bounds[pred][a] = reduce(or_, (masks[bound] for bound in bounds), 0)
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones
             pending, changed = self._sweep(pending, changed)

@@ -68,6 +68,18 @@ class Pointwise:
         return target
 
 
+class Remembered(dict[int, int]):
+    """Rows that are computed when first asked for; asking again is a look-up."""
+
+    def __init__(self, compute: RowOf) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, at: int) -> int:
+        row = self[at] = self._compute(at)
+        return row
+
+
 class View:
     """A predicate whose rules speak of its two events only: row a is a few row operations."""
 
@@ -75,33 +87,28 @@ class View:
         self.bodies = bodies
         self._scope = scope
         self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
-        self._known: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._rows, self._cols = Remembered(self._row), Remembered(self._col)
+        self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
 
     @property
     def alias(self) -> RowRelation | None:
         """The relation that this view merely renames, if it does."""
         return self._parts[0].alias if len(self._parts) == 1 else None
 
-    def row(self, a: int) -> int:
-        row = self._known[0].get(a)
-        if row is None:
-            row, domain = 0, self._scope.domain & ~(1 << a)
-            for part in self._parts:
-                row |= part.row(a, domain)
-            self._known[0][a] = row
+    def _row(self, a: int) -> int:
+        row, domain = 0, self._scope.domain & ~(1 << a)
+        for part in self._parts:
+            row |= part.row(a, domain)
         return row
 
-    def col(self, b: int) -> int:
-        col = self._known[1].get(b)
-        if col is None:
-            col, domain = 0, self._scope.domain & ~(1 << b)
-            for part in self._parts:
-                col |= part.col(b, domain)
-            self._known[1][b] = col
+    def _col(self, b: int) -> int:
+        col, domain = 0, self._scope.domain & ~(1 << b)
+        for part in self._parts:
+            col |= part.col(b, domain)
         return col
 
     def holds(self, a: int, b: int) -> bool:
-        row = self._known[0].get(a)
+        row = self._rows.get(a)
         if row is not None:
             return bool(row >> b & 1)
         return a != b and any(part.holds(a, b) for part in self._parts)
@@ -122,8 +129,8 @@ class View:
 
     def forget(self) -> None:
         """Drop the remembered rows."""
-        for known in self._known:
-            known.clear()
+        self._rows.clear()
+        self._cols.clear()
 
 
 class AnyOf:
@@ -134,27 +141,20 @@ class AnyOf:
 
     def __init__(self, relations: list[tuple[RowRelation, bool]], remember: bool = True) -> None:
         self.relations = relations
-        self._remember = remember
         self.settling = not remember
-        self._known: dict[int, int] = {}
+        self._rows = Remembered(self._row)
+        self.row = self.col = self._rows.__getitem__ if remember else self._row
 
-    def row(self, a: int) -> int:
-        row = self._known.get(a)
-        if row is None:
-            row = 0
-            for relation, symmetric in self.relations:
-                row |= relation.row(a)
-                if not symmetric:
-                    row |= relation.col(a)
-            if self._remember:
-                self._known[a] = row
+    def _row(self, a: int) -> int:
+        row = 0
+        for relation, symmetric in self.relations:
+            row |= relation.row(a)
+            if not symmetric:
+                row |= relation.col(a)
         return row
 
-    def col(self, b: int) -> int:
-        return self.row(b)
-
     def holds(self, a: int, b: int) -> bool:
-        row = self._known.get(a)
+        row = self._rows.get(a)
         if row is not None:
             return bool(row >> b & 1)
         return any(r.holds(a, b) or (not symmetric and r.holds(b, a)) for r, symmetric in self.relations)
@@ -168,7 +168,7 @@ class AnyOf:
 
     def forget(self) -> None:
         """Drop the remembered rows."""
-        self._known.clear()
+        self._rows.clear()
 
 
 class Union:
@@ -176,24 +176,19 @@ class Union:
 
     def __init__(self, relations: list[RowRelation]) -> None:
         self.relations = relations
-        self._known: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._rows, self._cols = Remembered(self._row), Remembered(self._col)
+        self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
 
-    def row(self, a: int) -> int:
-        row = self._known[0].get(a)
-        if row is None:
-            row = 0
-            for relation in self.relations:
-                row |= relation.row(a)
-            self._known[0][a] = row
+    def _row(self, a: int) -> int:
+        row = 0
+        for relation in self.relations:
+            row |= relation.row(a)
         return row
 
-    def col(self, b: int) -> int:
-        col = self._known[1].get(b)
-        if col is None:
-            col = 0
-            for relation in self.relations:
-                col |= relation.col(b)
-            self._known[1][b] = col
+    def _col(self, b: int) -> int:
+        col = 0
+        for relation in self.relations:
+            col |= relation.col(b)
         return col
 
     def holds(self, a: int, b: int) -> bool:
@@ -209,8 +204,8 @@ class Union:
 
     def forget(self) -> None:
         """Drop the remembered rows."""
-        for known in self._known:
-            known.clear()
+        self._rows.clear()
+        self._cols.clear()
 
 
 class Closure:

@@ -243,7 +243,7 @@ class EvolvingStrictly(Evolving):
     strict = True
 
 
-SHORT = settings(max_examples=25, stateful_step_count=12)
+SHORT = settings(max_examples=50, stateful_step_count=12)
 
 
 def test_evolution_default() -> None:
@@ -257,7 +257,7 @@ def test_evolution_strict() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [Evolving, EvolvingStrictly])
 def test_evolution_at_length(machine: type[Evolving]) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=1500, stateful_step_count=30))
+    run_state_machine_as_test(machine, settings=settings(max_examples=400, stateful_step_count=30))
 
 
 # Each operation by itself.
