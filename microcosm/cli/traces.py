@@ -166,5 +166,5 @@ def _told(report: Report) -> None:
 
 
 def _summary(counts: dict[str, object]) -> str:
-    said = [f"{counts[field]:,} {field}" for field in ("events", "processes", "messages", "correspondences", "clocks")]
-    return ", ".join(said)
+    fields = ("events", "processes", "messages", "correspondences", "clocks")
+    return ", ".join(f"{counts[field]:,} {field}" for field in fields)

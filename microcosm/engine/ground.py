@@ -229,13 +229,22 @@ class Ground:
             for name in (fact.left, fact.right):
                 self._uses(fact)[position[name]] += 1
         universe.members = self._in_m | _row(self._members)
-        self.unary: dict[str, int] = {}
-        self.binary: dict[str, Pairs] = {}
-        for name, tuples in base.items():
-            if all(len(t) == 1 for t in tuples) and tuples:
-                self.unary[name] = _row(position[t[0]] for t in tuples)
-            elif tuples:
-                self.binary[name] = Pairs((position[t[0]], position[t[1]]) for t in tuples)
+        self._base = base
+        self._subsets: dict[str, int] = {}
+        self._pairs: dict[str, RowRelation] = {}
+
+    def subset(self, name: str) -> int:
+        """The events of a base predicate of one event. Raises `RuleError` for an unknown name."""
+        if name not in self._subsets:
+            self._subsets[name] = _row(self.universe.position[event] for (event,) in self._base[name])
+        return self._subsets[name]
+
+    def pairs(self, name: str) -> RowRelation:
+        """A base predicate of two events. Raises `RuleError` for an unknown name."""
+        if name not in self._pairs:
+            position = self.universe.position
+            self._pairs[name] = Pairs((position[a], position[b]) for a, b in self._base[name])
+        return self._pairs[name]
 
     def put(self, fact: Correspondence) -> None:
         """Add an external or refuted correspondence that was not given."""

@@ -85,7 +85,7 @@ class Memo:
         """The set of a literal over one variable."""
         if source.kind == "in":
             return self._ground.universe.members
-        return self._ground.unary.get(source.name, 0)
+        return self._ground.subset(source.name)
 
     def refresh(self, domain: int) -> None:
         """The ground changed: drop what was derived from it, keep what is kept up to date."""
@@ -114,7 +114,7 @@ class Memo:
             return Union([self.relation(part) for part in source.parts])
         if source.kind == "given" and source.relation in self._ground.given:
             return self._ground.given[source.relation]
-        return self._ground.binary.get(source.name) or Empty()
+        return self._ground.pairs(source.name) if source.kind == "base" else Empty()
 
     def _predicate(self, pred: Pred) -> RowRelation:
         plan = self._program.of.get(pred)

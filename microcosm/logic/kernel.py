@@ -18,6 +18,7 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
 6. A step between a microcosm and its evolution says in `evolution` which external given is new:
    `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`. Its premises are checked in the microcosm without
    it (after an update: with `a <> b` in its place); `where` conditions hold in the one that has it.
+7. `Clash` concludes a `contradiction` of a pair from two judgements of that pair that exclude each other.
 
 A node is checked once for each microcosm that it stands in, by its own conclusion and those of its
 premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation, plus
@@ -30,7 +31,19 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.logic.kernel_node import JUDGEMENTS, Fault, Line, Path, fail, read, read_evolution, same, shown
+from microcosm.logic.kernel_node import (
+    CLASH,
+    JUDGEMENTS,
+    Fault,
+    Line,
+    Path,
+    exclude,
+    fail,
+    read,
+    read_evolution,
+    same,
+    shown,
+)
 from microcosm.logic.kernel_pattern import Pattern, patterns
 from microcosm.logic.kernel_plan import Binding, Program
 from microcosm.logic.kernel_search import Search
@@ -160,6 +173,9 @@ class _Proof:
         before, new = setting, None
         shows = [key for key in ("clocks", "token") if key in node]
         name = node["rule"]
+        if name == CLASH:
+            self._clash(line, premises, path)
+            return setting
         if not self.rules.named(name):
             fail(path, f"there is no rule {shown(name)}")
         evolves = self.rules.named(name)[0].evolution is not None
@@ -174,7 +190,8 @@ class _Proof:
             if not pattern.head.matches(line, binding):
                 continue
             if len(pattern.nodes) != len(premises):
-                wrong = (1, f"has {len(pattern.nodes)} premises, not {len(premises)}")
+                needed = len(pattern.nodes)
+                wrong = (1, f"needs {needed} {'premise' if needed == 1 else 'premises'}, not {len(premises)}")
             elif not all(p.matches(said, binding) for p, said in zip(pattern.nodes, premises, strict=True)):
                 wrong = (2, "")
             elif new and not _evolves(pattern.evolution, *new, binding):
@@ -196,6 +213,17 @@ class _Proof:
         if reached in concludes:
             words = f"does not conclude `{line}`{concludes[reached]}"
         fail(path, f"{shown(name)} {words}")
+
+    def _clash(self, line: Line, premises: list[Line], path: Path) -> None:
+        """Check a contradiction (law 7)."""
+        pair = {line.left, line.right}
+        if len(premises) != 2 or not exclude(*premises):
+            fail(path, f"{CLASH} needs two premises that exclude each other")
+        if any(
+            premise.judgement != line.judgement or {premise.left, premise.right} != pair
+            for premise in premises
+        ):
+            fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
     def _patterns(self, name: str, line: Line) -> list[Pattern]:
         """The patterns of a rule that can conclude a line of this judgement and relation."""

@@ -21,6 +21,11 @@ SIGNS = ("<", "||", "<>", "?", "!<", "!||", "!<>")
 DENIALS = (*SIGNS, "_", "in-both", "not-in", "none")
 """The relations of leaves `absent`: `_` is any relation in either direction."""
 
+CLASH, CONTRADICTION = "Clash", "contradiction"
+"""The step from two judgements that no world has both of, and its relation."""
+
+_POSSIBLE = {"<": "<", ">": ">", "||": "|", "<>": "<>", "!<": ">|", "!>": "<|", "!||": "<>", "!<>": "|"}
+
 _NODE = frozenset(("rule", "conclusion", "premises"))
 _EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes"))
 _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
@@ -66,7 +71,8 @@ class Line(NamedTuple):
         return (
             self.absent == said.absent
             and self.judgement == said.judgement
-            and (self.relation is None or self.relation == said.relation)
+            and self.relation
+            in ((None, said.relation) if said.relation != CONTRADICTION else (CONTRADICTION,))
             and binding.setdefault(self.left, said.left) == said.left
             and binding.setdefault(self.right, said.right) == said.right
         )
@@ -93,7 +99,7 @@ def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) 
         fail(path, "`premises` is a list")
     if not isinstance(said, dict):
         fail(path, "`conclusion` is an object")
-    if rule in ("assume", "Clash") or "assumes" in node:
+    if rule == "assume" or "assumes" in node:
         fail(path, "assumptions are not checked by this kernel")
     _exactly(said, _CONCLUSION, frozenset(), path, "`conclusion`")
     absent = rule == "absent"
@@ -102,8 +108,9 @@ def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) 
     judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
     if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
         fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")
-    if not isinstance(relation, str) or relation not in (DENIALS if absent else SIGNS):
-        fail(path, f"`relation` is one of {' '.join(DENIALS if absent else SIGNS)}")
+    signs = DENIALS if absent else (CONTRADICTION,) if rule == CLASH else SIGNS
+    if not isinstance(relation, str) or relation not in signs:
+        fail(path, f"`relation` is one of {' '.join(signs)}")
     one_event = relation == "not-in"
     if one_event and right is not None:
         fail(path, "`right` is null beside `not-in`")
@@ -115,6 +122,18 @@ def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) 
     if left == right and not absent:
         fail(path, f"{shown(left)} is related to itself")
     return Line(absent, judgement, left, relation, "" if one_event else right)
+
+
+def exclude(one: Line, other: Line) -> bool:
+    """Whether two lines judge one pair of events so that no relation is left to it."""
+    ends = {(other.left, other.right): other.relation, (other.right, other.left): _converse(other.relation)}
+    mine, theirs = str(one.relation), str(ends.get((one.left, one.right)))
+    known = mine in _POSSIBLE and theirs in _POSSIBLE and not (one.absent or other.absent)
+    return known and one.judgement == other.judgement and not set(_POSSIBLE[mine]) & set(_POSSIBLE[theirs])
+
+
+def _converse(relation: str | None) -> str | None:
+    return {"<": ">", "!<": "!>"}.get(str(relation), relation)
 
 
 def read_evolution(value: object, path: Path) -> tuple[bool, Correspondence]:

@@ -118,9 +118,10 @@ class GivenFacts:
         self.givens = givens
         self.members = frozenset(givens.members())
         self._chain = {event: at for at, event in enumerate(givens.internal)}
-        self._end = len(self._chain)
+        self._end = len(givens.internal)
         self._stated = {event: at for at, event in enumerate(givens.clocks)}
         self._tokens: dict[str, list[str]] = {}
+        self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
         for token, group in givens.tokens.items():
             for event in group:
                 self._tokens.setdefault(event, []).append(token)
@@ -131,14 +132,15 @@ class GivenFacts:
             return
         if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
             yield Evidence("internal")
-        fact = self.givens.external.get(Correspondence(left, relation, right).key())
+        stated = self.givens.external if relation in _EXTERNAL else self.givens.refuted
+        fact = stated.get(Correspondence(left, relation, right).key())
         if fact is not None and (fact.left, fact.right) == (left, right):
             yield Evidence("external", fact.source)
         if self._by_clocks(left, right) is relation:
             yield Evidence("clocks")
         if relation is Relation.RELATED:
             for token in self._tokens.get(left, ()):
-                if right in self.givens.tokens[token]:
+                if right in self._groups[token]:
                     yield Evidence("token", token)
 
     def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from microcosm.engine.engine import Engine
 from microcosm.engine.witness import Witness
 from microcosm.errors import Undefined
 from microcosm.logic.derivation import Conclusion, Derivation, absent
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Instance, Judged, MostAccurate, Not, finer
+from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 
-if TYPE_CHECKING:
-    from microcosm.state.microcosm import Microcosm
-
 
 def explain_evolution(
-    microcosm: Microcosm, a: str, b: str, change: Correspondence, update: bool
+    now: Engine, givens: Givens, rules: RuleBook, pair: tuple[str, str], change: Correspondence, update: bool
 ) -> Derivation | None:
     """See `Microcosm.explain_evolution`. Cost: an engine for what was there before."""
     change = change.normal()
-    given = microcosm.givens.external.get(change.key())
+    given = givens.external.get(change.key())
     if given is None:
         raise Undefined(f"`{change}` is not an external given, so nothing came with it")
-    before = _before(microcosm.givens, given, update)
-    past = Engine(microcosm.rules, before)
+    before = _before(givens, given, update)
+    past = Engine(rules, before)
     witness = Witness(past, before)
-    for instance in microcosm.rules.evolutions:
-        found = _instance(microcosm, past, witness, instance, (a, b), given, update)
+    for instance in rules.evolutions:
+        found = _instance(now, past, witness, instance, pair, given, update)
         if found is not None:
             return found
     return None
@@ -45,7 +41,7 @@ def _before(givens: Givens, change: Correspondence, update: bool) -> Givens:
 
 
 def _instance(
-    now: Microcosm,
+    now: Engine,
     past: Engine,
     witness: Witness,
     instance: Instance,
@@ -86,7 +82,7 @@ def _instance(
 
 
 def _premises(
-    now: Microcosm, past: Engine, witness: Witness, instance: Instance, names: dict[str, str]
+    now: Engine, past: Engine, witness: Witness, instance: Instance, names: dict[str, str]
 ) -> list[Derivation] | None:
     found = []
     for premise in instance.premises:

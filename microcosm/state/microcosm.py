@@ -154,7 +154,7 @@ class Microcosm:
         """
         from microcosm.state.evolution_proof import explain_evolution
 
-        return explain_evolution(self, a, b, change, update)
+        return explain_evolution(self._engine, self._givens, self.rules, (a, b), change, update)
 
     # -- evolution ---------------------------------------------------------------------------------------
 

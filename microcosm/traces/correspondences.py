@@ -35,9 +35,9 @@ class Extraction:
 
     `events` counts the events of the trace (of the view, where one process was asked for), those
     included that nothing relates to another: they are `isolated` and the microcosm does not name
-    them. `messages` are those with an id, and receptions found by clocks having merged. `outside` counts the events that the process could not know. `correspondences` are those
-    that are stated one by one: external ones and consecutive internal ones. `reported` counts
-    irregularities by kind.
+    them. `messages` are those with an id, and receptions that only merged clocks show. `outside`
+    counts the events that the process could not know. `correspondences` are those that are stated
+    one by one: external ones and consecutive internal ones. `reported` counts irregularities by kind.
     """
 
     givens: Givens

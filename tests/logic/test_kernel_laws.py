@@ -19,7 +19,7 @@ from tests.notation import mc
     ("givens", "proof", "words"),
     [
         ("a<b", init("b < a"), "root: Init rests on no such given: b < a"),
-        ("a<b", step("In-OK", "|- a < b"), "root: In-OK has 1 premises, not 0"),
+        ("a<b", step("In-OK", "|- a < b"), "root: In-OK needs 1 premise, not 0"),
         ("a<b", [], "root: a node is an object with `rule`, `conclusion` and `premises`"),
         ("a<b", {}, "root: the node lacks conclusion, premises, rule"),
         ("a<b", {**init("a < b"), "b": 1, "a\n": 2}, 'root: the node has unknown keys: "a\\n", b'),
