@@ -10,6 +10,7 @@ from microcosm.cli import exits, options, output
 
 app = typer.Typer()
 
+
 @app.command("verify")
 def verify(
     file: options.File,

@@ -40,6 +40,7 @@ ASCII = Signs(
 )  # fmt: skip
 """The signs of the rule files, where the encoding has no others."""
 
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """What `stream` asks for; `columns` is None where long lines are no trouble (a pipe, a file)."""

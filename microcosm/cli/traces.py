@@ -73,9 +73,7 @@ def extract(
     standard_input_once(traces)
     report = _report(strict)
     events = _events(traces, format, pattern, report, trace)
-    found = extraction_of(
-        events, process=process, token=token, with_clocks=not without_clocks, report=report
-    )
+    found = extraction_of(events, process=process, token=token, with_clocks=not without_clocks, report=report)
     _told(report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")

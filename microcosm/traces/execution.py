@@ -63,9 +63,7 @@ def _execution(
     return Execution(trace, events, threads, frozenset(discredited), previous)
 
 
-def _once(
-    events: list[TraceEvent], several: bool, ids: set[str], report: Report
-) -> list[TraceEvent]:
+def _once(events: list[TraceEvent], several: bool, ids: set[str], report: Report) -> list[TraceEvent]:
     """The events of a process without those whose position or name is taken."""
     kept: list[TraceEvent] = []
     for event in events:

@@ -116,9 +116,7 @@ class _Windows:
         del self._numbers[:at], self._texts[:at]
         self._size = sum(map(len, self._texts)) + len(self._texts)
 
-    def _next(
-        self, text: str, starts: list[int], at: int, offset: int, limit: int
-    ) -> re.Match[str] | None:
+    def _next(self, text: str, starts: list[int], at: int, offset: int, limit: int) -> re.Match[str] | None:
         """The first record that begins at line `at` (or, in a line, at `offset`) or later, before `limit`."""
         if self._anchored is not False:
             match = self._pattern.match

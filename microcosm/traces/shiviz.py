@@ -49,8 +49,6 @@ _SEEN = 2000
 _SEEN_CHARACTERS = 4 << 20
 
 
-
-
 def detects(head: str, path: str) -> int:
     """2 where the first line is a pattern, 1 where any line holds a clock."""
     lines = head.split("\n")[:_SEEN]

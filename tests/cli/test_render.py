@@ -177,7 +177,7 @@ def test_a_terminal_gets_colour_and_folds_the_note(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("evolution", "said"),
     [
-        ({"add": ["a", "<", "b c"]}, "(Strng, + a < \"b c\")"),
+        ({"add": ["a", "<", "b c"]}, '(Strng, + a < "b c")'),
         ({"update": ["a", "<", "b"]}, "(Strng, a <> b := a < b)"),
     ],
 )

@@ -1,12 +1,12 @@
 """Transcripts of the command line: prose, files, commands, and after each command what it said.
 
-    # A line of prose.
-    file album.mc
-        unshare < upload
-    $ online album.mc unshare upload
-    unshare < upload   (happens before)
-    ! note: what standard error says
-    exit 0
+# A line of prose.
+file album.mc
+    unshare < upload
+$ online album.mc unshare upload
+unshare < upload   (happens before)
+! note: what standard error says
+exit 0
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -19,11 +20,12 @@ from microcosm.logic.rulebook import RuleBook, parse_rules
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
+from microcosm.state.world import World
 from tests.enumeration import as_givens, enumerated
 from tests.notation import mc
 from tests.proofs import proved, steps
 from tests.rulesets import ADDED, TEN, edited, extended, ten, without
-from tests.strategies import microcosms
+from tests.strategies import microcosms, truth
 
 OUTSIDE = "outside"
 
@@ -128,6 +130,27 @@ def verdicts_or_none(givens: Givens, rules: RuleBook) -> list[Relation] | None:
     except Contradiction:
         return None
     return [m.online(a, b) for a, b in permutations([*m.events, OUTSIDE], 2)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_after_evolution_the_engine_is_a_fresh_one(variant: str) -> None:
+    rules, rng = VARIANTS[variant](), Random(variant)
+    for _ in range(4):
+        world = World.random("abcde", rng, 0.4)
+        m = Microcosm(rules=rules)
+        for _ in range(8):
+            a, b = rng.sample(world.events, 2)
+            try:
+                if m.givens.external and rng.random() < 0.3:
+                    m.remove(rng.choice(list(m.givens.external.values())))
+                else:
+                    m.add(truth(world, a, b, rng.random() < 0.5))
+            except Contradiction:
+                pass
+            fresh = Microcosm(m.givens, rules=rules)
+            assert [m.online(*pair) for pair in permutations("abcdez", 2)] == [
+                fresh.online(*pair) for pair in permutations("abcdez", 2)
+            ]
 
 
 def test_a_renamed_rule_shows_its_new_name_in_proofs() -> None:
