@@ -84,7 +84,7 @@ def _plan(bodies: dict[Pred, list[Body]], below: set[Pred]) -> Plan:
         (pred,) = bodies
         transitive = tuple(b for b in rest[pred] if _is_transitivity(b))
         others = tuple(b for b in rest[pred] if not _is_transitivity(b))
-        if transitive and all(b.pointwise and not b.reads((pred,)) for b in others):
+        if transitive and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
             plain = all(_is_given_before(b) for b in others)
             return Plan(Shape.CLOSURE, {pred: others}, frozenset(), transitive, plain)
     for pred, found in rest.items():
@@ -118,6 +118,11 @@ def _is_transitivity(b: Body) -> bool:
     middle = RIGHT + 1
     links = {Pair(Source("judged", *b.head), LEFT, middle), Pair(Source("judged", *b.head), middle, RIGHT)}
     return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
+
+
+def _is_grounded(b: Body) -> bool:
+    """Whether the rule can only speak of pairs that are given in some way: named events, that is."""
+    return any(p.positive and p.source.kind in ("given", "base") for p in b.pairs)
 
 
 def _is_given_before(b: Body) -> bool:

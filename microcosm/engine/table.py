@@ -176,15 +176,14 @@ class Table:
 class Settling:
     """A predicate while it is being saturated, and the scope in which its own rules see it so.
 
-    Joins read it by whole rows only: a row may already hold a pair whose converse stands in no row
-    yet, and the rows that changed are what is tracked.
+    Without columns, `settling` tells joins to read it by whole rows only: a row may already hold a pair
+    whose converse stands in no row yet, and the rows that changed are what is tracked.
     """
 
-    settling = True
-
-    def __init__(self, rows: list[int], columns: list[int]) -> None:
+    def __init__(self, rows: list[int], columns: list[int] | None) -> None:
+        self.settling = columns is None
         self.row = rows.__getitem__
-        self.col = columns.__getitem__
+        self.col = (rows if columns is None else columns).__getitem__
 
     def holds(self, a: int, b: int) -> bool:
         return bool(self.row(a) >> b & 1)
@@ -209,7 +208,7 @@ class Fixpoint:
         self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in tables.preds}
         self._time = 0
         self._settling: dict[Source, RowRelation] = {
-            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred, self.rows[pred]))
+            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
             for pred in tables.preds
         }
         joins = [

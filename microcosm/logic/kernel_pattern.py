@@ -38,7 +38,7 @@ class Pattern:
     givens: tuple[Given, ...]
     """Those of `others` that are given."""
     alone: bool
-    """Whether a given is the only premise."""
+    """Whether a given about the two events of the conclusion is the only premise."""
 
 
 def patterns(instance: Instance) -> Iterator[Pattern]:
@@ -73,7 +73,8 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
             case _:
                 others.append(premise)
     givens = tuple(premise for premise in others if isinstance(premise, Given))
-    alone = len(givens) == len(instance.premises) == 1
+    ends = {instance.conclusion.left, instance.conclusion.right}
+    alone = len(givens) == len(instance.premises) == 1 and {givens[0].left, givens[0].right} == ends
     new = instance.evolution
     for chosen in product(*nodes):
         known = {event for line in (head, *chosen) for event in (line.left, line.right)}

@@ -185,6 +185,7 @@ class _Block:
     def _none(self, tree: Node) -> NoneWith:
         local = _first(tree)
         outer, self.terms.events = self.terms.events, {}
+        outside = set(self.terms.outside)
         body = []
         for premise in list(_trees(tree))[1:]:
             first = _first(premise)
@@ -193,9 +194,11 @@ class _Block:
                 self.source.at(first, "a negated judgement inside `no … with`", hint)
             body.append(self._positive(premise))
         inner, self.terms.events = self.terms.events, outer
+        self.terms.outside = outside
         for name, token in inner.items():
             if name != local:
                 outer.setdefault(name, token)
+                self.terms.within.setdefault(name, token)
         self.terms.local[str(local)] = local
         return NoneWith(str(local), tuple(body))
 

@@ -35,6 +35,10 @@ class Terms:
         """Event variables of the premises and of the evolution."""
         self.local: dict[str, Token] = {}
         """Event variables of a `no e in M with …`."""
+        self.within: dict[str, Token] = {}
+        """Event variables that stand inside a `no … with` and are not its own."""
+        self.outside: set[str] = set()
+        """Event variables that stand in a premise outside of any, or in a conclusion."""
         self._variables: dict[str, Token] = {}
         """Relation variables outside `where`, in the order of appearance."""
         self._conditioned: dict[str, Token] = {}
@@ -47,6 +51,7 @@ class Terms:
     def event(self, token: Token) -> str:
         """An event variable of a premise."""
         self.events.setdefault(str(token), token)
+        self.outside.add(str(token))
         return str(token)
 
     def term(self, token: Token) -> Term:
@@ -86,6 +91,7 @@ class Terms:
                 where = ", outside of `no … in M with`" if event in self.local else ""
                 hint = f"Some premise must speak of it{where}."
                 self.source.at(event, f"the event {cut(event)} of the conclusion is unbound", hint)
+            self.outside.add(str(event))
         name = term.lstrip("!")
         if term.type == "VARIABLE" and name not in self._variables and name not in self._conditioned:
             hint = f"Use {name} in a premise, or say `where {name} in <, ||`."
@@ -138,6 +144,10 @@ class Terms:
             if name in self.events:
                 message = f"{cut(name)} is also used outside its `no {cut(name)} in M with …`"
                 self.source.at(token, message, "Choose another letter for one of the two.")
+        for name, token in self.within.items():
+            if name not in self.outside:
+                message = f"{cut(name)} stands inside `no … in M with …` only"
+                self.source.at(token, message, "Some other premise must speak of it, or the conclusion.")
         for name, token in self._conditioned.items():
             if name not in self._variables:
                 hint = "Use it in a premise, or leave the condition out."

@@ -8,6 +8,7 @@ from microcosm.engine.witness import Witness, balanced
 from microcosm.errors import Contradiction
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
+from microcosm.logic.names import quote
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import GivenFacts, Givens
@@ -85,4 +86,5 @@ def clash_node(problem: Contradiction) -> Derivation | None:
 
 
 def _plain(side: Derivation) -> str:
-    return f"{side.conclusion.left} {side.conclusion.relation} {side.conclusion.right}"
+    left, right = quote(side.conclusion.left), quote(str(side.conclusion.right))
+    return f"{left} {side.conclusion.relation} {right}"

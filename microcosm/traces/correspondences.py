@@ -35,9 +35,10 @@ class Extraction:
 
     `events` counts the events of the trace (of the view, where one process was asked for), those
     included that nothing relates to another: they are `isolated` and the microcosm does not name
-    them. `messages` are those with an id, and receptions that only merged clocks show. `outside`
-    counts the events that the process could not know. `correspondences` are those that are stated
-    one by one: external ones and consecutive internal ones. `reported` counts irregularities by kind.
+    them. `messages` are those with an id or, in a log without ids, the receptions that merged clocks
+    show. `outside` counts the events that the process could not know. `correspondences` are those
+    stated one by one: external ones and consecutive internal ones. `reported` counts irregularities
+    by kind.
     """
 
     givens: Givens
@@ -223,10 +224,9 @@ class _Part:
         return sum(not self.kept.isdisjoint(chain(*threads)) for threads in self._run.threads.values())
 
     def messages(self) -> int:
-        """Messages by id, and, where an event has none, receptions that only its clock shows."""
+        """Messages by id; in a log without ids, the receptions that merged clocks show."""
         named = {self.entry(event).message for event in self.kept} - {None}
-        shown = [e for e, seen in self._clocks.covers.items() if seen and e in self.kept]
-        return len(named) + sum(self.entry(event).message is None for event in shown)
+        return len(named) or sum(e in self.kept for e, seen in self._clocks.covers.items() if seen)
 
     def report_isolated(self, named: set[str]) -> int:
         """Report the events that the microcosm does not name; how many there are."""

@@ -7,6 +7,7 @@ about. The ten rules cannot tell, but others can; the naive evaluator is therefo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import permutations
 from random import Random
 
@@ -38,8 +39,8 @@ rule Co-Tr:
 """
 
 VARIANTS: dict[str, Callable[[], RuleBook]] = {
-    **{f"without {name}": lambda name=name: without(name) for name in TEN},
-    **{f"with {name}": lambda name=name: extended(name) for name in ADDED},
+    **{f"without {name}": partial(without, name) for name in TEN},
+    **{f"with {name}": partial(extended, name) for name in ADDED},
     "wider Un-2": lambda: edited("R in <, ||, <>", "R in <, >, ||, <>", rule="Un-2"),
     "narrower Un-1": lambda: edited("R in ||, <>", "R in <>", rule="Un-1"),
     "everything approved": lambda: edited("where R is most accurate", "where R in <, ||, <>", rule="In-OK"),

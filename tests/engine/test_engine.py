@@ -135,6 +135,20 @@ def test_rules_may_lead_to_events_never_heard_of() -> None:
     assert Naive(rules, given, extra_events=("elsewhere",)).verdict("a", "elsewhere") is Relation.BEFORE
 
 
+def test_an_order_may_come_from_membership_alone() -> None:
+    """Such an order reaches events never heard of, so it is no closure over what is named."""
+    rules = parse_rules(
+        "rule Init:\n given a R b\n ---\n |-0 a R b\n"
+        "rule In-Tr:\n |-0 a < b\n |-0 b < c\n ---\n |-0 a < c\n"
+        "rule In-OK:\n |-0 a R b\n ---\n |- a R b\n"
+        "rule Known:\n a in M\n b not in M\n ---\n |-0 a < b"
+    )
+    given = Givens()
+    given.add(Correspondence("p", Relation.CONCURRENT, "q"))
+    assert Engine(rules, given).verdict("p", "elsewhere") is Relation.BEFORE
+    assert Naive(rules, given, extra_events=("elsewhere",)).verdict("p", "elsewhere") is Relation.BEFORE
+
+
 def depth(derivation: object) -> int:
     level, count = [derivation], 0
     while level:

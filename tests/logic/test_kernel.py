@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.logic.kernel import check
-from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
@@ -321,3 +321,13 @@ def test_shared_nodes_are_checked_once() -> None:
         back = step("In-Tr", "|-0 c < b", init("c < a"), before)
         before = step("In-Tr", "|-0 a < b", step("In-Tr", "|-0 a < c", before, init("b < c")), back)
     assert check(mc("a<b<c<a"), read_rules(), before) is None
+
+
+def test_a_given_about_other_events_than_the_conclusion_is_searched() -> None:
+    rules = parse_rules("rule X:\n given b <> e or |-0 a || e\n ---\n |-0 b <> a")
+    givens = Givens()
+    givens.add(Correspondence("q", Relation.RELATED, "r"))
+    said = {"judgement": "initial", "left": "q", "relation": "<>", "right": "r"}
+    assert check(givens, rules, {"rule": "X", "conclusion": said, "premises": []}) is None
+    said = {**said, "left": "r", "right": "q"}
+    assert check(givens, rules, {"rule": "X", "conclusion": said, "premises": []}) is not None

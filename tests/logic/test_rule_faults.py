@@ -211,6 +211,7 @@ Remove one of the two, or give it another name."""
         ("|- a !R b where R in !<", "2:6", "R may be `!<`, which has no refutation"),
         ("|- a R b where R in ?, R incompatible <", "2:24", "R may be `?`, which is compatible with every"),
         ("e in M\nno e in M with |- a < e", "3:4", "e is also used outside its `no e in M with …`"),
+        ("no e in M with |- f < e", "2:19", "f stands inside `no … in M with …` only"),
     ],
 )  # fmt: skip
 def test_faults_of_premises(text: str, place: str, message: str) -> None:
