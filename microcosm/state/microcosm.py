@@ -194,11 +194,13 @@ class Microcosm:
 
         Raises `Undefined` where it is not given as such. Cost: what loses something is recomputed.
         """
+        facts = _facts(given)
+        if len(facts) == 1 and not self.strict:
+            self._drop(self._removable(facts[0]))
+            return
         with self.batch():
-            for fact in _facts(given):
-                found = self._external(fact.left, fact.relation, fact.right)
-                if found is None:
-                    raise Undefined(f"`{fact}` cannot be removed: {self._why_no_given(fact)}")
+            for fact in facts:
+                found = self._removable(fact)
                 self._drop(found)
                 if self.strict and found.relation in GIVEN_RELATIONS:
                     self._expect_undecided(found, "cannot be removed (strict), for it still follows")
@@ -320,6 +322,12 @@ class Microcosm:
     def _external(self, left: str, relation: Relation, right: str) -> Correspondence | None:
         key = Correspondence(left, relation, right).key()
         return self._givens.external.get(key) or self._givens.refuted.get(key)
+
+    def _removable(self, fact: Correspondence) -> Correspondence:
+        found = self._external(fact.left, fact.relation, fact.right)
+        if found is None:
+            raise Undefined(f"`{fact}` cannot be removed: {self._why_no_given(fact)}")
+        return found
 
     def _why_no_given(self, fact: Correspondence) -> str:
         chain = self._givens.internal
