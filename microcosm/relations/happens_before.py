@@ -37,7 +37,11 @@ class HappensBefore(Protocol):
         """Make room for positions below `size`."""
 
     def add(self, a: int, b: int) -> list[tuple[int, int]]:
-        """Add an edge; `(y, gained)` for each y whose past gained. Raises `Cycle`, changing nothing."""
+        """Add an edge. Raises `Cycle`, changing nothing.
+
+        Returns `(y, row)` for each y whose past gained: what it gained, or (rows not being kept) that
+        and some of what it had.
+        """
 
     def remove(self, a: int, b: int) -> None:
         """Take an edge away (it must be there); what rested on it alone goes too."""

@@ -3,14 +3,15 @@
 Rows are integers; a past row of a position numbered in causal order has no bit above it, so rows stay
 short. Nothing is closed before it is asked for: a single question costs one search over the edges, and once
 searches have cost as much as that would, every row is computed in one pass, each edge once. From then
-on a question is a bit test, and a change touches the rows that change and no others.
+on a question is a bit test. A change touches the rows of the past that change and no others; rows of the
+future are then derived from these when next asked for.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
@@ -29,6 +30,9 @@ class Rows:
     >>> rows.remove(1, 2); rows.before(0, 3), rows.before(2, 3)
     (False, True)
     """
+
+    COLUMNS = 16
+    """So many rows of the future are read off those of the past before all are computed in one pass."""
 
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
@@ -61,7 +65,7 @@ class Rows:
 
     def future(self, a: int) -> int:
         if self._future is None:
-            row = self._search(1, a, self._successors)
+            row = self._column(a) if self._past is not None else self._search(1, a, self._successors)
             if row is not None:
                 return row
             self._future = self._close(reversed(self._causal_order()), self._successors)
@@ -88,43 +92,33 @@ class Rows:
     def add(self, a: int, b: int) -> list[tuple[int, int]]:
         if a == b:
             raise Cycle([a])
-        back = self._chain_back(a, b)
-        if back is not None:
+        if self._successors[b] and self._predecessors[a] and (back := self.chain(b, a)) is not None:
             raise Cycle(back)
         if b in self._successors[a]:
             return []
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
-        known = self.before(a, b)
-        later = [] if known else [b, *bits(self.future(b))]
-        earlier = [] if known or self._future is None else [a, *bits(self.past(a))]
         gained = self.past(a) | 1 << a
-        olds = [self.past(y) for y in later]
+        changes = (
+            self._gain(self._past, a, b, gained) if self._past is not None else self._reached(a, b, gained)
+        )
         self._successors[a].add(b)
         self._predecessors[b].add(a)
-        self._edges += 1
-        self._order = None
-        if known:
-            return []
-        changes = self._gain_past(zip(later, olds, strict=True), a, gained)
-        if self._future is not None:
-            gain = self._future[b] | 1 << b
-            for x in earlier:
-                if not self._future[x] >> b & 1:
-                    self._future[x] |= gain
-                    self.updates += 1
-        for found in self._found:
-            found.clear()
+        self._changed(1)
         return changes
 
     def remove(self, a: int, b: int) -> None:
         self._successors[a].remove(b)
         self._predecessors[b].remove(a)
-        self._edges -= 1
         if self._past is not None:
-            self._recompute(self._past, b, self._predecessors, self._successors)
-        if self._future is not None:
-            self._recompute(self._future, a, self._successors, self._predecessors)
+            self._recompute(self._past, b)
+        self._changed(-1)
+
+    def _changed(self, edges: int) -> None:
+        """Rows of the past are kept up to date; those of the future would change for every ancestor."""
+        self._edges += edges
+        self._searched = 0
+        self._future = self._order = None
         for found in self._found:
             found.clear()
 
@@ -193,45 +187,55 @@ class Rows:
         row = found[start] = from_positions(seen, self.size)
         return row
 
-    def _chain_back(self, a: int, b: int) -> list[int] | None:
-        """The cycle that an edge a < b would close."""
-        if not self._successors[b] or not self._predecessors[a]:
-            return None
-        return self.chain(b, a)
+    def _column(self, a: int) -> int | None:
+        """One row of the future read off the rows of the past; None when it is time to compute all."""
+        found, past = self._found[1], self._past
+        assert past is not None
+        row = found.get(a)
+        if row is None and len(found) < self.COLUMNS:
+            row = found[a] = from_positions(
+                [y for y, earlier in enumerate(past) if earlier >> a & 1], self.size
+            )
+        return row
 
-    def _gain_past(self, later: Iterable[tuple[int, int]], a: int, gained: int) -> list[tuple[int, int]]:
+    def _gain(self, past: list[int], a: int, b: int, gained: int) -> list[tuple[int, int]]:
+        """Put what b gains into its row and those of its future; a row that holds a holds all of it."""
         changes = []
-        for y, row in later:
-            if not row >> a & 1:  # a row that holds a holds all of a's past
+        stack = [b]
+        while stack:
+            y = stack.pop()
+            row = past[y]
+            if not row >> a & 1:
+                past[y] = row | gained
                 changes.append((y, gained & ~row))
-                if self._past is not None:
-                    self._past[y] = row | gained
-                    self.updates += 1
+                stack.extend(self._successors[y])
+        self.updates += len(changes)
         return changes
 
-    def _recompute(
-        self, rows: list[int], start: int, sources: list[set[int]], targets: list[set[int]]
-    ) -> None:
+    def _reached(self, a: int, b: int, gained: int) -> list[tuple[int, int]]:
+        known = self.future(a)
+        return [(y, gained) for y in (b, *bits(self.future(b))) if not known >> y & 1]
+
+    def _recompute(self, past: list[int], start: int) -> None:
         """Recompute the row of `start` and whatever rests on it, stopping where a row comes out unchanged.
 
         The size of the old row orders the work: whatever a row rests on has a smaller one.
         """
-        heap = [(rows[start].bit_count(), start)]
-        heapify(heap)
+        heap = [(past[start].bit_count(), start)]
         queued = {start}
         while heap:
             _, v = heappop(heap)
             row = 0
-            for w in sources[v]:
-                row |= rows[w] | 1 << w
-            if row == rows[v]:
+            for w in self._predecessors[v]:
+                row |= past[w] | 1 << w
+            if row == past[v]:
                 continue
-            rows[v] = row
+            past[v] = row
             self.updates += 1
-            for w in targets[v]:
+            for w in self._successors[v]:
                 if w not in queued:
                     queued.add(w)
-                    heappush(heap, (rows[w].bit_count(), w))
+                    heappush(heap, (past[w].bit_count(), w))
 
     def _check(self) -> None:
         """Assert every invariant: rows, where present, are what a fresh closure gives."""

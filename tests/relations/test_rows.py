@@ -49,7 +49,9 @@ class RowsMachine(RuleBasedStateMachine):
             gained = self.rows.add(a, b)
             self.edges.add((a, b))
             after = closure(self.size, self.edges)
-            assert {(x, y) for y, row in gained for x in bits(row)} == after - reach
+            told = {(x, y) for y, row in gained for x in bits(row)}
+            assert after - reach <= told <= after
+            assert told == after - reach or self.rows.SATURATE == 0
 
     @rule(at=st.integers(0, 1 << 16))
     def remove(self, at: int) -> None:
@@ -110,7 +112,6 @@ def test_rows_are_the_closure_or_a_cycle_is_shown(edges: set[tuple[int, int]]) -
 def test_an_append_in_causal_order_updates_one_row() -> None:
     rows = Rows(1000, [(v, v + 1) for v in range(998)])
     rows.saturate()
-    rows._future = None
     before = rows.updates
     rows.add(998, 999)
     assert rows.updates - before == 1
@@ -119,7 +120,6 @@ def test_an_append_in_causal_order_updates_one_row() -> None:
 def test_a_removal_recomputes_no_more_than_it_must() -> None:
     rows = Rows(1000, [(v, v + 1) for v in range(999)] + [(10, 12)])
     rows.saturate()
-    rows._future = None
     before = rows.updates
     rows.remove(10, 12)  # the long way round still orders the pair
     assert rows.updates == before
