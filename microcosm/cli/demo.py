@@ -106,7 +106,7 @@ def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation |
         ask.show_verdict(pair[0], verdict, pair[1])
     shown = next((proof for _, _, proof in answers if proof is not None), None)
     if shown is not None:
-        output.say("", "Every verdict has a proof. That of the first:", "")
+        output.say("", "Every verdict but silence has a proof. That of the first:", "")
         ask.show_proof(known, shown)
 
 
