@@ -18,7 +18,7 @@ from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.base import base_facts
-from microcosm.relations.bits import bits, lowest
+from microcosm.relations.bits import bits, from_positions, lowest
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
@@ -157,7 +157,7 @@ class Engine:
         self.ground.put(fact)
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         try:
-            gained = self._link(a, b) if fact.relation is Relation.BEFORE else []
+            changed, gained = self._link(a, b) if fact.relation is Relation.BEFORE else ([b], 1 << a)
             self._refresh()
         except Cycle as cycle:
             self.ground.drop(fact)
@@ -165,9 +165,7 @@ class Engine:
             raise self._named(cycle) from None
         if not self._plain:
             return self.clash()
-        if fact.relation is Relation.BEFORE:
-            return self._first_clash(gained)
-        return self._first_clash([(b, 1 << a)])
+        return self._first_clash(changed, gained)
 
     def remove(self, fact: Correspondence) -> None:
         """Take a given away; it must be there, as it was added."""
@@ -184,14 +182,14 @@ class Engine:
         before = self.ground.given[Relation.BEFORE]
         last = before.last()
         self.ground.append(event)
-        gained = []
+        changed, gained = list[int](), 0
         if last is not None:
             try:
-                gained = self._link(last, self.universe.position[event])
+                changed, gained = self._link(last, self.universe.position[event])
             except Cycle as cycle:
                 raise self._named(cycle) from None
         self._refresh()
-        return self._first_clash(gained) if self._plain else self.clash()
+        return self._first_clash(changed, gained) if self._plain else self.clash()
 
     def clash(self) -> Clash | None:
         """A pair of events with initial judgements that exclude each other, if there is one."""
@@ -252,8 +250,8 @@ class Engine:
     def _closed(self, pred: Pred) -> bool:
         return self.program.of[pred].shape is Shape.CLOSURE
 
-    def _link(self, a: int, b: int) -> list[tuple[int, int]]:
-        gained: list[tuple[int, int]] = []
+    def _link(self, a: int, b: int) -> tuple[list[int], int]:
+        gained: tuple[list[int], int] = [], 0
         done: list[HappensBefore] = []
         for pred, order in self._orders.built().items():
             plan = self.program.of[pred]
@@ -270,13 +268,14 @@ class Engine:
                     gained = changes
         return gained
 
-    def _first_clash(self, gained: list[tuple[int, int]]) -> Clash | None:
-        """The first clash among pairs (x, y), x in the set that comes with y, that are newly related."""
+    def _first_clash(self, changed: list[int], gained: int) -> Clash | None:
+        """The first clash among pairs (x, y), x in `gained` and y in `changed`."""
         before = self.memo.judged(initial(Relation.BEFORE))
         concurrent = self.memo.judged(initial(Relation.CONCURRENT))
         related = self.memo.judged(initial(Relation.RELATED))
-        for y, row in gained:
-            unordered = row & (concurrent.row(y) | concurrent.col(y))
+        rows, cols = concurrent.support()
+        for y in bits((rows | cols) & from_positions(changed, len(self.universe))):
+            unordered = gained & (concurrent.row(y) | concurrent.col(y))
             if unordered:
                 if both := unordered & (before.row(y) | before.col(y)):
                     return self._clash(lowest(both), Relation.CONCURRENT, Relation.BEFORE, y)

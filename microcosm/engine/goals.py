@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred
 from microcosm.engine.join import Join, Scope
+from microcosm.engine.outlook import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.relations.bits import bits
 
@@ -22,6 +23,7 @@ class Goals:
         self._scope = scope
         self._base: list[tuple[Pointwise, Join | None]] = []
         self._steps: list[tuple[Pointwise, Join, int]] = []
+        self._outlook = Outlook(pred, bodies, scope)
         for body in bodies:
             here, rest = body.split((pred,))
             bound = Pointwise(here.ones, here.pairs, scope)
@@ -37,6 +39,7 @@ class Goals:
     def decide(self, a: int, b: int, limit: int) -> bool | None:
         """Whether the pair holds; None when more than `limit` events were met on the way."""
         met: dict[int, int] = {}
+        first = True
         agenda = [(b, 1 << a)]
         while agenda:
             y, goals = agenda.pop()
@@ -48,6 +51,9 @@ class Goals:
                 reached = bound.row(y, goals)
                 if reached and (join is None or join.solve({LEFT: y}, reached)):
                     return True
+            if first and self._outlook.hopeless(a, b):
+                return False
+            first = False
             for bound, step, kept in self._steps:
                 for x in bits(bound.col(y, goals)):
                     limit -= 1

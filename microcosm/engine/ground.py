@@ -83,6 +83,7 @@ class Pairs:
     def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
         self.after: dict[int, set[int]] = {}
         self.before: dict[int, set[int]] = {}
+        self._support: tuple[int, int] | None = None
         for a, b in pairs:
             self.put(a, b)
 
@@ -90,6 +91,8 @@ class Pairs:
         """Add a pair."""
         self.after.setdefault(a, set()).add(b)
         self.before.setdefault(b, set()).add(a)
+        if self._support is not None:
+            self._support = self._support[0] | 1 << a, self._support[1] | 1 << b
 
     def drop(self, a: int, b: int) -> None:
         """Take a pair away; it must be there."""
@@ -97,6 +100,7 @@ class Pairs:
             table[key].remove(value)
             if not table[key]:
                 del table[key]
+        self._support = None
 
     def row(self, a: int) -> int:
         return _row(self.after.get(a))
@@ -108,7 +112,9 @@ class Pairs:
         return b in self.after.get(a, ())
 
     def support(self) -> tuple[int, int]:
-        return _row(self.after.keys()), _row(self.before.keys())
+        if self._support is None:
+            self._support = _row(self.after.keys()), _row(self.before.keys())
+        return self._support
 
 
 class GivenRelation(Pairs):

@@ -86,6 +86,7 @@ class View:
     def __init__(self, bodies: tuple[Body, ...], scope: Scope) -> None:
         self.bodies = bodies
         self._scope = scope
+        self._support: tuple[int, int] | None = None
         self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
         self._rows, self._cols = Remembered(self._row), Remembered(self._col)
         self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
@@ -114,6 +115,11 @@ class View:
         return a != b and any(part.holds(a, b) for part in self._parts)
 
     def support(self) -> tuple[int, int]:
+        if self._support is None:
+            self._support = self._supported()
+        return self._support
+
+    def _supported(self) -> tuple[int, int]:
         rows = cols = 0
         for body in self.bodies:
             left = right = self._scope.domain
@@ -129,6 +135,7 @@ class View:
 
     def forget(self) -> None:
         """Drop the remembered rows."""
+        self._support = None
         self._rows.clear()
         self._cols.clear()
 

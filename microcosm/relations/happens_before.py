@@ -36,11 +36,10 @@ class HappensBefore(Protocol):
     def grow(self, size: int) -> None:
         """Make room for positions below `size`."""
 
-    def add(self, a: int, b: int) -> list[tuple[int, int]]:
+    def add(self, a: int, b: int) -> tuple[list[int], int]:
         """Add an edge. Raises `Cycle`, changing nothing.
 
-        Returns `(y, row)` for each y whose past gained: what it gained, or (rows not being kept) that
-        and some of what it had.
+        Returns each y whose past gained, and {a} ∪ past(a): all that any of them gained, and more.
         """
 
     def remove(self, a: int, b: int) -> None:

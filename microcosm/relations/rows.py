@@ -3,8 +3,9 @@
 Rows are integers; a past row of a position numbered in causal order has no bit above it, so rows stay
 short. Nothing is closed before it is asked for: a single question costs one search over the edges, and once
 searches have cost as much as that would, every row is computed in one pass, each edge once. From then
-on a question is a bit test. A change touches the rows of the past that change and no others; rows of the
-future are then derived from these when next asked for.
+on a question is a bit test, and a change touches the rows that change. An event that comes last changes
+one row of the past and every row of the future before it: until many such events are put right in one
+pass, rows of the future are not believed about them (`Doubt`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.doubt import Doubt
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 
 
@@ -26,13 +28,13 @@ class Rows:
     >>> rows.before(0, 2), rows.before(2, 0), rows.chain(0, 2)
     (True, False, [0, 1, 2])
     >>> rows.add(2, 3)
-    [(3, 7)]
+    ([3], 7)
     >>> rows.remove(1, 2); rows.before(0, 3), rows.before(2, 3)
     (False, True)
     """
 
-    COLUMNS = 16
-    """So many rows of the future are read off those of the past before all are computed in one pass."""
+    FEW = 4
+    """A change to no more rows of the past than this leaves the rows of the future as they are, in doubt."""
 
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
@@ -42,12 +44,15 @@ class Rows:
         self.updates = 0
         """How many rows a change has touched so far."""
         self._successors, self._predecessors = edge_sets(size, edges)
-        self._order: list[int] | None = cycle_or_order(size, self._successors, self._predecessors)
+        self._order: list[int] | None = None
         self._past: list[int] | None = None
         self._future: list[int] | None = None
+        self._doubt = Doubt()
+        self._rank: list[int] = []  # of each position, where it stands in the causal order
         self._edges = sum(map(len, self._successors))
         self._searched = 0  # positions that searches have met
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
+        self._causal_order()
 
     def before(self, a: int, b: int) -> bool:
         past = self._past
@@ -65,19 +70,32 @@ class Rows:
 
     def future(self, a: int) -> int:
         if self._future is None:
-            row = self._column(a) if self._past is not None else self._search(1, a, self._successors)
+            row = self._search(1, a, self._successors) if self._past is None else None
             if row is not None:
                 return row
-            self._future = self._close(reversed(self._causal_order()), self._successors)
-            self._found[1].clear()
-        return self._future[a]
+            self._settle()
+            assert self._future is not None
+        if not self._doubt:
+            return self._future[a]
+        row = self._found[1].get(a)
+        if row is None:
+            if self._doubt.recent > 64 + self.size // 128:
+                self._doubt.settle(reversed(self._causal_order()), self._successors)
+            row = self._found[1][a] = self._doubt.row(self._future[a], a, self.size)
+        return row
 
     def saturate(self) -> None:
         """Compute every row of both directions now. Cost: O((n + edges) · n / 64)."""
         if self._past is None:
             self._past = self._close(self._causal_order(), self._predecessors)
-        if self._future is None:
-            self._future = self._close(reversed(self._causal_order()), self._successors)
+        if self._future is None or self._doubt:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Compute all rows of the future."""
+        self._future = self._close(reversed(self._causal_order()), self._successors)
+        self._doubt = Doubt()
+        self._found[1].clear()
 
     def grow(self, size: int) -> None:
         for _ in range(self.size, size):
@@ -86,39 +104,61 @@ class Rows:
             for rows in (self._past, self._future):
                 if rows is not None:
                     rows.append(0)
+            if self._order is not None:
+                self._rank.append(len(self._order))
+                self._order.append(self._rank[-1])
         self.size = max(size, self.size)
-        self._order = None
 
-    def add(self, a: int, b: int) -> list[tuple[int, int]]:
+    def add(self, a: int, b: int) -> tuple[list[int], int]:
         if a == b:
             raise Cycle([a])
         if self._successors[b] and self._predecessors[a] and (back := self.chain(b, a)) is not None:
             raise Cycle(back)
         if b in self._successors[a]:
-            return []
+            return [], 0
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
         gained = self.past(a) | 1 << a
-        changes = (
-            self._gain(self._past, a, b, gained) if self._past is not None else self._reached(a, b, gained)
-        )
+        if self._past is None:
+            known = self.future(a)
+            changed = [y for y in (b, *bits(self.future(b))) if not known >> y & 1]
+        else:
+            changed = self._gain(self._past, b, gained, self._successors)
+            if self._future is not None and not self._doubted(changed):
+                told = (self.future(b) | 1 << b) & self._doubt.believed
+                self._gain(self._future, a, told, self._predecessors)
         self._successors[a].add(b)
         self._predecessors[b].add(a)
+        if self._order is not None and self._rank[a] > self._rank[b]:
+            self._order = None
         self._changed(1)
-        return changes
+        return changed, gained
 
     def remove(self, a: int, b: int) -> None:
         self._successors[a].remove(b)
         self._predecessors[b].remove(a)
         if self._past is not None:
-            self._recompute(self._past, b)
+            changed = self._recompute(self._past, b, self._predecessors, self._successors)
+            if self._future is not None and not self._doubted(changed):
+                self._recompute(self._future, a, self._successors, self._predecessors, self._doubt.believed)
         self._changed(-1)
 
+    def _doubted(self, changed: list[int]) -> bool:
+        """Whether rows of the future can stay as they are after these rows of the past changed."""
+        past, few = self._past, len(changed) <= self.FEW
+        assert past is not None
+        if few or self._doubt:
+            for y in changed:
+                if few or y in self._doubt:
+                    self._doubt.put(y, past[y])
+        if len(self._doubt) > 64 + self.size // 4:
+            self._future = None  # one pass for all of them, when next asked
+            self._doubt = Doubt()
+        return few or self._future is None
+
     def _changed(self, edges: int) -> None:
-        """Rows of the past are kept up to date; those of the future would change for every ancestor."""
         self._edges += edges
         self._searched = 0
-        self._future = self._order = None
         for found in self._found:
             found.clear()
 
@@ -151,7 +191,15 @@ class Rows:
 
     def _causal_order(self) -> list[int]:
         if self._order is None:
-            self._order = cycle_or_order(self.size, self._successors, self._predecessors)
+            if self._past is not None:
+                self._order = sorted(
+                    range(self.size), key=[row.bit_count() for row in self._past].__getitem__
+                )
+            else:
+                self._order = cycle_or_order(self.size, self._successors, self._predecessors)
+            self._rank = [0] * self.size
+            for rank, v in enumerate(self._order):
+                self._rank[v] = rank
         return self._order
 
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
@@ -187,62 +235,60 @@ class Rows:
         row = found[start] = from_positions(seen, self.size)
         return row
 
-    def _column(self, a: int) -> int | None:
-        """One row of the future read off the rows of the past; None when it is time to compute all."""
-        found, past = self._found[1], self._past
-        assert past is not None
-        row = found.get(a)
-        if row is None and len(found) < self.COLUMNS:
-            row = found[a] = from_positions(
-                [y for y, earlier in enumerate(past) if earlier >> a & 1], self.size
-            )
-        return row
-
-    def _gain(self, past: list[int], a: int, b: int, gained: int) -> list[tuple[int, int]]:
-        """Put what b gains into its row and those of its future; a row that holds a holds all of it."""
-        changes = []
-        stack = [b]
+    def _gain(self, rows: list[int], start: int, gained: int, onwards: list[set[int]]) -> list[int]:
+        """Put what `start` gains into its row and those beyond it, stopping at rows that hold all of it."""
+        changed = []
+        stack = [start]
         while stack:
             y = stack.pop()
-            row = past[y]
-            if not row >> a & 1:
-                past[y] = row | gained
-                changes.append((y, gained & ~row))
-                stack.extend(self._successors[y])
-        self.updates += len(changes)
-        return changes
+            row = rows[y]
+            new = row | gained
+            if new != row:
+                rows[y] = new
+                changed.append(y)
+                stack.extend(onwards[y])
+        self.updates += len(changed)
+        return changed
 
-    def _reached(self, a: int, b: int, gained: int) -> list[tuple[int, int]]:
-        known = self.future(a)
-        return [(y, gained) for y in (b, *bits(self.future(b))) if not known >> y & 1]
-
-    def _recompute(self, past: list[int], start: int) -> None:
+    def _recompute(
+        self,
+        rows: list[int],
+        start: int,
+        inwards: list[set[int]],
+        onwards: list[set[int]],
+        believed: int = -1,
+    ) -> list[int]:
         """Recompute the row of `start` and whatever rests on it, stopping where a row comes out unchanged.
 
-        The size of the old row orders the work: whatever a row rests on has a smaller one.
+        Returns whose rows changed. The size of the old row orders the work: whatever a row rests on has
+        no larger one, and seldom one as large (then a row may be met twice).
         """
-        heap = [(past[start].bit_count(), start)]
+        heap = [((rows[start] & believed).bit_count(), start)]
         queued = {start}
+        changed = []
         while heap:
             _, v = heappop(heap)
+            queued.discard(v)
             row = 0
-            for w in self._predecessors[v]:
-                row |= past[w] | 1 << w
-            if row == past[v]:
+            for w in inwards[v]:
+                row |= rows[w] | 1 << w
+            if not (row ^ rows[v]) & believed:
                 continue
-            past[v] = row
-            self.updates += 1
-            for w in self._successors[v]:
+            rows[v] = row
+            changed.append(v)
+            for w in onwards[v]:
                 if w not in queued:
                     queued.add(w)
-                    heappush(heap, (past[w].bit_count(), w))
+                    heappush(heap, ((rows[w] & believed).bit_count(), w))
+        self.updates += len(changed)
+        return changed
 
     def _check(self) -> None:
         """Assert every invariant: rows, where present, are what a fresh closure gives."""
         fresh = Rows(self.size, self.edges())
         fresh.saturate()
-        for mine, theirs in ((self._past, fresh._past), (self._future, fresh._future)):
-            assert mine is None or mine == theirs
+        assert self._past is None or self._past == fresh._past
+        assert self._future is None or [self.future(v) for v in range(self.size)] == fresh._future
         for direction, theirs in ((0, fresh._past), (1, fresh._future)):
             assert theirs is not None
             assert all(theirs[v] == row for v, row in self._found[direction].items())

@@ -1,0 +1,146 @@
+"""Whether a search from a goal can succeed at all: a few row operations that say no early.
+
+The goals that a search for (a, b) can come to are pairs (x, y) with x reached from a and y from b, each
+on its own. Where no pair of these two sets is concluded without recursion, the search would be in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.ground import RowRelation
+from microcosm.engine.join import Join, Scope
+from microcosm.engine.views import Closure, Union
+from microcosm.relations.bits import lowest
+
+WIDE = 64
+"""A set of so many related events is followed through a relation event by event, a larger one is not."""
+
+
+class Outlook:
+    """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
+
+    def __init__(self, pred: Pred, bodies: tuple[Body, ...], scope: Scope) -> None:
+        self._base = [_Base(body, scope) for body in bodies if not body.reads((pred,))]
+        self._moves: list[tuple[RowRelation, bool]] = []
+        self._bounded = True
+        for body in bodies:
+            for read in body.reads((pred,)):
+                moves = list(_moves(body, read, scope))
+                self._moves.extend(move for move in moves if move not in self._moves)
+                self._bounded = self._bounded and bool(moves)
+
+    def hopeless(self, a: int, b: int) -> bool:
+        """Whether (a, b) surely does not hold; False says nothing. Cost: some row operations a rule."""
+        if not self._bounded:
+            return False
+        left, right = self._reached(a), self._reached(b)
+        return left is not None and right is not None and all(r.barred(a, b, left, right) for r in self._base)
+
+    def _reached(self, start: int) -> int | None:
+        """Every event that recursive rules lead to, or None where that takes long."""
+        reached, done = 1 << start, [0] * len(self._moves)
+        while True:
+            before = reached
+            for at, (relation, forwards) in enumerate(self._moves):
+                found = image(relation, forwards, reached & ~done[at])
+                if found is None:
+                    return None
+                done[at] |= reached | (found if isinstance(relation, Closure) else 0)
+                reached |= found
+            if reached == before:
+                return reached
+
+
+class _Base:
+    """A rule without recursive premise."""
+
+    def __init__(self, body: Body, scope: Scope) -> None:
+        self._scope = scope
+        self._body = body
+        self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
+        self._nones = [(none, own, Join(none, (LEFT, RIGHT), own, scope)) for none, own in _bars(body)]
+
+    def barred(self, a: int, b: int, left: int, right: int) -> bool:
+        """Whether the rule surely concludes no pair of `left` and `right`, to which a and b belong."""
+        ends = {LEFT: left, RIGHT: right}
+        for one in self._body.ones:
+            if one.variable in ends:
+                subset = self._scope.subset(one.source)
+                ends[one.variable] &= subset if one.positive else ~subset
+        if not ends[LEFT] or not ends[RIGHT]:
+            return True
+        if any(not self._between(middle, ends) for middle in self._middles):
+            return True
+        for none, own, join in self._nones:
+            found = join.solve({LEFT: a, RIGHT: b}, self._scope.domain)
+            for event in {lowest(found), found.bit_length() - 1} if found else ():
+                if all(
+                    not ends[p.left if p.right == own else p.right] & ~self._towards(p, own, event)
+                    for p in none.pairs
+                ):
+                    return True
+        return False
+
+    def _between(self, middle: int, ends: dict[int, int]) -> int:
+        """The events that may stand for an intermediate one."""
+        found = self._scope.domain
+        for p in self._body.pairs:
+            other = p.left if p.right == middle else p.right
+            if p.positive and middle in p.ends and other in ends:
+                seen = image(self._scope.relation(p.source), p.left == other, ends[other])
+                found &= seen if seen is not None else -1
+        return found
+
+    def _towards(self, p: Pair, own: int, event: int) -> int:
+        relation = self._scope.relation(p.source)
+        return relation.col(event) if p.right == own else relation.row(event)
+
+
+def image(relation: RowRelation, forwards: bool, events: int) -> int | None:
+    """Every event that one of `events` is related to (`forwards`) or that is related to it; None: too many.
+
+    In a transitive relation those of an event that is in the image already are skipped.
+    """
+    if isinstance(relation, Union):
+        found = 0
+        for part in relation.relations:
+            seen = image(part, forwards, events)
+            if seen is None:
+                return None
+            found |= seen
+        return found
+    rows = relation.row if forwards else relation.col
+    found, count = 0, 0
+    events &= relation.support()[0 if forwards else 1]
+    transitive = isinstance(relation, Closure)
+    while events:
+        count += 1
+        if count > WIDE:
+            return None
+        at = lowest(events) if forwards else events.bit_length() - 1
+        found |= rows(at)
+        events &= ~(found if transitive else 0) & ~(1 << at)
+    return found
+
+
+def _moves(body: Body, read: Pair, scope: Scope) -> Iterator[tuple[RowRelation, bool]]:
+    """How a recursive rule leads from an event of its conclusion to one of its recursive premise."""
+    middle = next(v for v in (read.left, read.right) if v not in (LEFT, RIGHT))
+    kept = read.left if read.right == middle else read.right
+    left_out = LEFT if kept == RIGHT else RIGHT
+    for p in body.pairs:
+        if p.positive and p.ends == {left_out, middle}:
+            relation, forwards = scope.relation(p.source), p.left == left_out
+            for part in relation.relations if isinstance(relation, Union) else [relation]:
+                yield part, forwards
+            return
+
+
+def _bars(body: Body) -> Iterator[tuple[Body, int]]:
+    """The patterns that must have no solution, each with its own variable, where they are plain."""
+    for none in body.nones:
+        own = {v for v in none.mentioned() if v not in (LEFT, RIGHT)}
+        if len(own) == 1 and all(p.positive and p.ends != {LEFT, RIGHT} for p in none.pairs):
+            yield none, own.pop()
