@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Protocol
 
+from microcosm.relations.base import STAMPED_OUT
 from microcosm.relations.bits import from_positions
 from microcosm.relations.clock_rows import ClockRows
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from microcosm.relations.stamps import StampRows
 
 
 class RowRelation(Protocol):
@@ -129,7 +131,11 @@ class GivenRelation(Pairs):
     ) -> None:
         super().__init__()
         self.relation = relation
-        self._clocks = clocks if relation in (Relation.BEFORE, Relation.CONCURRENT) else None
+        self._clocks = clocks if relation is not Relation.RELATED else None
+        self._by_clocks = {
+            Relation.BEFORE: (clocks.future, clocks.past),
+            Relation.NOT_BEFORE: (clocks.missing, clocks.unseen),
+        }.get(relation, (clocks.concurrent, clocks.concurrent))
         self._chain = chain if relation is Relation.BEFORE else []
         self._rank = {at: rank for rank, at in enumerate(self._chain)}
         self._groups: dict[int, list[int]] = {}
@@ -166,14 +172,18 @@ class GivenRelation(Pairs):
         rank = self._rank
         if a in rank and b in rank and rank[a] < rank[b]:
             return True
-        return self._clocks is not None and self._clocks.relation(a, b) is self.relation
+        if self._clocks is None:
+            return False
+        if self.relation is Relation.NOT_BEFORE:
+            return self._clocks.missed(a, b)
+        return self._clocks.relation(a, b) is self.relation
 
     def row(self, a: int) -> int:
         row = super().row(a)
         if a in self._rank:
             row |= _row(self._chain[self._rank[a] + 1 :])
         if self._clocks:
-            row |= self._clocks.future(a) if self.relation is Relation.BEFORE else self._clocks.concurrent(a)
+            row |= self._by_clocks[0](a)
         for group in self._groups.get(a, ()):
             row |= group
         return row
@@ -183,7 +193,7 @@ class GivenRelation(Pairs):
         if b in self._rank:
             row |= _row(self._chain[: self._rank[b]])
         if self._clocks:
-            row |= self._clocks.past(b) if self.relation is Relation.BEFORE else self._clocks.concurrent(b)
+            row |= self._by_clocks[1](b)
         for group in self._groups.get(b, ()):
             row |= group
         return row
@@ -236,6 +246,7 @@ class Ground:
                 self._uses(fact)[position[name]] += 1
         universe.members = self._in_m | _row(self._members)
         self._base = base
+        self.stamps = StampRows({position[event]: stamp for event, stamp in givens.stamps.items()})
         self._subsets: dict[str, int] = {}
         self._pairs: dict[str, RowRelation] = {}
 
@@ -247,6 +258,8 @@ class Ground:
 
     def pairs(self, name: str) -> RowRelation:
         """A base predicate of two events. Raises `RuleError` for an unknown name."""
+        if name == STAMPED_OUT:
+            return self.stamps
         if name not in self._pairs:
             position = self.universe.position
             self._pairs[name] = Pairs((position[a], position[b]) for a, b in self._base[name])

@@ -17,6 +17,7 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
+    InProfile,
     Instance,
     Judged,
     MostAccurate,
@@ -106,7 +107,7 @@ class Naive:
                 return not any(all(self._true(p, each) for p in body) for each in tried)
             case MostAccurate(of):
                 return not any(self._true(more, events) for more in finer(of))
-            case Incompatible():
+            case Incompatible() | InProfile():
                 return True  # decided when the instance was made
             case Assume():
                 raise AssertionError("an instance that assumes stands in no stratum")

@@ -33,7 +33,8 @@ class Steps:
         self._engine = engine
         self._derive = derive
         self._facts = GivenFacts(givens)
-        self._names = engine.universe.names
+        self.program = engine.program
+        self.names = self._names = engine.universe.names
         self._joins: dict[tuple[int, Body, tuple[int, ...], int | None], Join] = {}
 
     def rules(self, pred: Pred) -> tuple[Body, ...]:
@@ -130,7 +131,7 @@ class Steps:
                     done = ready.get((judged(judgement, relation), number[left], number[right]))
                     premises.append(done or self._premise(memo, premise, at[left], at[right]))
                 case Not() | NoneWith():
-                    leaf = self._absence(premise, instance.conclusion, at)
+                    leaf = self.absence(premise, instance.conclusion, at)
                     if leaf is not None:
                         premises.append(leaf)
                 case Given(left, relation, right):
@@ -155,7 +156,7 @@ class Steps:
                         return self._derive(memo, (pred, a, b))
         raise AssertionError("a wildcard premise that nothing satisfies")
 
-    def _absence(self, premise: Not | NoneWith, head: Judged, at: Mapping[str, int]) -> Derivation | None:
+    def absence(self, premise: Not | NoneWith, head: Judged, at: Mapping[str, int]) -> Derivation | None:
         name = {variable: self._names[position] for variable, position in at.items()}
         match premise:
             case Not(Judged(judgement, left, relation, right)):

@@ -34,7 +34,7 @@ class Witness:
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
         self._engine = engine
-        self._steps = Steps(engine, givens, self._derive)
+        self.steps = self._steps = Steps(engine, givens, self._derive)
 
     def derive(self, judgement: Judgement, a: str, relation: Relation, b: str) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it is not judged."""

@@ -16,6 +16,7 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
+    InProfile,
     Judged,
     MostAccurate,
     NoneWith,
@@ -141,6 +142,8 @@ def premise_text(premise: Premise, names: Mapping[str, str]) -> str:
             return _none_text(event, body, {k: v for k, v in names.items() if k != event})
         case MostAccurate(of):
             return f"nothing more accurate than {premise_text(of, names)}"
+        case InProfile(name):
+            return f"profile {name}"
         case Incompatible(one, other):
             return f"{one} and {other} exclude each other"
 

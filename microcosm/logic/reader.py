@@ -19,6 +19,7 @@ from microcosm.logic.rule import (
     Evolution,
     Given,
     In,
+    InProfile,
     Judged,
     MostAccurate,
     NoneWith,
@@ -158,6 +159,8 @@ class _Block:
         match tree.data:
             case "assume":
                 return Assume(*self.terms.triple(_tokens(tree), given=True))
+            case "profile":
+                return InProfile(str(_first(tree)))
             case "outside":
                 return Not(In(self.terms.event(_first(tree))))
             case "negated":

@@ -98,7 +98,14 @@ class Incompatible:
     other: Term
 
 
-Premise = Positive | Not | NoneWith | MostAccurate | Assume | Incompatible
+@dataclass(frozen=True, slots=True)
+class InProfile:
+    """`profile NAME`: the rule is read in that profile (`RuleBook.profile`)."""
+
+    name: str
+
+
+Premise = Positive | Not | NoneWith | MostAccurate | Assume | Incompatible | InProfile
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,17 @@ Nothing of the calculus stands in Python: another folder of rule files is anothe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from os import PathLike
 
 from microcosm import files
 from microcosm.errors import RuleError, TextError
 from microcosm.logic.reader import read_rule_text
-from microcosm.logic.rule import Instance, Rule
+from microcosm.logic.rule import InProfile, Instance, Rule
+
+FULL = "full"
+"""The profile in which rules are read when nothing else is said."""
 
 FILE_ORDER = ("initial", "online", "offline", "orderings")
 """Rule files are read in this order, the others after them by name."""
@@ -23,6 +26,8 @@ class RuleBook:
     """Rules in the order of their files. Raises `RuleError` where two of them share a name."""
 
     rules: tuple[Rule, ...]
+    profile: str | None = FULL
+    """Which premises `profile NAME` hold; None: all of them, as for the kernel."""
 
     def __post_init__(self) -> None:
         first: dict[str, Rule] = {}
@@ -46,9 +51,14 @@ class RuleBook:
     def _by_name(self) -> dict[str, list[Rule]]:
         return {rule.name: [rule] for rule in self.rules}
 
+    def in_profile(self, profile: str | None) -> RuleBook:
+        """The same rules, read in a profile."""
+        return self if profile == self.profile else RuleBook(self.rules, profile)
+
     @cached_property
     def _all(self) -> tuple[Instance, ...]:
-        return tuple(instance for rule in self.rules for instance in rule.instances())
+        every = (instance for rule in self.rules for instance in rule.instances())
+        return tuple(_read_in(self.profile, instance) for instance in every if _holds(self.profile, instance))
 
     @cached_property
     def instances(self) -> tuple[Instance, ...]:
@@ -59,6 +69,16 @@ class RuleBook:
     def evolutions(self) -> tuple[Instance, ...]:
         """Every instance of the rules between a microcosm and its evolution."""
         return tuple(instance for instance in self._all if instance.evolution is not None)
+
+
+def _holds(profile: str | None, instance: Instance) -> bool:
+    asked = (premise.name for premise in instance.premises if isinstance(premise, InProfile))
+    return profile is None or all(name == profile for name in asked)
+
+
+def _read_in(profile: str | None, instance: Instance) -> Instance:
+    rest = tuple(premise for premise in instance.premises if not isinstance(premise, InProfile))
+    return instance if len(rest) == len(instance.premises) else replace(instance, premises=rest)
 
 
 def _place(rule: Rule) -> str:

@@ -6,6 +6,7 @@ One meaning for everybody who evaluates rules:
     receive(a)          a receives some message
     matches(a, b)       a sends a message that b receives (the same message id)
     same_process(a, b)  a and b are message events of one process
+    stamped_out(a, b)   the stamps of a and b rule out that a is before b
 
 The binary ones relate two different events, as every relation here does.
 """
@@ -16,8 +17,11 @@ from collections.abc import Iterator, Mapping, Set
 
 from microcosm.errors import RuleError
 from microcosm.relations.givens import Givens
+from microcosm.relations.stamps import rules_out
 
-PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2}
+STAMPED_OUT = "stamped_out"
+
+PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2, STAMPED_OUT: 2}
 """Every base predicate, and how many events it is said of."""
 
 
@@ -52,6 +56,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         self._events = {"send": sent.keys(), "receive": received.keys()}
         self._shared = {"matches": (sent, received), "same_process": (process, process)}
         self._by_key = {name: (_inverse(a), _inverse(b)) for name, (a, b) in self._shared.items()}
+        self._stamps = givens.stamps
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
 
     def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
@@ -75,12 +80,20 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         expect(name, len(events))
         if len(events) == 1:
             return events[0] in self._events[name]
+        if name == STAMPED_OUT:
+            stamps = [self._stamps.get(event) for event in events]
+            return events[0] != events[1] and None not in stamps and rules_out(*stamps)  # type: ignore[arg-type]
         one, other = (keys.get(event, {}) for keys, event in zip(self._shared[name], events, strict=True))
         return events[0] != events[1] and any(key in other for key in one)
 
     def partners(self, name: str, end: int, event: str) -> Iterator[str]:
         """Every x with `name(event, x)` (end 0) or `name(x, event)` (end 1); one may come twice."""
         expect(name, 2)
+        if name == STAMPED_OUT:
+            for other in self._stamps:
+                if self.holds(name, *((event, other) if end == 0 else (other, event))):
+                    yield other
+            return
         for key in self._shared[name][end].get(event, ()):
             for other in self._by_key[name][1 - end].get(key, ()):
                 if other != event:
@@ -90,6 +103,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         if name in self._events:
             return ((event,) for event in self._events[name])
         expect(name, 2)
+        if name == STAMPED_OUT:
+            return ((a, b) for a in self._stamps for b in self.partners(name, 0, a))
         return ((a, b) for a in self._shared[name][0] for b in self.partners(name, 0, a))
 
 

@@ -136,7 +136,9 @@ class GivenFacts:
         fact = stated.get(Correspondence(left, relation, right).key())
         if fact is not None and (fact.left, fact.right) == (left, right):
             yield Evidence("external", fact.source)
-        if self._by_clocks(left, right) is relation:
+        if self._by_clocks(left, right) is relation or (
+            relation is Relation.NOT_BEFORE and self._missed(left, right)
+        ):
             yield Evidence("clocks")
         if relation is Relation.RELATED:
             for token in self._tokens.get(left, ()):
@@ -154,6 +156,11 @@ class GivenFacts:
                 "clocks": {e: [clocks[e].process, clocks[e].entries, clocks[e].ticked] for e in (left, right)}
             }
         return {}
+
+    def _missed(self, left: str, right: str) -> bool:
+        """Whether the clocks show that `left` is not before `right`."""
+        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
+        return a is not None and b is not None and a.process != b.process and a.missed_by(b)
 
     def _by_clocks(self, left: str, right: str) -> Relation | None:
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)

@@ -30,6 +30,8 @@ from microcosm.state.union import union
 if TYPE_CHECKING:
     import networkx
 
+    from microcosm.state.offline import Offline
+
 REFUTED = (Relation.NOT_BEFORE,)
 
 
@@ -115,6 +117,29 @@ class Microcosm:
         """
         _distinct(a, b)
         return self._engine.verdict(a, b)
+
+    def offline(
+        self,
+        a: str,
+        b: str,
+        *,
+        profile: str = "full",
+        depth: int | None = None,
+        assumptions: int | None = None,
+    ) -> Offline:
+        """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
+
+        `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone), and
+        `assumptions` how many are made in all. Profile `paper` reads the rules as the seed does. Raises
+        `Inconsistent` where no world fits the givens. Cost: exponential in the `<>` at worst.
+        """
+        from microcosm.state.offline import offline
+
+        _distinct(a, b)
+        rules = self.rules.in_profile(profile)
+        engine = self._engine if rules is self.rules else Engine(rules, self._givens)
+        witness = self._witness if rules is self.rules else Witness(engine, self._givens)
+        return offline(engine, witness, rules, (a, b), depth, assumptions)
 
     def why(self, a: str, b: str) -> Derivation | None:
         """A short derivation of the online verdict; None where the microcosm is silent."""

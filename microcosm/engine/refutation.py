@@ -1,0 +1,183 @@
+"""Refutation by assumption: depth by depth, or exactly, by splitting what is related in no known direction.
+
+Assumptions nest: under one, others are refuted in their turn. Splitting every `<>` ends where propagation
+alone is exact, so the search is complete for the rules of the seed; it is exponential in the `<>` at worst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microcosm.engine.assumption import Assumption, assumptions
+from microcosm.engine.body import LEFT, RIGHT
+from microcosm.engine.hypothesis import Hypothesis
+from microcosm.engine.join import Join
+from microcosm.engine.memo import Memo
+from microcosm.engine.steps import Steps
+from microcosm.logic.derivation import Conclusion, Derivation
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import NoneWith, Not
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.relation import Relation
+
+ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+"""What is assumed of a pair, in this order."""
+
+
+@dataclass
+class Budget:
+    """How many assumptions may still be made; spent ones leave the question undecided."""
+
+    left: int
+
+    def spend(self) -> bool:
+        """Whether one more may be made."""
+        self.left -= 1
+        return self.left >= 0
+
+
+class OutOfBudget(Exception):
+    """The search was given up; what was found so far stands."""
+
+
+class Refutation:
+    """The offline judgements of one microcosm over some events, refuted as far as is asked."""
+
+    def __init__(
+        self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], budget: Budget | None = None
+    ) -> None:
+        known = assumptions(rules, Judgement.OFFLINE)
+        self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
+        self._rules = known.rules
+        self._steps, self._memo = steps, memo
+        self._budget = budget
+        self._guards: dict[tuple[int, int, int], bool] = {}
+
+    @property
+    def clash(self) -> Derivation | None:
+        """The contradiction that the judgements have come to."""
+        return self.hypothesis.contradiction() if self.hypothesis.clash else None
+
+    def deepen(self, depth: int) -> None:
+        """Refute every assumption that comes to a contradiction by assumptions nested up to `depth`.
+
+        Cost: at depth k, up to (3n²)^k propagations and more, repeated while something is refuted.
+        """
+        changed = depth > 0
+        while changed and self.hypothesis.clash is None:
+            changed = False
+            events = self.hypothesis.events
+            for at, a in enumerate(events):
+                for b in events[at + 1 :]:
+                    for relation in ASSUMED:
+                        changed = self._try(relation, a, b, depth) or changed
+                        if self.hypothesis.clash is not None:
+                            return
+
+    def settle(self, a: int, b: int) -> None:
+        """Refute whatever cannot hold of one pair, exactly. Raises `OutOfBudget`."""
+        for relation in ASSUMED:
+            if self.hypothesis.clash is None:
+                self._try(relation, a, b, None)
+
+    def inconsistency(self) -> Derivation | None:
+        """A contradiction of the microcosm itself, found by splitting every `<>`. Raises `OutOfBudget`."""
+        mark = self.hypothesis.mark()
+        found = self._search()
+        self.hypothesis.undo(mark)
+        return found
+
+    def _try(self, relation: Relation, a: int, b: int, depth: int | None) -> bool:
+        """Assume a relation and refute it if that fails; whether it was refuted now. Depth None: exactly."""
+        if relation is Relation.AFTER:
+            relation, a, b = Relation.BEFORE, b, a
+        rule = None if self._refuted(relation, a, b) or self._decided(a, b) else self._rule(relation, a, b)
+        if rule is None:
+            return False
+        mark = self.hypothesis.mark()
+        self._assume(relation, a, b)
+        if depth is None:
+            clash = self._search()
+        else:
+            self.deepen(depth - 1)
+            clash = self.clash
+        self.hypothesis.undo(mark)
+        if clash is None:
+            return False
+        self._conclude(rule, relation, a, b, clash)
+        return True
+
+    def _search(self) -> Derivation | None:
+        """A contradiction from what is assumed now; None where some world fits."""
+        while True:
+            if self.hypothesis.clash is not None:
+                return self.hypothesis.contradiction()
+            split = self._split()
+            if split is None:
+                return None
+            rule, a, b = split
+            mark = self.hypothesis.mark()
+            self._assume(Relation.BEFORE, a, b)
+            clash = self._search()
+            self.hypothesis.undo(mark)
+            if clash is None:
+                return None
+            self._conclude(rule, Relation.BEFORE, a, b, clash)
+
+    def _split(self) -> tuple[Assumption, int, int] | None:
+        """A related pair whose direction is open, and a rule that may assume one."""
+        for a, b in self.hypothesis.related(Relation.RELATED):
+            if not self._decided(a, b) and not self._refuted(Relation.BEFORE, a, b):
+                rule = self._rule(Relation.BEFORE, a, b)
+                if rule is not None:
+                    return rule, a, b
+        return None
+
+    def _assume(self, relation: Relation, a: int, b: int) -> None:
+        if self._budget is not None and not self._budget.spend():
+            raise OutOfBudget
+        self.hypothesis.assume(relation, a, b)
+
+    def _conclude(self, rule: Assumption, assumed: Relation, a: int, b: int, clash: Derivation) -> None:
+        """Put the refutation of what was assumed of a and b among the facts."""
+        names = self._steps.names
+        head = rule.instance.conclusion
+        left, right = (b, a) if rule.turned else (a, b)
+        at = {head.left: left, head.right: right}
+        leaves = [
+            leaf
+            for premise in rule.instance.premises
+            if isinstance(premise, Not | NoneWith) and (leaf := self._steps.absence(premise, head, at))
+        ]
+        assert isinstance(head.relation, Relation)
+        proof = Derivation(
+            rule.instance.name,
+            Conclusion(head.judgement, names[left], str(head.relation), names[right]),
+            (*leaves, clash),
+            {"assumes": [names[a], str(assumed), names[b]]},
+        )
+        self.hypothesis.conclude(head.relation, left, right, proof)
+
+    def _rule(self, relation: Relation, a: int, b: int) -> Assumption | None:
+        """A rule that may assume `a relation b`."""
+        found = (rule for rule in self._rules if rule.assumed is relation and self._guarded(rule, a, b))
+        return next(found, None)
+
+    def _guarded(self, rule: Assumption, a: int, b: int) -> bool:
+        guard = rule.guard
+        if not (guard.ones or guard.pairs or guard.nones):
+            return True
+        key = (id(rule), a, b)
+        if key not in self._guards:
+            join = Join(guard, (LEFT, RIGHT), None, self._memo)
+            left, right = (b, a) if rule.turned else (a, b)
+            self._guards[key] = bool(join.solve({LEFT: left, RIGHT: right}, 0))
+        return self._guards[key]
+
+    def _refuted(self, relation: Relation, a: int, b: int) -> bool:
+        return self.hypothesis.holds(Relation("!" + str(relation)), a, b)
+
+    def _decided(self, a: int, b: int) -> bool:
+        holds = self.hypothesis.holds
+        ordered = holds(Relation.BEFORE, a, b) or holds(Relation.BEFORE, b, a)
+        return ordered or holds(Relation.CONCURRENT, a, b)
