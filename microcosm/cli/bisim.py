@@ -152,10 +152,10 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterat
     if given is not None:
         yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
     if witness.path is None:
-        yield "no removals lead to different verdicts, but one can be told from the other by its givens"
+        yield "no removals lead to different verdicts: only the givens tell the two apart"
     elif witness.path:
         gone = [output.printable(statement(f.left, str(f.relation), f.right)) for f in witness.path]
-        yield f"where removed from each that is given {'them' if gone[1:] else 'it'}: {_list(gone)}"
+        yield f"after removing {_list(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"
     if witness.pair is not None and witness.verdicts is not None:
         yield from _verdicts(witness.pair, witness.verdicts, files)
 
@@ -176,7 +176,7 @@ def _compared(found: Knowledge, files: tuple[str, str], most: int | None) -> Ite
     for at, items in enumerate(found.news):
         if items:
             pairs = _count(found.more[at], "pair")
-            yield f"{files[at]} knows more than {files[1 - at]} of {pairs}, which follows from:"
+            yield f"{files[at]} knows more about {pairs}; it could tell {files[1 - at]}:"
             yield from _cut([_news_line(item) for item in items], most)
     if found.conflicts:
         yield f"{_count(len(found.conflicts), 'conflict')}: these cannot both be true"
@@ -203,7 +203,7 @@ def _conflict_line(each: Conflict, files: tuple[str, str]) -> str:
 def _cut(lines: Sequence[str], most: int | None) -> Iterator[str]:
     yield from lines[:most]
     if most is not None and len(lines) > most:
-        yield f"  … and {len(lines) - most:,} more; --all tells them"
+        yield f"  and {len(lines) - most:,} more; --all tells them"
 
 
 def _count(number: int, what: str) -> str:
