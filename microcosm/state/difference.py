@@ -16,7 +16,7 @@ from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
 from microcosm.state.analogy import compared
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.verdict_rows import KNOWN, VerdictRows, cover, silence_is_decided, transposed
+from microcosm.state.verdict_rows import KNOWN, VerdictRows, cover, seeds_own, transposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def difference(one: Microcosm, other: Microcosm) -> Knowledge:
     ([('b < c', 4)], (4, 1))
     """
     left, right = (_Side(table) for table in compared(one, other))
-    transitive = silence_is_decided(one.rules) and silence_is_decided(other.rules)
+    transitive = seeds_own(one.rules) and seeds_own(other.rules)
     news = (
         sorted(_news(left, right, transitive), key=_importance),
         sorted(_news(right, left, transitive), key=_importance),

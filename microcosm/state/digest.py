@@ -9,15 +9,16 @@ byte of what is hashed stays as it is here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.logic.rulebook import read_rules
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.bits import bits
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from microcosm.state.known_rows import known_rows
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.same_givens import given_items
 from microcosm.state.verdict_rows import (
@@ -25,7 +26,7 @@ from microcosm.state.verdict_rows import (
     VerdictRows,
     cover,
     related_names,
-    silence_is_decided,
+    seeds_own,
     verdict_rows,
 )
 
@@ -55,10 +56,19 @@ def analogy_digest(known: Microcosm) -> str:
     >>> analogy_digest(one) == analogy_digest(other) != analogy_digest(Microcosm())
     True
     """
-    hashed = sha256(VERSION)
-    for part in _analogy_parts(known):
-        hashed.update(part)
-    return hashed.hexdigest()
+    return _hashed(_parts_of(known))
+
+
+def analogy_digest_of(givens: Givens, rules: RuleBook | None = None) -> str:
+    """`analogy_digest` of the microcosm with these givens, many times faster where it is small.
+
+    Raises `Contradiction` where it cannot be a microcosm. Cost: under the rules of the seed that of one
+    closure; no engine is built.
+    """
+    rows = known_rows(givens) if seeds_own(rules if rules is not None else read_rules()) else None
+    if rows is None:
+        return analogy_digest(Microcosm(givens, rules=rules))
+    return _hashed(_parts(rows))
 
 
 def givens_digest(givens: Givens) -> str:
@@ -71,17 +81,24 @@ def givens_digest(givens: Givens) -> str:
     return sha256(VERSION + f"[{','.join(items)}]".encode()).hexdigest()
 
 
-def _analogy_parts(known: Microcosm) -> Iterator[bytes]:
+def _hashed(parts: Iterable[bytes]) -> str:
+    hashed = sha256(VERSION)
+    for part in parts:
+        hashed.update(part)
+    return hashed.hexdigest()
+
+
+def _parts_of(known: Microcosm) -> Iterator[bytes]:
     engine = known._engine
-    if silence_is_decided(known.rules):
-        yield from _parts(verdict_rows(engine, related_names(engine)), KNOWN)
+    if seeds_own(known.rules):
+        yield from _parts(verdict_rows(engine, related_names(engine)))
         return
     table = verdict_rows(engine, known.events, silent=True)
     if _under_shipped_rules(table) == table:
-        yield from _parts(verdict_rows(engine, related_names(engine)), KNOWN)
+        yield from _parts(verdict_rows(engine, related_names(engine)))
     else:
         table = verdict_rows(engine, _remarkable(table), silent=True)
-        yield from _parts(table, KNOWN)
+        yield from _parts(table)
         yield b"?"
         yield from _matrix(table, Relation.SILENT)
 
@@ -110,12 +127,12 @@ def _remarkable(table: VerdictRows) -> list[str]:
     return [table.names[k] for k in bits(found)]
 
 
-def _parts(table: VerdictRows, relations: Sequence[Relation]) -> Iterator[bytes]:
+def _parts(table: VerdictRows) -> Iterator[bytes]:
     yield _number(len(table.names))
     for name in table.names:
         written = name.encode("utf-8", "surrogatepass")
         yield _number(len(written)) + written
-    for relation in relations:
+    for relation in KNOWN:
         yield from _matrix(table, relation)
 
 

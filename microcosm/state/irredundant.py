@@ -11,7 +11,7 @@ from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import MORE_ACCURATE, Relation
 from microcosm.state.cut import GivenOrder
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.verdict_rows import related_names, silence_is_decided, transposed, verdict_rows
+from microcosm.state.verdict_rows import related_names, seeds_own, transposed, verdict_rows
 
 
 def redundant(known: Microcosm) -> list[Correspondence]:
@@ -25,7 +25,7 @@ def redundant(known: Microcosm) -> list[Correspondence]:
     ['a < c', 'a <> c']
     """
     facts = [fact for _, fact in sorted(known.givens.external.items())]
-    return _by_intervals(known, facts) if silence_is_decided(known.rules) else _by_trial(known, facts)
+    return _by_intervals(known, facts) if seeds_own(known.rules) else _by_trial(known, facts)
 
 
 def is_irredundant(known: Microcosm) -> bool:

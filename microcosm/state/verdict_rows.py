@@ -3,7 +3,7 @@
 The engine numbers events as it met them. Here event k is the k-th of a list of names, so that the rows of
 two microcosms can be compared, and hashed, as they are.
 
-Of `?` and silence nothing is kept unless asked for: under the shipped rules the relations that are known
+Of `?` and silence nothing is kept unless asked for: under the rules of the seed the relations that are known
 decide which is which. The rules for `?` (Un-1 to Un-4) ask for relations of `|-`, for `_` of `|-0`, and
 whether an event is in M. A pair has some relation of `|-0` exactly where it has one of `|-`, for what
 In-OK holds back is outranked on the same pair; and an event of which nothing is known is `?` to every
@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import online
-from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.bits import bits
 from microcosm.relations.relation import Relation
 
@@ -37,10 +40,36 @@ class VerdictRows:
     names: list[str]
     rows: dict[Relation, list[int]]
 
+    def put(self, i: int, verdict: Relation, k: int) -> None:
+        """Record the verdict on event i and event k; `?` is where nothing is recorded."""
+        if verdict is Relation.AFTER:
+            i, verdict, k = k, Relation.BEFORE, i
+        if verdict is not Relation.UNKNOWN:
+            self.rows[verdict][k] |= 1 << i
 
-def silence_is_decided(rules: RuleBook) -> bool:
-    """Whether the known relations decide which pairs are silent: so under the shipped rules."""
-    return rules == read_rules()
+
+PROVED = "e6b74ba1df4256cccd24a171843057b71a05aa4ddf1d14d84c9f2c835aba7ad1"
+"""The fingerprint of the rules of which the above is proved: those of the seed, as shipped."""
+
+
+@lru_cache(maxsize=16)
+def seeds_own(rules: RuleBook) -> bool:
+    """Whether the rules of `|-0` and `|-` are those of the seed, so that what is said above holds of them.
+
+    Rules that differ in anything but comments and names, even to the same effect, are taken as others: then
+    everything is derived and compared, silent pairs too.
+    """
+    return fingerprint(rules) == PROVED
+
+
+def fingerprint(rules: RuleBook) -> str:
+    """A digest of the rules that conclude `|-0` and `|-`, whatever their order. Cost: linear."""
+    said = {
+        repr((instance.conclusion, instance.premises))
+        for instance in rules.instances
+        if instance.conclusion.judgement is not Judgement.OFFLINE
+    }
+    return sha256("\n".join(sorted(said)).encode()).hexdigest()
 
 
 def related_names(engine: Engine) -> list[str]:
@@ -58,11 +87,13 @@ def related_names(engine: Engine) -> list[str]:
 def verdict_rows(engine: Engine, names: Sequence[str], *, silent: bool = False) -> VerdictRows:
     """The verdicts on `names`; an event that the engine does not know has empty rows.
 
-    `silent` asks for the silent pairs too; each name must then be known to the engine. Cost: a row of
-    each relation an event, and n² / 64 word operations several times over.
+    `silent` asks for the silent pairs too. Cost: a row of each relation an event, and n² / 64 word
+    operations several times over.
     """
     width = len(engine.universe)
-    position = [engine.universe.position.get(name, 0) for name in names]  # at 0 there is no event
+    named = engine.universe.named
+    position = [engine.universe.position.get(name, 0) for name in names]
+    position = [at if named >> at & 1 else 0 for at in position]  # at 0 there is no event
     inside = sum(1 << at for at in set(position) if at)
     rows: dict[Relation, list[int]] = {}
     before = engine.memo.judged(online(Relation.BEFORE))
@@ -77,7 +108,10 @@ def verdict_rows(engine: Engine, names: Sequence[str], *, silent: bool = False) 
         rows[relation] = _renumbered(found, position, width)
     if silent:
         unknown = engine.memo.judged(online(Relation.UNKNOWN))
-        found = [inside & ~(row | unknown.row(at) | 1 << at) for at, row in zip(position, taken, strict=True)]
+        found = [
+            inside & ~(row | unknown.row(at) | 1 << at) if at else 0
+            for at, row in zip(position, taken, strict=True)
+        ]
         rows[Relation.SILENT] = _renumbered(found, position, width)
     return VerdictRows(list(names), rows)
 

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm
+from microcosm.logic.document import read_givens
 from microcosm.relations.givens import Givens
 from microcosm.state.analogy import analogous
-from microcosm.state.digest import analogy_digest, givens_digest
+from microcosm.state.digest import analogy_digest, analogy_digest_of, givens_digest
 from microcosm.state.same_givens import same_givens
 from tests import oracle
 from tests.enumeration import as_givens, enumerated, inside
@@ -104,6 +105,21 @@ def test_equal_digests_mean_analogous(one: Givens, other: Givens) -> None:
     here, there = Microcosm(one), Microcosm(other)
     assert (analogy_digest(here) == analogy_digest(there)) is analogous(here, there)
     assert (givens_digest(one) == givens_digest(other)) is same_givens(one, other)
+    assert analogy_digest_of(one) == analogy_digest(here)
+
+
+def test_the_digest_of_givens_that_contradict() -> None:
+    with pytest.raises(Contradiction):
+        analogy_digest_of(read_givens("a < b < a"))
+
+
+@given(microcosms(2, 5), st.sampled_from(sorted(BOOKS)))
+def test_the_digest_straight_from_the_givens_under_other_rules(givens: Givens, book: str) -> None:
+    try:
+        known = Microcosm(givens, rules=BOOKS[book])
+    except Contradiction:
+        return
+    assert analogy_digest_of(givens, BOOKS[book]) == analogy_digest(known)
 
 
 @given(microcosms(2, 4), microcosms(2, 4), st.sampled_from(sorted(set(BOOKS) - {"no Un-4"})))
