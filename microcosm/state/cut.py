@@ -6,7 +6,8 @@ are as strong as it takes.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import Iterator
 
 from microcosm.engine.engine import Engine
 from microcosm.logic.judgement import Judgement
@@ -78,25 +79,29 @@ class GivenOrder:
         return None
 
     def _reach(self, a: str, b: str, ways: Counter[Pair]) -> dict[str, str]:
-        """The events that one more way from a may come to, and from where; ways may be laid anew."""
+        """The events that one more way from a may come to, depth first, and from where; it ends at b."""
         back: dict[str, list[str]] = {}
         for (v, w), used in ways.items():
             if used:
                 back.setdefault(w, []).append(v)
         parent = {a: a}
-        queue = deque([a])
-        while queue and b not in parent:
-            v = queue.popleft()
-            onward = [
-                w
-                for w, removable in self._links.get(v, {}).items()
-                if not (removable and ways[v, w]) and self._leads_to(w, b)
-            ]
-            for w in (*onward, *back.get(v, ())):
-                if w not in parent:
-                    parent[w] = v
-                    queue.append(w)
+        trail = [(a, self._onward(a, b, ways, back))]
+        while trail and b not in parent:
+            v, onward = trail[-1]
+            following = next((w for w in onward if w not in parent), None)
+            if following is None:
+                trail.pop()
+            else:
+                parent[following] = v
+                trail.append((following, self._onward(following, b, ways, back)))
         return parent
+
+    def _onward(self, v: str, b: str, ways: Counter[Pair], back: dict[str, list[str]]) -> Iterator[str]:
+        """The next events: along links not used up, or back along one that another way could do without."""
+        for w, removable in self._links.get(v, {}).items():
+            if not (removable and ways[v, w]) and self._leads_to(w, b):
+                yield w
+        yield from back.get(v, ())
 
     def _leads_to(self, w: str, b: str) -> bool:
         return w == b or self.before(w, b)

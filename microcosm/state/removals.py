@@ -70,13 +70,23 @@ class _Way:
 
 
 def _ordered(has: GivenOrder, lacks: GivenOrder) -> Iterator[_Way]:
-    """Links that stay in the one when they are cut in the other."""
-    for key in sorted(has.givens.external.keys() - lacks.givens.external.keys()):
-        fact = has.givens.external[key]
-        if fact.relation is Relation.BEFORE:
-            yield _Way((fact.left, fact.right), orders=(lacks,))
-    for a, b in sorted(has.fixed_links):
-        if not lacks.fixed(a, Relation.BEFORE, b):
+    """Links that stay in the one when they are cut in the other.
+
+    Of two links in a row, one can be cut with no more removals than the link over both; this is left out.
+    """
+    pairs = [
+        (fact.left, fact.right)
+        for key, fact in has.givens.external.items()
+        if fact.relation is Relation.BEFORE and key not in lacks.givens.external
+    ]
+    pairs += [(a, b) for a, b in has.fixed_links if not lacks.fixed(a, Relation.BEFORE, b)]
+    after: dict[str, set[str]] = {}
+    before: dict[str, set[str]] = {}
+    for a, b in pairs:
+        after.setdefault(a, set()).add(b)
+        before.setdefault(b, set()).add(a)
+    for a, b in sorted(set(pairs)):
+        if after[a].isdisjoint(before[b]):
             yield _Way((a, b), orders=(lacks,))
 
 
