@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from microcosm.errors import Contradiction, MicrocosmError, RuleError, TextError, TraceError, Undefined
     from microcosm.relations.correspondence import Correspondence
     from microcosm.relations.relation import Relation
+    from microcosm.state.bisimilarity import Bisimilarity, bisimilar
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.world import World
 
     __version__: str
 
 _HOME = {
+    "Bisimilarity": "microcosm.state.bisimilarity",
     "Contradiction": "microcosm.errors",
     "Correspondence": "microcosm.relations.correspondence",
     "Microcosm": "microcosm.state.microcosm",
@@ -32,9 +34,11 @@ _HOME = {
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
     "World": "microcosm.state.world",
+    "bisimilar": "microcosm.state.bisimilarity",
 }
 
 __all__ = [
+    "Bisimilarity",
     "Contradiction",
     "Correspondence",
     "Microcosm",
@@ -45,6 +49,7 @@ __all__ = [
     "TraceError",
     "Undefined",
     "World",
+    "bisimilar",
 ]
 
 

@@ -7,8 +7,10 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from microcosm import Contradiction, Microcosm, Relation, World
+from microcosm import Contradiction, Microcosm, Relation, World, bisimilar
+from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
+from tests.fixpoint import State, Steps, additions, classes, knows, removals, updates
 
 UNWORLDLY = (("a", "<", "c"), ("c", "<", "b"), ("a", "||", "d"), ("b", "||", "d"), ("c", "<>", "d"))
 
@@ -97,3 +99,87 @@ def test_removal_in_any_order_leads_to_the_same() -> None:
         alone = Microcosm.parse(left)
         for a, b in combinations("abcd", 2):
             assert known.online(a, b) is alone.online(a, b)
+
+
+VAGUE, BESIDE = frozenset({("a", "<>", "b")}), frozenset({("a", "||", "b")})
+
+
+def states(events: str) -> list[State]:
+    return [frozenset(facts) for facts in enumerated(events)]
+
+
+def verdicts(state: State, events: str) -> frozenset[object]:
+    return frozenset(oracle.tabulate(events, state, inside(tuple(state))).items())
+
+
+def test_theorem_5_14_additions_alone_do_not_tell_related_from_concurrent() -> None:
+    for events in ("ab", "abc", "abcd"):
+        forward = classes(states(events), lambda m, events=events: additions(m, events))  # type: ignore[misc]
+        assert forward[VAGUE] == forward[BESIDE]
+        both = classes(states(events), lambda m, events=events: additions(m, events) | updates(m))  # type: ignore[misc]
+        assert both[VAGUE] != both[BESIDE]
+    assert not bisimilar(Microcosm.parse("a <> b"), Microcosm.parse("a || b")).holds
+
+
+def test_theorem_5_14_105_classes_of_analogy_50_of_additions_and_20_without_a_fourth_event() -> None:
+    three = states("abc")
+    forward = classes(states("abcd"), lambda m: additions(m, "abcd"))
+    assert len({verdicts(state, "abc") for state in three}) == 105
+    assert len({forward[state] for state in three}) == 50
+    assert len(set(classes(three, lambda m: additions(m, "abc")).values())) == 20
+
+
+def test_theorem_5_14_holds_if_only_condition_4_refuses() -> None:
+    """An order that reaches a `||` pair is then an addition like any other."""
+    graph: dict[State, Steps] = {}
+    waiting = states("abc")
+    while waiting:
+        state = waiting.pop()
+        if state not in graph:
+            graph[state] = to_the_letter(state, "abcd")
+            waiting += graph[state].values()
+    found = classes(graph, graph.__getitem__)
+    for one, other in combinations(states("abc"), 2):
+        assert (found[one] == found[other]) is (verdicts(one, "abc") == verdicts(other, "abc"))
+
+
+def to_the_letter(state: State, events: str) -> Steps:
+    """Additions that neither close a cycle nor order a `<>` pair."""
+    return {
+        ("add", fact): state | {fact}
+        for a, b in combinations(events, 2)
+        if not knows(state, a, b)
+        for fact in ((a, "<", b), (b, "<", a), (a, "||", b), (a, "<>", b))
+        if not any(
+            a == b or (sign == "<>" and {(a, "<", b), (b, "<", a)} & judged)
+            for judged in [oracle.initial(state | {fact})]
+            for a, sign, b in judged
+        )
+    }
+
+
+def test_theorems_6_3_and_6_6_need_three_events_to_fail_where_six_pairs_do() -> None:
+    assert len({verdicts(state, "ab") for state in states("ab")}) == len(states("ab"))
+    alike = [p for p in combinations(states("abc"), 2) if verdicts(p[0], "abc") == verdicts(p[1], "abc")]
+    assert len(alike) == 6
+    for few, many in alike:
+        assert {len(few), len(many)} == {2, 3}
+        assert few < many or many < few
+        gone = min(few & many)
+        assert verdicts(few - {gone}, "abc") != verdicts(many - {gone}, "abc")
+    assert len(set(classes(states("abc"), removals).values())) == 111
+
+
+def test_theorem_6_4_the_same_removals_in_two_orders() -> None:
+    one, other = Microcosm.parse("a < c\nc < b"), Microcosm.parse("a < b\na < c\nc < b")
+    for first, second in (("a < c", "c < b"), ("c < b", "a < c")):
+        one.remove(first)
+        other.remove(second)
+    assert one.givens.external == {}
+    assert other.online("a", "b") is Relation.BEFORE
+
+
+def test_irredundant_microcosms_with_other_internal_events_are_told_apart() -> None:
+    internal, external = Microcosm.parse("internal a < b"), Microcosm.parse("a < b")
+    assert bisimilar(internal, external).holds
+    assert not bisimilar(internal, external, backward=True).holds

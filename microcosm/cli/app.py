@@ -29,6 +29,8 @@ COMMANDS = {
     "check": "change",
     "evolve": "change",
     "merge": "change",
+    "bisim": "bisim",
+    "diff": "bisim",
     "extract": "traces",
     "trace": "traces",
     "rules": "rules",
