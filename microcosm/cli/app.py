@@ -22,6 +22,7 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
     "demo": "demo",
     "online": "ask",
+    "offline": "offline",
     "why": "ask",
     "why-not": "ask",
     "table": "table",

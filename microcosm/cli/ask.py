@@ -71,7 +71,9 @@ def why(
             "(Up-S, Up-W).",
         ),
     ] = None,
-    offline: Annotated[bool, typer.Option("--offline", hidden=True)] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
+    ] = False,
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
@@ -88,7 +90,11 @@ def why(
     from microcosm.cli import reading
 
     if offline:
-        raise exits.UsageError("why --offline is not in this version")
+        from microcosm.cli import offline as decisions
+
+        if since is not None:
+            raise exits.UsageError("--since explains an online verdict, not an offline one")
+        return decisions.offline(file, left, right, json=json, rules=rules, strict=strict)
     reading.distinct(left, right)
     change = None if since is None else reading.change(since)
     known = reading.load(file, rules, strict=strict)

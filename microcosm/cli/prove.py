@@ -35,6 +35,7 @@ def verify(
     """
     from microcosm import files
     from microcosm.cli import json_text, reading
+    from microcosm.cli.claims import claimed
     from microcosm.logic import kernel
 
     reading.standard_input_once([file, proof])
@@ -45,9 +46,9 @@ def verify(
     except json_text.TwiceError as twice:
         fault = str(twice)
     else:
-        derivation, fault = claimed(stated)
-        if fault is None:
-            fault = kernel.check(known.givens, known.rules, derivation)
+        derivations, fault = claimed(stated)
+        for derivation in derivations if fault is None else ():
+            fault = fault or kernel.check(known.givens, known.rules, derivation)
     if json:
         output.emit({"valid": fault is None, "fault": fault})
     elif fault is None:
@@ -55,37 +56,3 @@ def verify(
     else:
         output.say(f"not valid: {fault}")
     return exits.HOLDS if fault is None else exits.REFUTED
-
-
-def claimed(stated: object) -> tuple[object, str | None]:
-    """The derivation in what was handed in; a fault where an answer claims what it does not conclude."""
-    if not isinstance(stated, dict) or "derivation" not in stated or "rule" in stated:
-        return stated, None
-    unknown = sorted(set(stated) - {"schema", "pair", "verdict", "derivation", "lemmas"})
-    if unknown:
-        return None, f"the answer has a field {unknown[0]!r} that no answer has"
-    if stated.get("schema", output.SCHEMA) != output.SCHEMA:
-        return None, f"the answer's schema is not {output.SCHEMA}"
-    derivation = stated["derivation"]
-    if derivation is None:
-        return None, "the answer has no derivation: there is nothing to verify"
-    if isinstance(derivation, dict) and "lemmas" in stated:
-        derivation = {**derivation, "lemmas": stated["lemmas"]}
-    return derivation, _disagreement(stated.get("pair"), stated.get("verdict"), derivation)
-
-
-def _disagreement(pair: object, verdict: object, derivation: object) -> str | None:
-    """What is wrong with an answer whose `pair` and `verdict` are not what `derivation` concludes."""
-    match pair:
-        case [str(left), str(right)]:
-            pass
-        case _:
-            return "the answer's pair is not two events"
-    if verdict not in ("<", ">", "||", "<>", "?"):
-        return "the answer's verdict is no relation that online decision making concludes"
-    if verdict == ">":
-        left, verdict, right = right, "<", left
-    conclusion = derivation.get("conclusion") if isinstance(derivation, dict) else None
-    if conclusion != {"judgement": "online", "left": left, "relation": verdict, "right": right}:
-        return "the derivation does not conclude what the answer says of its pair"
-    return None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.style import Style
-from microcosm.logic.derivation import ABSENT, Conclusion, Derivation
+from microcosm.logic.derivation import ABSENT, ASSUME, Conclusion, Derivation
 from microcosm.logic.names import quote
 
 if TYPE_CHECKING:
@@ -123,8 +123,13 @@ class _Tree:
     def _note(self, node: Derivation) -> str:
         if node.rule == ABSENT:
             return ""
-        if not node.premises and self.provenance is not None:
+        if not node.premises and self.provenance is not None and node.rule != ASSUME:
             return f"{node.rule}: {self.provenance.of(node)}"
+        if node.rule == ASSUME:
+            return "assumed"
+        if "assumes" in node.evidence:
+            left, sign, right = node.evidence["assumes"]
+            return f"{node.rule}: assume {quote(left)} {sign} {quote(right)}"
         evolution = node.evidence.get("evolution")
         return f"{node.rule}, {evolution_text(evolution)}" if evolution else node.rule
 

@@ -14,15 +14,13 @@ from microcosm.engine.body import LEFT, RIGHT, Body, Pair
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.steps import Env, Steps
-from microcosm.logic.derivation import Conclusion, Derivation
+from microcosm.logic.derivation import ASSUME, CLASH, CONTRADICTION, Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.relation import Relation
 
 Fact = tuple[Relation, int, int]
 """A relation judged of two positions."""
-
-ASSUME, CLASH, CONTRADICTION = "assume", "Clash", "contradiction"
 
 
 @dataclass(frozen=True)

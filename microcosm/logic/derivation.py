@@ -16,6 +16,10 @@ ABSENT = "absent"
 """The rule name of a negative premise."""
 
 
+ASSUME, CLASH, CONTRADICTION = "assume", "Clash", "contradiction"
+"""The leaf of what is assumed; the step from two judgements that exclude each other, and its relation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """`judgement left relation right`; `relation` is a sign, `_`, `in-both`, `not-in` or `contradiction`."""

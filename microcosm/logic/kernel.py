@@ -19,20 +19,26 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
    `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`. Its premises are checked in the microcosm without
    it (after an update: with `a <> b` in its place); `where` conditions hold in the one that has it.
 7. `Clash` concludes a `contradiction` of a pair from two judgements of that pair that exclude each other.
+   It stands for the two judgements of a rule that asks for two incompatible ones.
+8. A step of a rule that assumes names in `assumes` what it assumed, `[a, R, b]`. Above its premises, and
+   nowhere else, a leaf with rule `assume` may say so. Leaves that deny are still of the microcosm itself.
 
 A node is checked once for each microcosm that it stands in, by its own conclusion and those of its
-premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation, plus
-the searches. Assumptions are not checked yet: no rule that makes one concludes anything here.
+premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation (for each
+set of assumptions under which a node stands), plus the searches.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 from microcosm.errors import RuleError
 from microcosm.logic.kernel_node import (
+    ASSUME,
     CLASH,
+    CONTRADICTION,
     JUDGEMENTS,
     Fault,
     Line,
@@ -40,6 +46,7 @@ from microcosm.logic.kernel_node import (
     exclude,
     fail,
     read,
+    read_assumption,
     read_evolution,
     same,
     shown,
@@ -77,20 +84,36 @@ def check(givens: Givens, rules: RuleBook, proof: object) -> str | None:
 
 
 class _Setting:
-    """A microcosm in which nodes are checked: the given one, or an earlier one (law 6)."""
+    """A microcosm in which nodes are checked: the given one, or an earlier one (law 6), and what may be
+    assumed (law 8).
+    """
 
-    def __init__(self, givens: Givens, program: Program, events: frozenset[str]) -> None:
+    def __init__(
+        self, givens: Givens, program: Program, events: frozenset[str], within: _Setting | None = None
+    ) -> None:
         self.givens = givens
+        self.assumed: frozenset[Line] = frozenset()
         self.checked: set[int] = set()
         """The nodes that were checked in it, by identity, and (`open`) those whose premises are not yet."""
         self.open: set[int] = set()
         self._program = program
         self._events = events
+        self._within = within
+        self._inner: dict[Line, _Setting] = {}
 
     @cached_property
     def search(self) -> Search:
         """The kernel's own search, made when something is asked of it."""
-        return Search(self._program, self.givens, self._events)
+        return self._within.search if self._within else Search(self._program, self.givens, self._events)
+
+    def assuming(self, line: Line) -> _Setting:
+        """The same microcosm, with one assumption more."""
+        if line in self.assumed:
+            return self
+        if line not in self._inner:
+            inner = self._inner[line] = _Setting(self.givens, self._program, self._events, self)
+            inner.assumed = self.assumed | {line}
+        return self._inner[line]
 
 
 class _Visit(NamedTuple):
@@ -106,7 +129,7 @@ class _Proof:
     """One derivation, while it is checked."""
 
     def __init__(self, givens: Givens, rules: RuleBook, root: Any) -> None:
-        self.rules = rules
+        self.rules = rules = rules.in_profile(None)
         self.root = root
         self.lemmas: list[Any] = []
         self.used: set[int] = set()
@@ -121,8 +144,8 @@ class _Proof:
     def check(self) -> None:
         """Raise the first fault; the lemmas that the root does not rest on come last."""
         line = read(self.root, None, self.events, {"lemmas"})
-        if line.absent:
-            fail(None, "a negative premise alone proves nothing")
+        if line.absent or self.root["rule"] == ASSUME:
+            fail(None, "a leaf alone proves nothing")
         self.lemmas = self.root.get("lemmas", [])
         if not isinstance(self.lemmas, list):
             fail(None, "`lemmas` is a list")
@@ -147,9 +170,13 @@ class _Proof:
                 if line.absent:
                     _check_leaf(line, path, setting)
                     continue
+                if node["rule"] == ASSUME:
+                    if line not in setting.assumed:
+                        fail(path, f"nothing above it assumes `{line}`")
+                    continue
                 places = enumerate(node["premises"])
                 below = [self._found(premise, (path, place), lemmas) for place, premise in places]
-                before = self._step(visit, [premise.line for premise in below], setting)
+                before = self._step(visit, below, setting)
                 if below:
                     setting.open.add(key)
                     stack.append((visit, setting, True))
@@ -167,10 +194,11 @@ class _Proof:
             node, path, lemmas = self.lemmas[k], (None, f"lemmas[{k}]"), k
         return _Visit(node, read(node, path, self.events), path, lemmas)
 
-    def _step(self, visit: _Visit, premises: list[Line], setting: _Setting) -> _Setting:
+    def _step(self, visit: _Visit, below: list[_Visit], setting: _Setting) -> _Setting:
         """Check a step against the conclusions of its premises (laws 2, 3, 5, 6); return their microcosm."""
         node, line, path, _ = visit
         before, new = setting, None
+        premises = [premise.line for premise in below]
         shows = [key for key in ("clocks", "token") if key in node]
         name = node["rule"]
         if name == CLASH:
@@ -181,6 +209,7 @@ class _Proof:
         evolves = self.rules.named(name)[0].evolution is not None
         if evolves != ("evolution" in node):
             fail(path, f"{shown(name)} {'needs an' if evolves else 'has no'} `evolution`")
+        assumed = read_assumption(node["assumes"], line.judgement, path) if "assumes" in node else None
         if evolves:
             new = read_evolution(node["evolution"], path)
             before = self._before(setting, *new, path)
@@ -192,7 +221,11 @@ class _Proof:
             if len(pattern.nodes) != len(premises):
                 needed = len(pattern.nodes)
                 wrong = (1, f"needs {needed} {'premise' if needed == 1 else 'premises'}, not {len(premises)}")
-            elif not all(p.matches(said, binding) for p, said in zip(pattern.nodes, premises, strict=True)):
+            elif not (
+                all(p.matches(said, binding) for p, said in zip(pattern.nodes, premises, strict=True))
+                and _assumes(pattern, assumed, binding)
+                and self._contradicts(pattern, below, binding)
+            ):
                 wrong = (2, "")
             elif new and not _evolves(pattern.evolution, *new, binding):
                 wrong = (3, "")
@@ -201,7 +234,7 @@ class _Proof:
             elif not pattern.alone and not _holds(pattern, binding, before, setting, node, shows):
                 wrong = (4, "")
             else:
-                return before
+                return before.assuming(assumed) if assumed else before
             fault = max(fault, wrong)
         concludes = {
             0: "",
@@ -213,6 +246,24 @@ class _Proof:
         if reached in concludes:
             words = f"does not conclude `{line}`{concludes[reached]}"
         fail(path, f"{shown(name)} {words}")
+
+    def _contradicts(self, pattern: Pattern, below: list[_Visit], binding: Binding) -> bool:
+        """Whether the premises of the contradiction are those of the rule; extends the binding (law 7)."""
+        if pattern.clash is None:
+            return True
+        at = next(k for k, line in enumerate(pattern.nodes) if line.relation == CONTRADICTION)
+        if below[at].node["rule"] != CLASH:
+            return False
+        path, lemmas = below[at].path, below[at].lemmas
+        places = enumerate(below[at].node["premises"])
+        lines = [self._found(node, (path, place), lemmas).line for place, node in places]
+        for one, other in (pattern.clash, pattern.clash[::-1]):
+            for turned in product((False, True), repeat=2):
+                found = dict(binding)
+                read = [_turn(line) if turn else line for line, turn in zip(lines, turned, strict=False)]
+                if len(read) == 2 and one.matches(read[0], found) and other.matches(read[1], found):
+                    return True
+        return False
 
     def _clash(self, line: Line, premises: list[Line], path: Path) -> None:
         """Check a contradiction (law 7)."""
@@ -267,6 +318,19 @@ def _check_leaf(line: Line, path: Path, setting: _Setting) -> None:
             premise = Not(Judged(judgement, "a", ANY if relation == "_" else Relation(relation), "b"))
     if not setting.search.true(premise, {"a": line.left, "b": line.right}):
         fail(path, f"`{line}` is not so")
+
+
+def _turn(line: Line) -> Line:
+    """A symmetric relation, said the other way round."""
+    symmetric = line.relation in ("||", "<>", "!||", "!<>")
+    return line._replace(left=line.right, right=line.left) if symmetric else line
+
+
+def _assumes(pattern: Pattern, assumed: Line | None, binding: Binding) -> bool:
+    """Whether a step names as assumed what its rule assumes; extends the binding (law 8)."""
+    if pattern.assumes is None or assumed is None:
+        return pattern.assumes is assumed
+    return pattern.assumes.matches(assumed, binding)
 
 
 def _evolves(pattern: Evolution | None, update: bool, new: Correspondence, binding: Binding) -> bool:

@@ -21,6 +21,9 @@ SIGNS = ("<", "||", "<>", "?", "!<", "!||", "!<>")
 DENIALS = (*SIGNS, "_", "in-both", "not-in", "none")
 """The relations of leaves `absent`: `_` is any relation in either direction."""
 
+ASSUME = "assume"
+"""The leaf that a rule with an assumption discharges."""
+
 CLASH, CONTRADICTION = "Clash", "contradiction"
 """The step from two judgements that no world has both of, and its relation."""
 
@@ -99,12 +102,11 @@ def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) 
         fail(path, "`premises` is a list")
     if not isinstance(said, dict):
         fail(path, "`conclusion` is an object")
-    if rule == "assume" or "assumes" in node:
-        fail(path, "assumptions are not checked by this kernel")
     _exactly(said, _CONCLUSION, frozenset(), path, "`conclusion`")
     absent = rule == "absent"
-    if absent and (premises or len(node) > len(_NODE)):
-        fail(path, "a negative premise is a leaf: it has no premises and shows nothing")
+    if rule in ("absent", ASSUME) and (premises or len(node) > len(_NODE)):
+        what = "a negative premise" if absent else "an assumption"
+        fail(path, f"{what} is a leaf: it has no premises and shows nothing")
     judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
     if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
         fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")
@@ -148,6 +150,21 @@ def read_evolution(value: object, path: Path) -> tuple[bool, Correspondence]:
     if sign not in ("<", ">", "||", "<>"):
         fail(path, f"`{shown(sign)}` is no relation of an external given")
     return update, Correspondence(left, Relation(sign), right).normal()
+
+
+def read_assumption(value: object, judgement: str, path: Path) -> Line:
+    """What a step that discharges an assumption names as such: `[a, R, b]`, or the conclusion of the leaf."""
+    match value:
+        case [str(left), str(sign), str(right)]:
+            pass
+        case {"judgement": str(named), "left": str(left), "relation": str(sign), "right": str(right), **rest}:
+            if rest or named != judgement:
+                fail(path, "`assumes` is the conclusion of the leaf that is discharged")
+        case _:
+            fail(path, "`assumes` is `[a, R, b]`")
+    if sign == ">":
+        left, sign, right = right, "<", left
+    return Line(False, judgement, left, sign, right)
 
 
 def same(value: object, expected: object) -> bool:

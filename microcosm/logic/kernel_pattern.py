@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from microcosm.logic.kernel_node import Line
+from microcosm.logic.kernel_node import CONTRADICTION, Line
 from microcosm.logic.kernel_plan import Step, planned, variables
 from microcosm.logic.rule import (
     ANY,
@@ -14,6 +14,7 @@ from microcosm.logic.rule import (
     Evolution,
     Given,
     In,
+    Incompatible,
     Instance,
     Judged,
     MostAccurate,
@@ -37,6 +38,10 @@ class Pattern:
     evolution: Evolution | None
     givens: tuple[Given, ...]
     """Those of `others` that are given."""
+    assumes: Line | None
+    """What the premises may assume."""
+    clash: tuple[Line, Line] | None
+    """What the two premises of a contradiction say; `nodes` has the contradiction itself in their place."""
     alone: bool
     """Whether a given about the two events of the conclusion is the only premise."""
 
@@ -44,16 +49,21 @@ class Pattern:
 def patterns(instance: Instance) -> Iterator[Pattern]:
     """The patterns of an instance: one for each direction in which its premises `|-0 a _ b` may be read.
 
-    An instance that assumes something has none.
+    Two judgements of one pair that must be incompatible stand as one premise, their contradiction.
     """
     head = _said(instance.conclusion)
     nodes: list[tuple[Line, ...]] = []
     others: list[Premise] = []
     where: list[Premise] = []
+    assumes: Line | None = None
+    clash = _clash(instance)
     for premise in instance.premises:
         match premise:
-            case Assume():
-                return
+            case Assume(left, relation, right):
+                assumes = _said(Judged(instance.conclusion.judgement, left, relation, right))
+            case Judged() if clash and _said(premise) in clash:
+                if _said(premise) == clash[0]:
+                    nodes.append((clash[0]._replace(relation=CONTRADICTION),))
             case Judged():
                 line = _said(premise)
                 turned = line._replace(left=line.right, right=line.left)
@@ -81,7 +91,16 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
         known.update((new.left, new.right) if new else ())
         steps = planned(others, known)
         known.update(event for step in steps for event in variables(step))
-        yield Pattern(head, chosen, steps, planned(where, known), new, givens, alone)
+        yield Pattern(head, chosen, steps, planned(where, known), new, givens, assumes, clash, alone)
+
+
+def _clash(instance: Instance) -> tuple[Line, Line] | None:
+    """The two premises that a rule asks to be incompatible, where they speak of one pair."""
+    if not any(isinstance(premise, Incompatible) for premise in instance.premises):
+        return None
+    lines = [_said(premise) for premise in instance.premises if isinstance(premise, Judged)]
+    pairs = {frozenset((line.left, line.right)) for line in lines}
+    return (lines[0], lines[1]) if len(lines) == 2 and len(pairs) == 1 and lines[0] != lines[1] else None
 
 
 def _said(judged: Judged) -> Line:

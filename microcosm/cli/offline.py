@@ -1,0 +1,162 @@
+"""`offline`: what cannot be and what must be of one pair, with proofs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from microcosm.logic.derivation import Derivation
+    from microcosm.state.microcosm import Microcosm
+    from microcosm.state.offline import Inconsistent, Offline
+
+app = typer.Typer()
+
+PROFILES = ("full", "paper")
+
+PROFILE_HELP = "How the rules are read: full, or paper (assumptions only where online says nothing)."
+
+
+@app.command("offline")
+def offline(
+    file: options.File,
+    left: options.First,
+    right: options.Second,
+    profile: Annotated[str, typer.Option("--profile", metavar="full|paper", help=PROFILE_HELP)] = "full",
+    depth: Annotated[
+        str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
+    ] = "exact",
+    limit: Annotated[
+        str | None, typer.Option("--assumptions", metavar="N", help="Give up after so many assumptions.")
+    ] = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+) -> int:
+    """What cannot be and what must be of two events, with proofs.
+
+    Each of <, >, || and <> may be refuted; <, >, || or <> may be proved. What is left is possible.
+    Exit 0 if a relation is proved, 1 if something is refuted and nothing proved (or the microcosm is
+    inconsistent), 3 if nothing is.
+
+    \b
+    Examples:
+      microcosm offline album.mc view "log in"
+      microcosm offline album.mc view "log in" --depth 0 --json
+    """
+    from microcosm.cli import reading
+    from microcosm.state.offline import Inconsistent
+
+    if profile not in PROFILES:
+        raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
+    reading.distinct(left, right)
+    known = reading.load(file, rules, strict=strict)
+    try:
+        found = known.offline(
+            left,
+            right,
+            profile=profile,
+            depth=None if depth == "exact" else number("--depth", depth),
+            assumptions=None if limit is None else number("--assumptions", limit),
+        )
+    except Inconsistent as problem:
+        report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
+        return exits.REFUTED
+    if json:
+        output.emit(offline_answer(left, right, found))
+    else:
+        show(known, left, right, found)
+    return exit_of(found)
+
+
+def number(option: str, text: str) -> int:
+    """A number that is not negative. Raises `UsageError`."""
+    if not text.isascii() or not text.isdigit():
+        raise exits.UsageError(f"{option} is a number from 0 on{', or `exact`' if 'depth' in option else ''}")
+    return int(text)
+
+
+def exit_of(found: Offline) -> int:
+    """0 where a relation is proved, 1 where something is refuted, 3 where nothing is known."""
+    if found.relation is not None:
+        return exits.HOLDS
+    return exits.REFUTED if found.refuted else exits.UNDECIDED
+
+
+def offline_answer(left: str, right: str, found: Offline) -> dict[str, object]:
+    """The JSON fields of an offline verdict."""
+    from microcosm.cli.lemmas import proof_object
+
+    return {
+        "pair": [left, right],
+        "verdict": None if found.relation is None else found.relation.value,
+        "refuted": [relation.value for relation in found.refuted],
+        "possible": [relation.value for relation in found.possible],
+        "exact": found.exact,
+        "derivations": {sign: proof_object(proof) for sign, proof in found.derivations.items()},
+    }
+
+
+def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
+    """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
+    from microcosm.cli.ask import show_proof
+    from microcosm.cli.lemmas import proof_object
+
+    if fields is not None:
+        empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}
+        output.emit({**fields, **empty, "consistent": False, "derivation": proof_object(problem.derivation)})
+    else:
+        output.say(f"inconsistent: {INCONSISTENT}", "")
+        show_proof(known, problem.derivation)
+
+
+INCONSISTENT = "no world fits all that is given, so there is no verdict on any pair"
+
+
+def show(known: Microcosm, left: str, right: str, found: Offline) -> None:
+    """The verdict for people: what is proved or refuted, what is left, and each proof."""
+    from microcosm.cli.ask import show_prose, show_verdict
+
+    if found.relation is not None:
+        show_verdict(left, found.relation, right)
+    for line in _lines(left, right, found):
+        show_prose(line)
+    for proof in _shown(found):
+        output.say("")
+        _tree(known, proof)
+
+
+def _lines(left: str, right: str, found: Offline) -> list[str]:
+    from microcosm.cli.explain import IN_WORDS, statement
+    from microcosm.relations.relation import Relation
+
+    lines = []
+    if found.relation is None or found.relation is Relation.RELATED:
+        lines += [f"{statement(left, '!' + str(r), right)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted]
+    left_over = ", ".join(str(relation) for relation in found.possible)
+    if found.relation is None or found.relation is Relation.RELATED:
+        if found.exact and len(found.possible) == 3:
+            lines.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
+        else:
+            known = "some world has each" if found.exact else "whether a world has each was not decided"
+            lines.append(f"possible: {left_over} ({known})")
+    return lines
+
+
+def _shown(found: Offline) -> list[Derivation]:
+    """The proof of what is proved, which leaves the rest refuted; else every refutation."""
+    from microcosm.relations.relation import Relation
+
+    proved = found.relation
+    if proved is not None and proved is not Relation.RELATED:
+        return [found.derivations[str(proved)]]
+    return list(dict.fromkeys(found.derivations.values()))
+
+
+def _tree(known: Microcosm, proof: Derivation) -> None:
+    from microcosm.cli.ask import show_proof
+
+    show_proof(known, proof)
