@@ -16,7 +16,7 @@ World = frozenset[Pair]
 
 @cache
 def posets(size: int) -> tuple[World, ...]:
-    """All strict partial orders of 0 … size - 1: every choice of `<`, `>`, `||` is tested for transitivity."""
+    """All strict partial orders of 0 … size - 1: every choice of relations, tested for transitivity."""
     found = []
     pairs = list(combinations(range(size), 2))
     if size <= 4:

@@ -115,6 +115,18 @@ class ClockRows:
                 row |= unseen & self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
         return row
 
+    def missed(self, a: int) -> int:
+        """The row of all b of other processes that cannot have seen a, so that a !< b."""
+        clock = self._clock.get(a)
+        if clock is None:
+            return 0
+        process, own = clock.process, clock.own
+        row = 0
+        for other in self._chains:
+            if other != process:
+                row |= self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
+        return row
+
     def _reach_ends(self, chain: list[int]) -> dict[int, int]:
         """For each own component, the length of the chain's prefix that ends at its last ticked event."""
         ends: dict[int, int] = {}

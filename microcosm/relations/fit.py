@@ -1,4 +1,4 @@
-"""Worlds over positions as they are shown: a linear order with the pairs that generate `<`; and their checker.
+"""Worlds over positions as they are shown: a linear order and the pairs that generate `<`; their checker.
 
 The checker is a second opinion: it closes the pairs by itself and looks at every constraint as it was
 given. Whatever a search finds goes through it before anybody sees it.
@@ -93,7 +93,7 @@ def _stamp_fault(known: Knowledge, world: Fit, successors: list[list[int]]) -> s
         for carried in (latest, begun):
             if v in carried:
                 for w in successors[v]:
-                    carried[w] = max(carried[v], carried.get(w, carried[v]))  # type: ignore[index, assignment]
+                    carried[w] = max(carried[v], carried.get(w, carried[v]))  # type: ignore[assignment]
     return None
 
 
@@ -105,7 +105,7 @@ def _successors(size: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _blocks(order: list[int], successors: list[list[int]], begin: int = 0) -> Iterator[tuple[int, list[int]]]:
-    """Some columns of the closure at a time: the first one, and for each position the row within the block."""
+    """Some columns of the closure at a time: the first of them, and each position's row within the block."""
     for first in range(begin, len(order), BLOCK):
         rows = [0] * len(order)
         for v in reversed(order):

@@ -108,9 +108,12 @@ class Possibilities:
         return self._checked(self._choices[-1].edges if self._choices else self.known.before)
 
     def possible(self, a: int, b: int) -> Possible:
-        """The relations of two distinct positions; none where no world fits. Raises `Undecided`."""
+        """The relations of two distinct positions; none where no world fits.
+
+        Where `stop` comes before any world is found, whatever propagation leaves is undecided.
+        """
         found = Possible()
-        if self.realisable():
+        if self._may_fit():
             for relation in MEMBERS:
                 edges = self._member(a, relation, b)
                 if edges is None:
@@ -120,12 +123,18 @@ class Possibilities:
         return found
 
     def table(self) -> Table | None:
-        """All pairs at once; None where no world fits. Raises `Undecided`."""
-        if not self.realisable():
+        """All pairs at once; None where no world fits."""
+        if not self._may_fit():
             return None
         if self._state is None:
             return self._rows(self.known.before)
         return self._searched_table(self._state)
+
+    def _may_fit(self) -> bool:
+        try:
+            return self.realisable()
+        except Undecided:
+            return True
 
     def _member(self, a: int, relation: Relation, b: int) -> list[list[tuple[int, int]]] | None:
         """Pairs that generate a world with the relation: a list of one, of none, or None if undecided."""
@@ -175,33 +184,32 @@ class Possibilities:
         return outcome
 
     def _searched_table(self, state: Orientation) -> Table:
-        """Start from what the first choice shows; assume the rest, each search showing more."""
+        """Start from what the choices so far show; assume the rest, each search showing more."""
         known, size = self.known, self.known.size
-        decided = [*known.before, *_directions(known, state.future)]
-        maybe, shown = self._rows(decided), self._rows(self._choices[0].edges)
+        maybe = self._rows([*known.before, *_directions(known, state.future)])
         for a, row in known.related.items():
             maybe.concurrent[a] &= ~row
-        for choice in self._choices[1:]:
+        shown = Table([0] * size, [0] * size)
+        for choice in self._choices:
             _widen(shown, self._rows(choice.edges))
-        for a in range(size):
-            for relation, rows, seen in (
-                (Relation.BEFORE, maybe.before, shown.before),
-                (Relation.CONCURRENT, maybe.concurrent, shown.concurrent),
-            ):
-                skipped = 0
-                while left := rows[a] & ~seen[a] & ~skipped:
+        for relation, rows, seen in (
+            (Relation.BEFORE, maybe.before, shown.before),
+            (Relation.CONCURRENT, maybe.concurrent, shown.concurrent),
+        ):
+            ordered = relation is Relation.BEFORE
+            for a in range(size):
+                while left := rows[a] & ~seen[a]:
                     b = lowest(left)
-                    ordered = relation is Relation.BEFORE
-                    outcome = self._search(((a, b),), ordered)
-                    if outcome is Outcome.FOUND:
-                        _widen(shown, self._rows(self._choices[-1].edges))
-                    elif outcome is Outcome.NONE:
-                        rows[a] &= ~(1 << b)
-                        if not ordered:
-                            rows[b] &= ~(1 << a)
-                    else:
-                        skipped |= 1 << b
-                        maybe.undecided += 1
+                    match self._search(((a, b),), ordered):
+                        case Outcome.FOUND:
+                            _widen(shown, self._rows(self._choices[-1].edges))
+                        case Outcome.NONE:
+                            rows[a] &= ~(1 << b)
+                            if not ordered:
+                                rows[b] &= ~(1 << a)
+                        case _:
+                            maybe.undecided += left.bit_count()
+                            break
         return maybe
 
     def _rows(self, edges: list[tuple[int, int]]) -> Table:
