@@ -34,7 +34,7 @@ def show(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None
         from microcosm.logic.names import quote
 
         name = {event: quote(event) for event in events}
-        output.say_all(f"{name[a]} {' '.join(map(str, left))} {name[b]}" for a, b, left in pairs)
+        output.say_all(f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_EVENTS:

@@ -2,7 +2,7 @@
 
 Three rows an event are enough for every rule of offline propagation (seed 003, section 4 and Figure 5):
 what is at or after it (`future`), at or before it (`past`), and what is refuted of something at or before
-it (`beyond`, `||` and irreflexivity included). Then a !< b iff `beyond[a]` meets `future[b]`: all of
+it (`beyond`; `||` refutes both ways). Then a !< b iff b ≤ a, or `beyond[a]` meets `future[b]`: all of
 No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be propagated.
 """
 
@@ -32,7 +32,9 @@ class Orientation:
         graph = graph or known.graph()
         self.future = graph.futures()
         self.past = graph.pasts()
-        self.beyond = list(self.past)
+        self.beyond = [0] * self.size
+        self.limited = 0
+        """The events with a row in `beyond`, and perhaps some that had one."""
         self.open = [0] * self.size
         for a, row in known.related.items():
             self.open[a] = row & ~(self.future[a] | self.past[a])
@@ -44,16 +46,16 @@ class Orientation:
     def _start(self, known: Knowledge, graph: Graph) -> bool:
         beyond, future, stamps = self.beyond, self.future, known.stamps
         for v in graph.order:
-            row = beyond[v] | known.refuted.get(v, 0)
+            row = known.refuted.get(v, 0)
             if stamps:
                 row |= stamps.row(v)
+            if row & (future[v] & ~(1 << v)):
+                return False
             for u in graph.predecessors[v]:
                 row |= beyond[u]
             beyond[v] = row
-        for v in range(self.size):
-            own = known.refuted.get(v, 0) | (stamps.row(v) if stamps else 0)
-            if own & (future[v] & ~(1 << v)):
-                return False
+            if row:
+                self.limited |= 1 << v
         forced = []
         for a, row in enumerate(self.open):
             for b in bits(row):
@@ -67,7 +69,7 @@ class Orientation:
 
     def refuted(self, a: int, b: int) -> bool:
         """Whether a < b is refuted."""
-        return bool(self.beyond[a] & self.future[b])
+        return bool(self.beyond[a] & self.future[b] or self.future[b] >> a & 1)
 
     def order(self, a: int, b: int) -> bool:
         """Let a < b and propagate; whether that stays consistent (if not: `undo`)."""
@@ -84,6 +86,7 @@ class Orientation:
             return False
         bit, earlier = 1 << b, past[b]
         forced = []
+        self.limited |= future[a]
         for y in bits(future[a]):
             row = beyond[y]
             if not row & bit:
@@ -111,10 +114,13 @@ class Orientation:
             if future[a] >> b & 1:
                 continue
             up, down, low = future[b], past[a], beyond[a]
-            if low & up:
+            if low & up or up >> a & 1:
                 return False
             self.steps += 1
             later = up & ~future[a]
+            if low:
+                self.limited |= later
+            limited = self.limited
             touched = []
             for x in bits(down & ~past[b]):
                 row = future[x]
@@ -124,32 +130,31 @@ class Orientation:
                     if near & up:
                         trail.append((opened, x, near))
                         opened[x] = near = near & ~up
-                    if near:
-                        touched.append((x, near))
+                    if near & limited:
+                        touched.append((up & ~row, x, near & limited))
             fresh = []
             for y in bits(later):
                 row = past[y]
                 trail.append((past, y, row))
                 past[y] = row | down
                 row = beyond[y]
-                if low & ~row:
+                gained = low & ~row
+                if gained:
                     trail.append((beyond, y, row))
-                    beyond[y] = row | low
+                    beyond[y] = row | gained
                 if near := opened[y]:
                     if near & down:
                         trail.append((opened, y, near))
                         opened[y] = near = near & ~down
-                    if near:
-                        fresh.append((y, near))
-            for x, near in touched:  # x precedes more: is some c !< x now?
-                row = future[x]
+                    if near and gained:
+                        fresh.append((gained, y, near))
+            for gained, x, near in touched:  # x precedes more: is some c !< x now?
                 for c in bits(near):
-                    if beyond[c] & row:
+                    if beyond[c] & gained:
                         waiting.append((x, c))
-            for y, near in fresh:  # more is refuted of y: is some y !< c now?
-                row = beyond[y]
+            for gained, y, near in fresh:  # more is refuted of y: is some y !< c now?
                 for c in bits(near):
-                    if row & future[c]:
+                    if gained & future[c]:
                         waiting.append((c, y))
         return True
 
@@ -161,6 +166,7 @@ class Orientation:
                 assert self.past[w] >> v & 1
                 assert not self.future[w] & ~self.future[v]
                 assert not self.beyond[v] & ~self.beyond[w]
+            assert not self.beyond[v] or self.limited >> v & 1
             for w in bits(self.open[v]):
                 assert self.open[w] >> v & 1
                 assert not (self.future[v] | self.past[v]) >> w & 1

@@ -152,7 +152,7 @@ class Possibilities:
         if not ordered and (state.is_before(a, b) or state.is_before(b, a) or self._related(a, b)):
             return []
         for choice in reversed(self._choices):
-            if ordered and not choice.beyond[a] & choice.future[b]:
+            if ordered and not (choice.beyond[a] & choice.future[b] or choice.future[b] >> a & 1):
                 return [[*choice.edges, (a, b)]]
             if not ordered and not (choice.future[a] >> b | choice.future[b] >> a) & 1:
                 return [choice.edges]

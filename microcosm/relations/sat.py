@@ -90,7 +90,8 @@ class Directions:
     """The open pairs of a state as variables: literal k is the k-th pair as listed, -k the other way."""
 
     def __init__(self, state: Orientation) -> None:
-        self.future, self.beyond = state.future, state.beyond
+        self.future = state.future
+        self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
         self._ends: list[tuple[int, int]] = [(-1, -1)]
         self._starting: dict[int, list[int]] = {}  # the literals p < q of each p
         self._starts = 0
@@ -115,7 +116,7 @@ class Directions:
         for k in range(1, self.count + 1):
             for first in (k, -k):
                 p, q = self.ends(first)
-                low = self.beyond[p]
+                low = self._refuted[p]
                 for start in bits(future[q] & self._starts):
                     for second in self._starting[start]:
                         # A path and its mirror image are one clause of these two.
@@ -139,7 +140,7 @@ class Directions:
         """Breadth-first over directions, from `first` to one that what `first` starts from cannot precede."""
         future = self.future
         p, _ = self.ends(first)
-        low = self.beyond[p]
+        low = self._refuted[p]
         parent: dict[int, int] = {first: 0}
         seen = 0
         frontier = [first]

@@ -50,7 +50,7 @@ def complete(
         return Outcome.NONE
     begin = state.mark()
     decisions: list[tuple[int, int, int, int]] = []  # the mark, the order chosen, the event to go on from
-    backtracks = at = 0
+    backtracks = at = here = 0
     opened, size = state.open, state.size
     while True:
         while at < size and not opened[at]:
@@ -60,7 +60,8 @@ def complete(
         if stop is not None and stop():
             state.undo(begin)
             return Outcome.STOPPED
-        a, b = at, lowest(opened[at])
+        a = here if opened[here] else at
+        b = here = lowest(opened[a])
         if _second_first(state, a, b, rank):
             a, b = b, a
         decisions.append((state.mark(), a, b, at))
