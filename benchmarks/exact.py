@@ -23,7 +23,7 @@ from microcosm.relations.search import Outcome
 
 NAME = "exact possibilities"
 
-CLINGO_LIMIT = 300
+CLINGO_LIMIT = 100
 """clingo states transitivity for all triples: more events than this take it minutes."""
 
 Z3_CRAFTED_LIMIT = 300

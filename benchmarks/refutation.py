@@ -74,9 +74,7 @@ def graphblas(family: Family) -> Any:
 
     def matrix(pairs: list[tuple[int, int]]) -> Any:
         rows, columns = (np.array([pair[side] for pair in pairs], dtype=np.uint64) for side in (0, 1))
-        return gb.Matrix.from_coo(
-            rows, columns, True, nrows=size, ncols=size, dtype=bool, dup_op=gb.binary.lor
-        )
+        return gb.Matrix.from_coo(rows, columns, True, nrows=size, ncols=size, dtype=bool)
 
     reach = matrix([*family.before, *((v, v) for v in range(size))])
     while True:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from microcosm.relations.bits import bits
+from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.happens_before import cycle_or_order, edge_sets
 from microcosm.relations.stamps import StampOrder
 
@@ -46,16 +46,13 @@ class Knowledge:
         stamps: StampOrder | None = None,
     ) -> Knowledge:
         """From pairs of positions. Cost: linear, but for long rows."""
-        known = cls(size, list(before), stamps=stamps or StampOrder())
-        for a, b in refuted:
-            known.refute(a, 1 << b)
-        for a, b in concurrent:
-            known.refute(a, 1 << b)
-            known.refute(b, 1 << a)
-        for a, b in related:
-            known.relate(a, 1 << b)
-            known.relate(b, 1 << a)
-        return known
+        return cls(
+            size,
+            list(before),
+            _rows(size, refuted, concurrent),
+            _rows(size, (), related),
+            stamps or StampOrder(),
+        )
 
     def refute(self, a: int, row: int) -> None:
         """Rule a < b out for each b of a row."""
@@ -76,6 +73,16 @@ class Knowledge:
     def graph(self) -> Graph:
         """The order as a graph. Raises `Cycle`."""
         return Graph(self.size, self.before)
+
+
+def _rows(size: int, pairs: Pairs, symmetric: Pairs) -> dict[int, int]:
+    listed: list[list[int]] = [[] for _ in range(size)]
+    for a, b in pairs:
+        listed[a].append(b)
+    for a, b in symmetric:
+        listed[a].append(b)
+        listed[b].append(a)
+    return {a: from_positions(row, size) for a, row in enumerate(listed) if row}
 
 
 class Graph:
@@ -127,7 +134,10 @@ def refutations(known: Knowledge, graph: Graph, past: list[int]) -> list[int]:
         own = refuted.get(v, 0)
         if stamps:
             own |= stamps.row(v)
-        for w in bits(own & ~row):
+        left = own & ~row
+        while left:
+            w = left.bit_length() - 1
             row |= past[w]
+            left &= ~row
         rows[v] = row
     return rows

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from microcosm.relations.bits import bits
+from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.orientation import Orientation
 from microcosm.relations.search import Outcome, Stop
 
@@ -70,7 +70,10 @@ def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certific
                 return Outcome.STOPPED
             if not solver.solve():
                 if certificate is not None:
-                    certificate.pairs = [directions.ends(k) for k in range(1, directions.count + 1)]
+                    last = directions.count + 1
+                    certificate.pairs = list(
+                        zip(directions.starts[1:last], directions.ends[1:last], strict=True)
+                    )
                     certificate.clauses = clauses
                     certificate.drat = list(solver.get_proof())
                 return Outcome.NONE
@@ -80,7 +83,7 @@ def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certific
                 break
     mark = state.mark()
     for literal in model:
-        if not state.order(*directions.ends(literal)):
+        if not state.order(directions.starts[literal], directions.ends[literal]):
             state.undo(mark)
             raise AssertionError("a model without a failing path does not fit")
     return Outcome.FOUND
@@ -92,45 +95,34 @@ class Directions:
     def __init__(self, state: Orientation) -> None:
         self.future = state.future
         self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
-        self._ends: list[tuple[int, int]] = [(-1, -1)]
-        self._starting: dict[int, list[int]] = {}  # the literals p < q of each p
-        self._starts = 0
-        for a, row in enumerate(state.open):
-            for b in bits(row >> a):
-                self._ends.append((a, a + b))
-        self.count = len(self._ends) - 1
+        pairs = [(a, a + b) for a, row in enumerate(state.open) for b in bits(row >> a)]
+        self.count = len(pairs)
+        # Literal k is the k-th pair as listed, -k the other way: an index from the end of these lists.
+        self.starts = [-1, *(a for a, _ in pairs), *(b for _, b in reversed(pairs))]
+        self.ends = [-1, *(b for _, b in pairs), *(a for a, _ in reversed(pairs))]
+        self._starting: dict[int, list[int]] = {}
         for k in range(1, self.count + 1):
             for literal in (k, -k):
-                p, _ = self.ends(literal)
-                self._starting.setdefault(p, []).append(literal)
-                self._starts |= 1 << p
-
-    def ends(self, literal: int) -> tuple[int, int]:
-        """p and q of the literal p < q."""
-        a, b = self._ends[abs(literal)]
-        return (a, b) if literal > 0 else (b, a)
+                self._starting.setdefault(self.starts[literal], []).append(literal)
+        self._all_starts = from_positions(self._starting, state.size)
 
     def short_paths(self) -> Iterator[Clause]:
         """The clauses of all paths of two directions that fail."""
-        future = self.future
+        future, ends = self.future, self.ends
         for k in range(1, self.count + 1):
             for first in (k, -k):
-                p, q = self.ends(first)
-                low = self._refuted[p]
-                for start in bits(future[q] & self._starts):
+                low = self._refuted[self.starts[first]]
+                for start in bits(future[ends[first]] & self._all_starts):
                     for second in self._starting[start]:
-                        # A path and its mirror image are one clause of these two.
-                        if second != -first and low & future[self.ends(second)[1]]:
+                        if second != -first and low & future[ends[second]]:
                             yield [-first, -second]
 
     def failing_paths(self, model: list[int]) -> Iterator[Clause]:
         """For each direction of a model that begins a failing path, the clause of a shortest one."""
         follow: dict[int, list[int]] = {}
-        starts = 0
         for literal in model:
-            p, _ = self.ends(literal)
-            follow.setdefault(p, []).append(literal)
-            starts |= 1 << p
+            follow.setdefault(self.starts[literal], []).append(literal)
+        starts = from_positions(follow, len(self.future))
         for literal in model:
             path = self._shortest(literal, follow, starts)
             if path:
@@ -138,17 +130,15 @@ class Directions:
 
     def _shortest(self, first: int, follow: dict[int, list[int]], starts: int) -> Clause | None:
         """Breadth-first over directions, from `first` to one that what `first` starts from cannot precede."""
-        future = self.future
-        p, _ = self.ends(first)
-        low = self._refuted[p]
+        future, ends = self.future, self.ends
+        low = self._refuted[self.starts[first]]
         parent: dict[int, int] = {first: 0}
         seen = 0
         frontier = [first]
         while frontier:
             following = []
             for literal in frontier:
-                _, q = self.ends(literal)
-                reached = future[q]
+                reached = future[ends[literal]]
                 if low & reached:
                     path = []
                     while literal:
