@@ -2,8 +2,8 @@
 
 One variable an open pair. A set of directions fails iff it has a path p1 < q1 ≤ p2 < q2 ≤ … ≤ pk < qk,
 ≤ being known and p1 !< qk refuted by propagation (a cycle ends in an irreflexive pair, so it is one of
-these). Paths of two directions are stated at once, longer ones when the solver runs into them: there
-is no cubic list of transitivity.
+these). Short paths are stated at once, longer ones when the solver runs into them: there is no cubic
+list of transitivity.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from microcosm.relations.orientation import Orientation
 from microcosm.relations.search import Outcome, Stop
 
 NAME = "cadical153"
+
+EAGER = 100_000
+"""So many paths are looked at before the solver starts; what they miss is found when it matters."""
 
 Clause = list[int]
 
@@ -107,50 +110,67 @@ class Directions:
         self._all_starts = from_positions(self._starting, state.size)
 
     def short_paths(self) -> Iterator[Clause]:
-        """The clauses of all paths of two directions that fail."""
+        """The clauses of failing paths of two and of three directions, as far as `EAGER` looks reach."""
         future, ends = self.future, self.ends
+        looks = 0
+        longer: list[tuple[int, int, int]] = []
         for k in range(1, self.count + 1):
             for first in (k, -k):
                 low = self._refuted[self.starts[first]]
-                for start in bits(future[ends[first]] & self._all_starts):
-                    for second in self._starting[start]:
-                        if second != -first and low & future[ends[second]]:
-                            yield [-first, -second]
+                for second in self._after(first):
+                    looks += 1
+                    if low & future[ends[second]]:
+                        yield [-first, -second]
+                    else:
+                        longer.append((low, first, second))
+                if looks > EAGER:
+                    return
+        for low, first, second in longer:
+            for third in self._after(second):
+                looks += 1
+                if abs(third) > abs(first) < abs(second) and low & future[ends[third]]:
+                    yield [-first, -second, -third]
+            if looks > EAGER:
+                return
+
+    def _after(self, literal: int) -> Iterator[int]:
+        """The directions that may follow one on a path."""
+        for start in bits(self.future[self.ends[literal]] & self._all_starts):
+            for following in self._starting[start]:
+                if following != -literal:
+                    yield following
 
     def failing_paths(self, model: list[int]) -> Iterator[Clause]:
-        """For each direction of a model that begins a failing path, the clause of a shortest one."""
+        """The clauses of shortest failing paths among the directions of a model, from each event."""
         follow: dict[int, list[int]] = {}
         for literal in model:
             follow.setdefault(self.starts[literal], []).append(literal)
         starts = from_positions(follow, len(self.future))
-        for literal in model:
-            path = self._shortest(literal, follow, starts)
-            if path:
-                yield [-each for each in path]
+        for start in follow:
+            yield from self._failing_from(start, follow, starts)
 
-    def _shortest(self, first: int, follow: dict[int, list[int]], starts: int) -> Clause | None:
-        """Breadth-first over directions, from `first` to one that what `first` starts from cannot precede."""
-        future, ends = self.future, self.ends
-        low = self._refuted[self.starts[first]]
-        parent: dict[int, int] = {first: 0}
-        seen = 0
-        frontier = [first]
+    def _failing_from(self, start: int, follow: dict[int, list[int]], starts: int) -> Iterator[Clause]:
+        """Breadth-first over directions, to each first one that leads to what `start` cannot precede."""
+        future, ends, low = self.future, self.ends, self._refuted[start]
+        parent = dict.fromkeys(follow[start], 0)
+        seen = 1 << start
+        frontier = follow[start]
         while frontier:
-            following = []
+            following: list[int] = []
             for literal in frontier:
                 reached = future[ends[literal]]
                 if low & reached:
-                    path = []
-                    while literal:
-                        path.append(literal)
-                        literal = parent[literal]  # noqa: PLW2901
-                    return path
+                    clause, at = [], literal
+                    while at:
+                        clause.append(-at)
+                        at = parent[at]
+                    yield clause
+                    continue
                 fresh = reached & starts & ~seen
-                seen |= fresh
-                for start in bits(fresh):
-                    for following_literal in follow[start]:
-                        if following_literal not in parent:
-                            parent[following_literal] = literal
-                            following.append(following_literal)
+                if fresh:
+                    seen |= fresh
+                    for v in bits(fresh):
+                        for each in follow[v]:
+                            parent[each] = literal
+                        following += follow[v]
             frontier = following
-        return None
