@@ -26,6 +26,9 @@ NAME = "exact possibilities"
 CLINGO_LIMIT = 100
 """clingo states transitivity for all triples: more events than this take it minutes."""
 
+AT_ONCE_LIMIT = 100
+"""Transitivity for all triples of more events than this takes tens of seconds to state."""
+
 Z3_CRAFTED_LIMIT = 300
 """z3 takes minutes for larger crafted knowledge."""
 
@@ -59,6 +62,8 @@ def fits(family: Family, rounds: int) -> list[Line]:
             del subjects[name]
     if family.size > CLINGO_LIMIT:
         subjects.pop("clingo")
+    if family.size <= AT_ONCE_LIMIT and "CaDiCaL" not in absent:
+        subjects["CaDiCaL, all triples"] = lambda: solvers.cadical_at_once(family)
     for name in absent:
         subjects.pop(name, None)
     if "CaDiCaL" in absent:

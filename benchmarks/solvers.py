@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from itertools import permutations
 from typing import Any
 
 from benchmarks.families import Family, Pairs
@@ -39,6 +40,32 @@ def cadical(family: Family) -> bool:
             return solver.get_model() if solver.solve() else None
 
         return lazily(family, solve)
+
+
+def cadical_at_once(family: Family) -> bool:
+    """CaDiCaL with a variable for each ordered pair and transitivity for all triples, the textbook way."""
+    from pysat.solvers import Solver
+
+    size = family.size
+
+    def lt(a: int, b: int) -> int:
+        return a * size + b + 1
+
+    with Solver(name="cadical153") as solver:
+        for a, b in permutations(range(size), 2):
+            if a < b:
+                solver.add_clause([-lt(a, b), -lt(b, a)])
+            for c in range(size):
+                if c not in (a, b):
+                    solver.add_clause([-lt(a, b), -lt(b, c), lt(a, c)])
+        for a, b in family.before:
+            solver.add_clause([lt(a, b)])
+        for a, b in family.concurrent:
+            solver.add_clause([-lt(a, b)])
+            solver.add_clause([-lt(b, a)])
+        for a, b in family.related:
+            solver.add_clause([lt(a, b), lt(b, a)])
+        return bool(solver.solve())
 
 
 def cp_sat(family: Family) -> bool:

@@ -22,7 +22,7 @@ from microcosm.relations.search import Outcome, Stop, complete
 
 MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
-CAP = 4
+CAP = 2
 """Backtracks after which a SAT solver takes over, where there is one."""
 
 KEPT = 64
