@@ -1,4 +1,4 @@
-"""What changes microcosms or joins them: `evolve`, `merge`; and `check`, whether they can be true at all."""
+"""What changes microcosms or joins them: `evolve`, `merge`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from microcosm.errors import Contradiction, TextError, Undefined
 from microcosm.logic.names import unfit
 
 if TYPE_CHECKING:
-    from microcosm.logic.rulebook import RuleBook
     from microcosm.relations.givens import Givens
     from microcosm.state.microcosm import Microcosm
 
@@ -147,51 +146,6 @@ def merge(
                 output.emit({"conflict": str(error), "derivations": sides})
             return exits.REFUTED
     write_givens(union.givens, out, json)
-    return exits.HOLDS
-
-
-@app.command("check")
-def check(files: options.Files, json: options.Json = False, rules: options.Rules = None) -> int:
-    """Whether all that is given can be true together.
-
-    In this version: contradictions that the initial judgements show, a cycle of <, || on an ordered
-    pair, <> beside ||. Contradictions that only reasoning by cases finds are not looked for yet.
-    Exit 0 if there is none in any file, 1 otherwise.
-
-    \b
-    Example:
-      microcosm check phone.mc laptop.mc
-    """
-    from microcosm.cli import reading
-
-    reading.standard_input_once(files)
-    book = reading.rulebook(rules)
-    codes = [_check(file, json, book) for file in files]
-    return exits.BAD_INPUT if exits.BAD_INPUT in codes else max(codes)
-
-
-def _check(file: str, json: bool, book: RuleBook) -> int:
-    from microcosm.cli import reading
-    from microcosm.cli.lemmas import proof_object
-    from microcosm.state.contradiction import clash_node
-
-    try:
-        givens = reading.givens_of(file)
-        reading.microcosm_of(givens, book)
-    except exits.Inconsistent as error:
-        if json:
-            node = clash_node(error)
-            output.emit({"consistent": False, "derivation": None if node is None else proof_object(node)})
-        else:
-            output.say(f"{file}: {error}")
-            exits.show_sides(error, sys.stdout, givens)
-        return exits.REFUTED
-    except exits.EXPECTED as error:
-        return exits.failure(error, "microcosm check")
-    if json:
-        output.emit({"consistent": True, "derivation": None})
-    else:
-        output.say(f"{file}: the initial judgements show no contradiction")
     return exits.HOLDS
 
 

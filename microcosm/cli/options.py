@@ -28,3 +28,9 @@ Out = Annotated[
     str | None,
     typer.Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all."),
 ]
+Limit = Annotated[
+    float | None,
+    typer.Option(
+        "--limit", metavar="SECONDS", min=0, help="Stop searching after so long; exit 3 if undecided."
+    ),
+]

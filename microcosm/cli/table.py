@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,24 +29,34 @@ _BATCH = 4096
 @app.command("table")
 def table(
     files: options.Files,
-    mode: Annotated[str, typer.Option("--mode", metavar="online", help="Whose verdicts.")] = "online",
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="online|possible", help="Verdicts, or what may be.")
+    ] = "online",
     every: Annotated[bool, typer.Option("--all", help="Every pair, on a line of its own.")] = False,
+    limit: options.Limit = None,
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """The verdicts on all pairs of events.
 
-    Up to 20 events are shown as a matrix, more are counted; --all prints every pair.
+    Up to 20 events are shown as a matrix, more are counted; --all prints every pair. With --mode
+    possible, what is shown of a pair is which of <, > and || some world gives it.
 
     \b
-    Example:
+    Examples:
       microcosm table album.mc
+      microcosm table --mode possible album.mc
     """
-    from microcosm.cli import reading
+    from microcosm.cli import possible_table, reading
+    from microcosm.cli.check import stop_after
 
-    if mode != "online":
-        raise exits.UsageError(f"table --mode {mode} is not in this version: the only mode is online")
+    if mode not in ("online", "possible"):
+        raise exits.UsageError(
+            f"table --mode {mode} is not in this version; the modes are online and possible"
+        )
+    if limit is not None and mode == "online":
+        raise exits.UsageError("--limit is for --mode possible: online verdicts need no search")
     reading.standard_input_once(files)
     code = exits.HOLDS
     for number, file in enumerate(files):
@@ -55,33 +65,42 @@ def table(
         except exits.EXPECTED as error:
             code = exits.failure(error, "microcosm table")
             continue
-        if json:
-            _stream(file, known)
+        if len(files) > 1 and not json:
+            output.say(*([""] if number else []), f"{file}:")
+        if mode == "possible":
+            code = max(code, possible_table.show(file, known, every, json, stop_after(limit)))
+        elif json:
+            stream(file, known.events, known.table())
         else:
-            if len(files) > 1:
-                output.say(*([""] if number else []), f"{file}:")
             _show(known, every)
     return code
 
 
-def _stream(file: str, known: Microcosm) -> None:
-    """The JSON object, piece by piece: millions of pairs are never held together."""
-    events = known.events
+def stream(
+    file: str,
+    events: list[str],
+    table: Iterable[tuple[str, str, Relation | tuple[Relation, ...]]],
+    more: dict[str, object] | None = None,
+) -> None:
+    """The JSON object, piece by piece: millions of pairs are never held together; `more` comes last."""
     head = output.json_line({"file": file, "events": events})
     name = {event: output.as_json(event) for event in events}
     sign = _JSONSigns()
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
-    pairs = (f"[{name[a]}, {name[b]}, {sign[verdict]}]" for a, b, verdict in known.table())
+    pairs = (f"[{name[a]}, {name[b]}, {sign[verdict]}]" for a, b, verdict in table)
     between = ""
     while batch := list(islice(pairs, _BATCH)):
         sys.stdout.write(between + ", ".join(batch))
         between = ", "
-    output.say("]}")
+    output.say(
+        "]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in (more or {}).items()) + "}"
+    )
 
 
-class _JSONSigns(dict["Relation", str]):
-    def __missing__(self, verdict: Relation) -> str:
-        self[verdict] = output.as_json(verdict.value)
+class _JSONSigns(dict["Relation | tuple[Relation, ...]", str]):
+    def __missing__(self, verdict: Relation | tuple[Relation, ...]) -> str:
+        value = [r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value
+        self[verdict] = output.as_json(value)
         return self[verdict]
 
 
@@ -110,11 +129,7 @@ def _lines(known: Microcosm) -> Iterator[str]:
 
 
 def _matrix(known: Microcosm, events: list[str]) -> None:
-    """Row event, verdict, column event; the columns are numbered as the rows are."""
-    from rich.text import Text
-
     from microcosm.cli.style import Style
-    from microcosm.logic.names import quote
     from microcosm.relations.relation import Relation
 
     silent = Style.of(sys.stdout).signs.silent
@@ -122,6 +137,17 @@ def _matrix(known: Microcosm, events: list[str]) -> None:
     for a, b, verdict in known.table():
         cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
         cell[b, a] = silent if verdict is Relation.SILENT else str(verdict.converse)
+    draw_matrix(events, cell)
+    if silent in cell.values():
+        output.say(f"{silent} is silence: no rule says anything about the pair.")
+
+
+def draw_matrix(events: list[str], cell: dict[tuple[str, str], str]) -> None:
+    """Row event, sign, column event; the columns are numbered as the rows are."""
+    from rich.text import Text
+
+    from microcosm.logic.names import quote
+
     drawn = new_table("", "")
     drawn.padding = (0, 0, 0, 0)
     for number in range(1, len(events) + 1):
@@ -130,8 +156,6 @@ def _matrix(known: Microcosm, events: list[str]) -> None:
         drawn.add_row(str(number), Text(quote(a)), *(Text(cell.get((a, b), "")) for b in events))
     draw(drawn)
     output.say("", f"Read a row, then a column: 1 {cell[events[0], events[1]]} 2.")
-    if silent in cell.values():
-        output.say(f"{silent} is silence: no rule says anything about the pair.")
 
 
 def _counts(known: Microcosm, events: list[str]) -> None:

@@ -16,7 +16,7 @@ from microcosm.relations.clock_rows import ClockRows
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
-from microcosm.relations.stamps import StampRows
+from microcosm.relations.stamps import StampOrder
 
 
 class RowRelation(Protocol):
@@ -134,7 +134,7 @@ class GivenRelation(Pairs):
         self._clocks = clocks if relation is not Relation.RELATED else None
         self._by_clocks = {
             Relation.BEFORE: (clocks.future, clocks.past),
-            Relation.NOT_BEFORE: (clocks.missing, clocks.unseen),
+            Relation.NOT_BEFORE: (clocks.missed, clocks.unseen),
         }.get(relation, (clocks.concurrent, clocks.concurrent))
         self._chain = chain if relation is Relation.BEFORE else []
         self._rank = {at: rank for rank, at in enumerate(self._chain)}
@@ -175,7 +175,7 @@ class GivenRelation(Pairs):
         if self._clocks is None:
             return False
         if self.relation is Relation.NOT_BEFORE:
-            return self._clocks.missed(a, b)
+            return self._clocks.misses(a, b)
         return self._clocks.relation(a, b) is self.relation
 
     def row(self, a: int) -> int:
@@ -246,7 +246,7 @@ class Ground:
                 self._uses(fact)[position[name]] += 1
         universe.members = self._in_m | _row(self._members)
         self._base = base
-        self.stamps = StampRows({position[event]: stamp for event, stamp in givens.stamps.items()})
+        self.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
         self._subsets: dict[str, int] = {}
         self._pairs: dict[str, RowRelation] = {}
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from microcosm.errors import RuleError
 from microcosm.relations.givens import Givens
-from microcosm.relations.stamps import rules_out
+from microcosm.relations.stamps import too_late
 
 STAMPED_OUT = "stamped_out"
 
@@ -81,10 +81,10 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         if len(events) == 1:
             return events[0] in self._events[name]
         if name == STAMPED_OUT:
-            stamps = [self._stamps.get(event) for event in events]
-            return events[0] != events[1] and None not in stamps and rules_out(*stamps)  # type: ignore[arg-type]
-        one, other = (keys.get(event, {}) for keys, event in zip(self._shared[name], events, strict=True))
-        return events[0] != events[1] and any(key in other for key in one)
+            one, other = (self._stamps.get(event) for event in events)
+            return events[0] != events[1] and too_late(one, other)
+        mine, theirs = (keys.get(event, {}) for keys, event in zip(self._shared[name], events, strict=True))
+        return events[0] != events[1] and any(key in theirs for key in mine)
 
     def partners(self, name: str, end: int, event: str) -> Iterator[str]:
         """Every x with `name(event, x)` (end 0) or `name(x, event)` (end 1); one may come twice."""

@@ -11,7 +11,8 @@ def bits(row: int) -> Iterator[int]:
     >>> list(bits(0b101001))
     [0, 3, 5]
     """
-    if row.bit_length() <= 512:
+    width = row.bit_length()
+    if width <= 512 or row.bit_count() <= width >> 8:
         while row:
             low = row & -row
             yield low.bit_length() - 1

@@ -99,17 +99,6 @@ class ClockRows:
                 row |= self._where(other, process, lambda x: x >= least, bisect_left, least, above=True)
         return row
 
-    def missing(self, a: int) -> int:
-        """The row of all b of other processes with a !< b by the clocks: b has not seen a's component."""
-        clock = self._clock.get(a)
-        if clock is None:
-            return 0
-        row, own = 0, clock.own
-        for other in self._chains:
-            if other != clock.process:
-                row |= self._where(other, clock.process, lambda x: x < own, bisect_left, own, above=False)
-        return row
-
     def unseen(self, b: int) -> int:
         """The row of all a of other processes with a !< b by the clocks: b has not seen their component."""
         clock = self._clock.get(b)
@@ -122,7 +111,7 @@ class ClockRows:
                 row |= self._prefix(other) & ~self._prefix(other, bisect_right(self._own[other], seen))
         return row
 
-    def missed(self, a: int, b: int) -> bool:
+    def misses(self, a: int, b: int) -> bool:
         """Whether the clocks alone give a !< b, a and b being of different processes."""
         one, other = self._clock.get(a), self._clock.get(b)
         return one is not None and other is not None and one.process != other.process and one.missed_by(other)
@@ -141,6 +130,18 @@ class ClockRows:
             unseen = self._prefix(other) & ~self._prefix(other, bisect_right(self._own[other], seen))
             if unseen:
                 row |= unseen & self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
+        return row
+
+    def missed(self, a: int) -> int:
+        """The row of all b of other processes that cannot have seen a, so that a !< b."""
+        clock = self._clock.get(a)
+        if clock is None:
+            return 0
+        process, own = clock.process, clock.own
+        row = 0
+        for other in self._chains:
+            if other != process:
+                row |= self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
         return row
 
     def _reach_ends(self, chain: list[int]) -> dict[int, int]:

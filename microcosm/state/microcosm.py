@@ -30,7 +30,10 @@ from microcosm.state.union import union
 if TYPE_CHECKING:
     import networkx
 
+    from microcosm.relations.search import Stop
+    from microcosm.state.conflict import Given
     from microcosm.state.offline import Offline
+    from microcosm.state.possibility import Possibility, Worlds
 
 REFUTED = (Relation.NOT_BEFORE,)
 
@@ -60,6 +63,7 @@ class Microcosm:
         self._givens = givens.copy() if givens is not None else Givens()
         self._engine = self._build(self._givens)
         self._finder: Witness | None = None
+        self._fitting: Worlds | None = None
 
     @classmethod
     def read(cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None) -> Microcosm:
@@ -167,6 +171,30 @@ class Microcosm:
         Cost: one saturation, then a bit test a pair and verdict. Do not change the microcosm meanwhile.
         """
         return self._engine.table(self.events)
+
+    def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
+        """Which of `<`, `>`, `||` some world that fits gives two distinct events, exactly.
+
+        Each `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says
+        why). `stop` is asked now and then whether to give up, which leaves the answer not `exact`.
+        """
+        _distinct(a, b)
+        return self.worlds.possible(a, b, stop)
+
+    @property
+    def worlds(self) -> Worlds:
+        """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
+        if self._fitting is None:
+            from microcosm.state.possibility import Worlds
+
+            self._fitting = Worlds(self._givens)
+        return self._fitting
+
+    def conflict(self, stop: Stop | None = None) -> list[Given] | None:
+        """A minimal set of givens that no world fits; None where some world fits all of them."""
+        from microcosm.state.conflict import conflict
+
+        return conflict(self._givens, stop)
 
     def explain_evolution(
         self, a: str, b: str, change: Correspondence, update: bool = False
@@ -324,6 +352,7 @@ class Microcosm:
 
     def _changed(self) -> None:
         self._finder = None
+        self._fitting = None
 
     def _build(self, givens: Givens) -> Engine:
         try:

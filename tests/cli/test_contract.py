@@ -165,8 +165,9 @@ def test_the_table_goes_on_after_a_bad_file(run: Run, album: str) -> None:
 def test_check(run: Run, album: str) -> None:
     Path("cycle.mc").write_text("a < b < c < a", encoding="utf-8")
     fine, cycle = run("check", album, "cycle.mc", "--json").json_lines
-    assert fine == {"schema": "microcosm/1", "consistent": True, "derivation": None}
-    assert set(cycle) == {"schema", "consistent", "derivation"}
+    assert fine == {"schema": "microcosm/1", "consistent": True, "derivation": None, "conflict": None}
+    assert set(cycle) == {"schema", "consistent", "derivation", "conflict"}
+    assert cycle["conflict"] == ["a < b", "b < c", "c < a"]
     assert cycle["consistent"] is False
     assert cycle["derivation"]["rule"] == "Clash"
     assert cycle["derivation"]["conclusion"]["relation"] == "contradiction"
@@ -364,7 +365,8 @@ def test_every_command_has_an_example_and_the_common_options(run: Run, command: 
      ("why", "album.mc", "a", "b", "--since", "a < b := a < b"), ("why-not", "album.mc", "a"),
      ("why-not", "album.mc", "a !< b"), ("why-not", "album.mc", "a < a"),
      ("why-not", "album.mc", '"\\x" < b'),
-     ("table",), ("table", "album.mc", "--mode", "offline"), ("table", "album.mc", "--mode", "possible"),
+     ("table",), ("table", "album.mc", "--mode", "offline"), ("table", "album.mc", "--limit", "3"),
+     ("possible", "album.mc", "a", "a"), ("possible", "album.mc", "a", "b", "--limit", "-1"),
      ("table", "-", "-"), ("verify", "-", "-"), ("merge", "-", "album.mc", "-"), ("check",),
      ("evolve", "album.mc", "--add", "a <"), ("evolve", "album.mc", "--update", "nonsense"),
      ("evolve", "album.mc", "--internal", ""), ("evolve", "album.mc", "--forget", "\udcff"),

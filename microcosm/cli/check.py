@@ -1,0 +1,127 @@
+"""`check`: whether all that is given can be true together, and if not, which givens contradict each other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from microcosm.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from microcosm.logic.rulebook import RuleBook
+    from microcosm.relations.givens import Givens
+    from microcosm.relations.search import Stop
+    from microcosm.state.conflict import Given
+
+app = typer.Typer()
+
+FITS = "consistent: some world fits all that is given"
+NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
+UNDECIDED = "undecided: the search was stopped before it was known whether any world fits"
+
+
+@app.command("check")
+def check(
+    files: options.Files, limit: options.Limit = None, json: options.Json = False, rules: options.Rules = None
+) -> int:
+    """Whether all that is given can be true together.
+
+    Finds every contradiction, also those that only a search by cases sees, and names as few givens as
+    contradict one another. Exit 0 if some world fits each file, 1 if not.
+
+    \b
+    Example:
+      microcosm check phone.mc laptop.mc
+    """
+    from microcosm.cli import reading
+
+    reading.standard_input_once(files)
+    book = reading.rulebook(rules)
+    codes = [_check(file, json, book, stop_after(limit)) for file in files]
+    worst = (exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
+    return next(code for code in worst if code in codes)
+
+
+def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
+    from microcosm.cli import reading
+    from microcosm.cli.lemmas import proof_object
+    from microcosm.relations.possible import Undecided
+    from microcosm.state.conflict import conflict
+    from microcosm.state.contradiction import clash_node
+    from microcosm.state.possibility import Worlds
+
+    try:
+        givens = reading.givens_of(file)
+        shown: exits.Inconsistent | None = None
+        try:
+            reading.microcosm_of(givens, book)
+        except exits.Inconsistent as error:
+            shown = error
+        consistent = shown is None and Worlds(givens).one(stop) is not None
+        found = None if consistent else conflict(givens, stop)
+    except Undecided:
+        if json:
+            output.emit({"consistent": None, "derivation": None, "conflict": None})
+        else:
+            output.say(f"{file}: {UNDECIDED}")
+        return exits.UNDECIDED
+    except exits.EXPECTED as error:
+        return exits.failure(error, "microcosm check")
+    if json:
+        node = None if shown is None else clash_node(shown)
+        proof = None if node is None else proof_object(node)
+        output.emit({"consistent": consistent, "derivation": proof, "conflict": statements(found)})
+    elif shown is not None:
+        output.say(f"{file}: {shown}")
+        exits.show_sides(shown, sys.stdout, givens)
+    else:
+        output.say(f"{file}: {FITS if consistent else NO_WORLD}")
+        output.say(*conflict_lines(found or ()))
+    return exits.HOLDS if consistent else exits.REFUTED
+
+
+def stop_after(seconds: float | None) -> Stop | None:
+    """For `--limit`: whether so many seconds have gone by since now."""
+    if seconds is None:
+        return None
+    from time import monotonic
+
+    end = monotonic() + seconds
+    return lambda: monotonic() >= end
+
+
+def statements(conflict: Sequence[Given] | None) -> list[str] | None:
+    """A conflict as statements of a microcosm file."""
+    from microcosm.state.conflict import statement
+
+    return None if conflict is None else [statement(given) for given in conflict]
+
+
+def conflict_lines(conflict: Sequence[Given]) -> list[str]:
+    """A conflict for people: each given with where it comes from."""
+    from microcosm.cli.provenance import given_from
+    from microcosm.relations.correspondence import Correspondence
+    from microcosm.state.conflict import statement
+
+    return [
+        f"  {output.printable(statement(given))}"
+        + (f"   ({given_from(given.source)})" if isinstance(given, Correspondence) else "")
+        for given in conflict
+    ]
+
+
+def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] | None:
+    """Say on standard error that no world fits, and why; the conflict as statements, None if out of time."""
+    from microcosm.relations.possible import Undecided
+    from microcosm.state.conflict import conflict
+
+    try:
+        found = conflict(givens, stop)
+    except Undecided:
+        output.complain(f"error: {file}: inconsistent: no world fits all that is given")
+        return None
+    output.complain(f"error: {file}: {NO_WORLD}", *conflict_lines(found or ()))
+    return statements(found)

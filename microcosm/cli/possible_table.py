@@ -1,0 +1,70 @@
+"""`table --mode possible`: for every pair which of `<`, `>` and `||` some world gives it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from microcosm.cli import exits, output
+
+if TYPE_CHECKING:
+    from microcosm.relations.relation import Relation
+    from microcosm.relations.search import Stop
+    from microcosm.state.microcosm import Microcosm
+
+UNDECIDED = "some of these were not decided in time, and may be impossible"
+
+
+def show(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
+    """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
+    from microcosm.cli.check import say_inconsistent
+    from microcosm.cli.table import MOST_EVENTS, stream
+
+    events = known.events
+    found = known.worlds.table(stop)
+    if found is None:
+        conflict = say_inconsistent(file, known.givens, stop)
+        if json:
+            stream(file, events, (), {"exact": True, "conflict": conflict})
+        return exits.REFUTED
+    pairs, exact = found
+    if json:
+        stream(file, events, pairs, {"exact": exact})
+    elif every:
+        from microcosm.logic.names import quote
+
+        name = {event: quote(event) for event in events}
+        output.say_all(f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
+    elif len(events) < 2:
+        output.say(f"{len(events)} events, no pair")
+    elif len(events) <= MOST_EVENTS:
+        _matrix(events, list(pairs))
+    else:
+        _counts(len(events), Counter(left for _, _, left in pairs))
+    if not exact:
+        output.warn(UNDECIDED)
+    return exits.HOLDS if exact else exits.UNDECIDED
+
+
+def _matrix(events: list[str], pairs: list[tuple[str, str, tuple[Relation, ...]]]) -> None:
+    from microcosm.cli.possible import joined
+    from microcosm.cli.table import draw_matrix
+    from microcosm.relations.possible import MEMBERS
+
+    cell = {}
+    for a, b, left in pairs:
+        cell[a, b] = joined(left)
+        cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
+    draw_matrix(events, cell)
+    output.say("<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three.")
+
+
+def _counts(events: int, found: Counter[tuple[Relation, ...]]) -> None:
+    from microcosm.cli.table import draw, new_table
+
+    drawn = new_table("possible")
+    drawn.add_column("pairs", justify="right")
+    for left, count in found.most_common():
+        drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
+    output.say(f"{events:,} events, {found.total():,} pairs; --all prints every pair", "")
+    draw(drawn)

@@ -1,0 +1,176 @@
+"""The directions of `<>` by a SAT solver (CaDiCaL through python-sat, the extra `sat`).
+
+One variable an open pair. A set of directions fails iff it has a path p1 < q1 ≤ p2 < q2 ≤ … ≤ pk < qk,
+≤ being known and p1 !< qk refuted by propagation (a cycle ends in an irreflexive pair, so it is one of
+these). Short paths are stated at once, longer ones when the solver runs into them: there is no cubic
+list of transitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.orientation import Orientation
+from microcosm.relations.search import Outcome, Stop
+
+NAME = "cadical153"
+
+EAGER = 100_000
+"""So many paths are looked at before the solver starts; what they miss is found when it matters."""
+
+Clause = list[int]
+
+
+@dataclass(slots=True)
+class Certificate:
+    """Why no directions fit: clauses that each follow from the knowledge, and a DRAT refutation of them.
+
+    Variable k, from 1, says that the k-th of `pairs` is ordered as written.
+    """
+
+    pairs: list[tuple[int, int]]
+    clauses: list[Clause] = field(default_factory=list)
+    drat: list[str] = field(default_factory=list)
+
+    def dimacs(self) -> str:
+        """The clauses in DIMACS form, for any checker of DRAT proofs."""
+        lines = [f"p cnf {len(self.pairs)} {len(self.clauses)}"]
+        lines += [" ".join(map(str, [*clause, 0])) for clause in self.clauses]
+        return "\n".join(lines) + "\n"
+
+
+def available() -> bool:
+    """Whether python-sat is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("pysat") is not None
+
+
+def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None) -> Outcome:
+    """Order every open pair of a consistent state, as `search.complete` does, by the solver.
+
+    `stop` is asked between two runs of the solver. `certificate`, where given, is filled in when
+    nothing fits. Raises ImportError without python-sat.
+    """
+    from pysat.solvers import Solver
+
+    directions = Directions(state)
+    clauses: list[Clause] = []
+    with Solver(name=NAME, with_proof=certificate is not None) as solver:
+
+        def state_clauses(found: Iterator[Clause]) -> bool:
+            fresh = list(found)
+            if certificate is not None:
+                clauses.extend(fresh)
+            solver.append_formula(fresh)
+            return bool(fresh)
+
+        state_clauses(directions.short_paths())
+        while True:
+            if stop is not None and stop():
+                return Outcome.STOPPED
+            if not solver.solve():
+                if certificate is not None:
+                    last = directions.count + 1
+                    certificate.pairs = list(
+                        zip(directions.starts[1:last], directions.ends[1:last], strict=True)
+                    )
+                    certificate.clauses = clauses
+                    certificate.drat = list(solver.get_proof())
+                return Outcome.NONE
+            chosen = solver.get_model() or []
+            model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
+            if not state_clauses(directions.failing_paths(model)):
+                break
+    mark = state.mark()
+    for literal in model:
+        if not state.order(directions.starts[literal], directions.ends[literal]):
+            state.undo(mark)
+            raise AssertionError("a model without a failing path does not fit")
+    return Outcome.FOUND
+
+
+class Directions:
+    """The open pairs of a state as variables: literal k is the k-th pair as listed, -k the other way."""
+
+    def __init__(self, state: Orientation) -> None:
+        self.future = state.future
+        self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
+        pairs = [(a, a + b) for a, row in enumerate(state.open) for b in bits(row >> a)]
+        self.count = len(pairs)
+        # Literal k is the k-th pair as listed, -k the other way: an index from the end of these lists.
+        self.starts = [-1, *(a for a, _ in pairs), *(b for _, b in reversed(pairs))]
+        self.ends = [-1, *(b for _, b in pairs), *(a for a, _ in reversed(pairs))]
+        self._starting: dict[int, list[int]] = {}
+        for k in range(1, self.count + 1):
+            for literal in (k, -k):
+                self._starting.setdefault(self.starts[literal], []).append(literal)
+        self._all_starts = from_positions(self._starting, state.size)
+
+    def short_paths(self) -> Iterator[Clause]:
+        """The clauses of failing paths of two and of three directions, as far as `EAGER` looks reach."""
+        future, ends = self.future, self.ends
+        looks = 0
+        longer: list[tuple[int, int, int]] = []
+        for k in range(1, self.count + 1):
+            for first in (k, -k):
+                low = self._refuted[self.starts[first]]
+                for second in self._after(first):
+                    looks += 1
+                    if low & future[ends[second]]:
+                        yield [-first, -second]
+                    else:
+                        longer.append((low, first, second))
+                if looks > EAGER:
+                    return
+        for low, first, second in longer:
+            for third in self._after(second):
+                looks += 1
+                if abs(third) > abs(first) < abs(second) and low & future[ends[third]]:
+                    yield [-first, -second, -third]
+            if looks > EAGER:
+                return
+
+    def _after(self, literal: int) -> Iterator[int]:
+        """The directions that may follow one on a path."""
+        for start in bits(self.future[self.ends[literal]] & self._all_starts):
+            for following in self._starting[start]:
+                if following != -literal:
+                    yield following
+
+    def failing_paths(self, model: list[int]) -> Iterator[Clause]:
+        """The clauses of shortest failing paths among the directions of a model, from each event."""
+        follow: dict[int, list[int]] = {}
+        for literal in model:
+            follow.setdefault(self.starts[literal], []).append(literal)
+        starts = from_positions(follow, len(self.future))
+        for start in follow:
+            yield from self._failing_from(start, follow, starts)
+
+    def _failing_from(self, start: int, follow: dict[int, list[int]], starts: int) -> Iterator[Clause]:
+        """Breadth-first over directions, to each first one that leads to what `start` cannot precede."""
+        future, ends, low = self.future, self.ends, self._refuted[start]
+        parent = dict.fromkeys(follow[start], 0)
+        seen = 1 << start
+        frontier = follow[start]
+        while frontier:
+            following: list[int] = []
+            for literal in frontier:
+                reached = future[ends[literal]]
+                if low & reached:
+                    clause, at = [], literal
+                    while at:
+                        clause.append(-at)
+                        at = parent[at]
+                    yield clause
+                    continue
+                fresh = reached & starts & ~seen
+                if fresh:
+                    seen |= fresh
+                    for v in bits(fresh):
+                        for each in follow[v]:
+                            parent[each] = literal
+                        following += follow[v]
+            frontier = following

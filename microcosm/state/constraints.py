@@ -1,0 +1,79 @@
+"""The givens of a microcosm as constraints on the relation of every pair.
+
+What a world has to satisfy is what is given and nothing more: the rules of the calculus only draw
+conclusions from it. So possibilities do not depend on rule files, and are an opinion of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from microcosm.relations.bits import from_positions
+from microcosm.relations.clock import Clock
+from microcosm.relations.clock_rows import ClockRows
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens, Stamp
+from microcosm.relations.knowledge import Knowledge
+from microcosm.relations.relation import Relation
+from microcosm.relations.stamps import StampOrder
+
+
+def knowledge_of(givens: Givens, position: Mapping[str, int], size: int) -> Knowledge:
+    """The constraints of some givens, given the position of each named event (below `size`).
+
+    Clocks become a cover and rows of what they refute (seed 003 with clocks: a !< b where b's clock has
+    not seen a), tokens rows of `<>`, stamps stay numbers. Cost: linear, and n·n/64 for clocks and tokens.
+    """
+    return constrained(
+        position,
+        size,
+        chain=givens.internal,
+        facts=[*givens.external.values(), *givens.refuted.values()],
+        groups=givens.tokens.values(),
+        clocks=givens.clocks,
+        stamps=givens.stamps,
+    )
+
+
+def constrained(
+    position: Mapping[str, int],
+    size: int,
+    *,
+    chain: Sequence[str] = (),
+    facts: Iterable[Correspondence] = (),
+    groups: Iterable[Sequence[str]] = (),
+    clocks: Mapping[str, Clock] | None = None,
+    stamps: Mapping[str, Stamp] | None = None,
+) -> Knowledge:
+    """As `knowledge_of`, from the parts of a `Givens`."""
+    known = Knowledge(size, [(position[a], position[b]) for a, b in pairwise(chain)])
+    for fact in facts:
+        _state(known, fact.relation, position[fact.left], position[fact.right])
+    for group in groups:
+        row = from_positions((position[event] for event in group), size)
+        for event in group:
+            known.relate(position[event], row & ~(1 << position[event]))
+    if clocks:
+        rows = ClockRows(clocks, position)
+        known.before += rows.cover()
+        for event in clocks:
+            known.refute(position[event], rows.missed(position[event]))
+    known.stamps = StampOrder({position[event]: stamp for event, stamp in (stamps or {}).items()})
+    return known
+
+
+def _state(known: Knowledge, relation: Relation, a: int, b: int) -> None:
+    match relation:
+        case Relation.BEFORE:
+            known.before.append((a, b))
+        case Relation.NOT_BEFORE:
+            known.refute(a, 1 << b)
+        case Relation.CONCURRENT:
+            known.refute(a, 1 << b)
+            known.refute(b, 1 << a)
+        case Relation.RELATED:
+            known.relate(a, 1 << b)
+            known.relate(b, 1 << a)
+        case _:
+            raise ValueError(f"{relation} is nothing that can be given")

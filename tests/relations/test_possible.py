@@ -1,0 +1,208 @@
+"""Exact possibilities against enumeration of all posets, and planted, crafted and inconsistent knowledge."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.relations import sat
+from microcosm.relations.fit import Fit, fault
+from microcosm.relations.knowledge import Knowledge
+from microcosm.relations.orientation import Orientation
+from microcosm.relations.possible import MEMBERS, Possibilities, Undecided
+from microcosm.relations.relation import Relation
+from microcosm.relations.search import Outcome, complete
+from microcosm.relations.stamps import StampOrder
+from tests import posets
+from tests.families import crafted, planted
+from tests.posets import Fact
+
+GIVABLE = ("<", ">", "||", "<>", "!<", "!>")
+STATED = ((), (), ("<>",), ("<",), (">",), ("||",), ("!<",), ("<>", "!>"))
+
+
+def knowledge(size: int, facts: list[Fact], stamps: StampOrder | None = None) -> Knowledge:
+    """The facts as constraints."""
+    of = {s: [(a, b) for a, r, b in facts if r == s] for s in GIVABLE}
+    before = of["<"] + [(b, a) for a, b in of[">"]]
+    refuted = of["!<"] + [(b, a) for a, b in of["!>"]]
+    return Knowledge.of(size, before, of["||"], of["<>"], refuted, stamps)
+
+
+@st.composite
+def stated(draw: st.DrawFn, low: int = 3, high: int = 5) -> tuple[int, list[Fact]]:
+    """Facts about a few events, any of them, so that some fit no world."""
+    size = draw(st.integers(low, high))
+    facts = []
+    for a, b in combinations(range(size), 2):
+        for relation in draw(st.sampled_from(STATED)):
+            facts.append((a, relation, b))
+    return size, facts
+
+
+def agree(size: int, facts: list[Fact], known: Knowledge, **how: int) -> None:
+    """Every pair, asked one by one and as a table, and every world."""
+    expected = posets.possible(size, facts)
+    asked = Possibilities(known, **how)
+    for (a, b), signs in expected.items():
+        answer = asked.possible(a, b)
+        assert {str(relation) for relation in answer.worlds} == signs
+        assert not answer.undecided
+        for relation, world in answer.worlds.items():
+            shown = posets.holds_in([str(v) for v in range(size)], ((str(x), str(y)) for x, y in world.edges))
+            assert posets.sign(shown, a, b) == str(relation)
+            assert posets.fitting(size, facts) >> posets.posets(size).index(shown) & 1
+    assert asked.realisable() == bool(posets.fitting(size, facts))
+    table = Possibilities(known, **how).table()
+    if table is None:
+        assert not posets.fitting(size, facts)
+        return
+    for (a, b), signs in expected.items():
+        assert {str(relation) for relation in table.of(a, b)} == signs
+
+
+def test_there_are_as_many_posets_as_there_should_be() -> None:
+    assert [len(posets.posets(size)) for size in range(1, 6)] == [1, 3, 19, 219, 4231]
+
+
+@given(stated())
+def test_possible_is_what_some_poset_has(drawn: tuple[int, list[Fact]]) -> None:
+    size, facts = drawn
+    agree(size, facts, knowledge(size, facts))
+
+
+@given(stated())
+def test_the_solver_finds_what_the_search_finds(drawn: tuple[int, list[Fact]]) -> None:
+    pytest.importorskip("pysat")
+    size, facts = drawn
+    agree(size, facts, knowledge(size, facts), cap=-1)
+
+
+@given(stated(5, 5), st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=5, max_size=5))
+def test_lamport_times_refute(drawn: tuple[int, list[Fact]], times: list[int | None]) -> None:
+    size, facts = drawn
+    stamps = {v: time for v, time in enumerate(times) if time is not None}
+    implied = [(a, "!<", b) for a, x in stamps.items() for b, y in stamps.items() if a != b and x >= y]
+    agree(size, facts + implied, knowledge(size, facts, StampOrder(stamps)))
+
+
+@given(stated(4, 4), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=4, max_size=4))
+def test_intervals_refute(drawn: tuple[int, list[Fact]], drawn_spans: list[tuple[int, int]]) -> None:
+    size, facts = drawn
+    spans = {v: (float(start), float(start + length)) for v, (start, length) in enumerate(drawn_spans)}
+    implied = [(a, "!<", b) for a, x in spans.items() for b, y in spans.items() if a != b and x[0] > y[1]]
+    agree(size, facts + implied, knowledge(size, facts, StampOrder(spans)))
+
+
+@given(stated(3, 5))
+def test_propagation_keeps_its_rows_closed(drawn: tuple[int, list[Fact]]) -> None:
+    size, facts = drawn
+    ordered = [fact for fact in facts if fact[1] != ">"]
+    state = Orientation(knowledge(size, ordered))
+    if not state.consistent:
+        return
+    state._check()
+    before = [list(rows) for rows in (state.future, state.past, state.beyond, state.open)]
+    mark = state.mark()
+    if complete(state) is Outcome.FOUND:
+        state._check()
+        assert not any(state.open)
+    state.undo(mark)
+    assert before == [state.future, state.past, state.beyond, state.open]
+
+
+def test_five_related_in_a_cycle_with_all_chords_concurrent_fit_no_world() -> None:
+    cycle, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
+    assert not Possibilities(Knowledge.of(5, related=cycle, concurrent=chords)).realisable()
+    for dropped in range(5):
+        rest = chords[:dropped] + chords[dropped + 1 :]
+        assert Possibilities(Knowledge.of(5, related=cycle, concurrent=rest)).realisable()
+        rest = cycle[:dropped] + cycle[dropped + 1 :]
+        assert Possibilities(Knowledge.of(5, related=rest, concurrent=chords)).realisable()
+
+
+@pytest.mark.parametrize("size", [20, 60, 150])
+def test_what_is_drawn_from_a_world_fits_one(size: int) -> None:
+    for seed in range(3):
+        known = planted(size, seed)
+        asked = Possibilities(known)
+        world = asked.world()
+        assert world is not None
+        assert fault(known, world) is None
+        rng = Random(seed)
+        for _ in range(10):
+            a, b = rng.sample(range(size), 2)
+            assert asked.possible(a, b).worlds.keys() == {r.converse for r in asked.possible(b, a).worlds}
+
+
+@pytest.mark.parametrize("ratio", [1.5, 2.1, 2.6])
+def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
+    pytest.importorskip("pysat")
+    for seed in range(4):
+        known = crafted(90, seed, ratio)
+        one, other = Orientation(known), Orientation(known)
+        found = complete(one)
+        assert sat.solve(other) is found
+        assert (Possibilities(known, solver=False).world() is None) is (found is Outcome.NONE)
+
+
+def test_a_proof_that_nothing_fits_comes_with_its_clauses() -> None:
+    pytest.importorskip("pysat")
+    cycle, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
+    state = Orientation(Knowledge.of(5, related=cycle, concurrent=chords))
+    proof = sat.Certificate([])
+    assert sat.solve(state, certificate=proof) is Outcome.NONE
+    assert len(proof.pairs) == 5
+    assert proof.dimacs().startswith(f"p cnf 5 {len(proof.clauses)}\n")
+    assert proof.drat
+
+
+def test_a_search_can_be_stopped() -> None:
+    known = crafted(90, 1, 2.1)
+    with pytest.raises(Undecided):
+        Possibilities(known, stop=lambda: True).world()
+    table = Possibilities(planted(40, 1), stop=lambda: True).table()
+    assert table is not None
+    assert table.undecided
+    asked = Possibilities(planted(40, 1), stop=lambda: True)
+    exact = Possibilities(planted(40, 1))
+    for a, b in combinations(range(40), 2):
+        answer, right = asked.possible(a, b), exact.possible(a, b)
+        assert not answer.worlds
+        assert set(right.worlds) <= {*answer.undecided} == {*table.of(a, b)}
+
+
+def test_the_checker_of_worlds_finds_each_fault() -> None:
+    known = knowledge(4, [(0, "<", 1), (1, "||", 2), (2, "<>", 3)], StampOrder({0: 5, 3: 4}))
+    assert fault(known, Fit.of(4, [(0, 1), (2, 3)])) is None
+    for edges, said in (
+        ([(2, 3)], "0 < 1 does not hold"),
+        ([(0, 1), (1, 2), (2, 3)], "1 < 2 is refuted"),
+        ([(0, 1)], "2 and 3 are not ordered"),
+        ([(0, 1), (0, 2), (2, 3)], "the stamp of 3 is not above one of its past"),
+    ):
+        assert fault(known, Fit.of(4, edges)) == said
+    assert fault(known, Fit([3, 2, 1, 0], [(0, 1), (2, 3)])) == "0 < 1 goes against the order"
+    assert fault(known, Fit([0, 1, 2], [(0, 1)])) == "the order is not one of all events"
+
+
+def test_a_hundred_thousand_stamps_cost_no_rows() -> None:
+    size = 100_000
+    rng = Random(1)
+    times = [rng.randrange(size) for _ in range(size)]
+    known = Knowledge(
+        size, before=[(3, 4)] if times[3] < times[4] else [], stamps=StampOrder(dict(enumerate(times)))
+    )
+    asked = Possibilities(known)
+    assert asked.realisable()
+    low, high = sorted(range(5, 9), key=lambda v: times[v])[::3]
+    worlds = asked.possible(low, high).worlds
+    assert list(worlds) == [Relation.BEFORE, Relation.CONCURRENT]
+
+
+def test_members_are_the_three_relations_of_a_world() -> None:
+    assert MEMBERS == (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)

@@ -1,0 +1,239 @@
+"""What may be, of whole microcosms: all small ones; random ones with clocks, tokens, stamps, refutations."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.errors import Undefined
+from microcosm.relations.clock import Clock
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.possible import Undecided
+from microcosm.relations.relation import Relation
+from microcosm.state.conflict import Clocked, conflict, statement
+from microcosm.state.microcosm import Microcosm
+from microcosm.state.possibility import Worlds
+from tests import oracle, posets
+from tests.enumeration import as_givens, enumerated
+from tests.notation import mc
+from tests.posets import Fact
+from tests.strategies import microcosms, worlds_and_givens
+
+STRIDE = 29
+
+STATED = ((), (), ("<>",), ("<",), (">",), ("||",), ("!<",), ("<>", "!>"))
+"""What may be stated of a pair."""
+
+
+def facts_of(givens: Givens) -> tuple[list[str], list[Fact]]:
+    """Events and facts of givens, pair by pair, by the oracle's reading of chain, clocks, tokens, stamps."""
+    events = sorted(givens.named())
+    at = {event: number for number, event in enumerate(events)}
+    facts = [(at[a], sign, at[b]) for a, sign, b in oracle.stated(givens)]
+    facts += [(at[fact.left], "!<", at[fact.right]) for fact in givens.refuted.values()]
+    for a, b in permutations(givens.clocks, 2):
+        one, other = givens.clocks[a], givens.clocks[b]
+        own = one.entries.get(one.process, 0)
+        if one.process != other.process and other.entries.get(one.process, 0) < own:
+            facts.append((at[a], "!<", at[b]))
+    for a, b in permutations(givens.stamps, 2):
+        match givens.stamps[a], givens.stamps[b]:
+            case int(x), int(y) if x >= y:
+                facts.append((at[a], "!<", at[b]))
+            case (float(start), _), (_, float(end)) if start > end:
+                facts.append((at[a], "!<", at[b]))
+    return events, facts
+
+
+def exact(givens: Givens) -> None:
+    """Possible sets, witnesses, consistency and conflict are those of the enumeration."""
+    events, facts = facts_of(givens)
+    worlds = Worlds(givens)
+    fitting = posets.fitting(len(events), facts)
+    assert (worlds.one() is not None) is bool(fitting)
+    table = worlds.table()
+    listed = {} if table is None else {(a, b): set(left) for a, b, left in table[0]}
+    for (i, j), signs in posets.possible(len(events), facts).items():
+        a, b = events[i], events[j]
+        answer = worlds.possible(a, b)
+        assert answer.exact
+        assert {str(relation) for relation in answer.relations} == signs == set(map(str, answer.worlds))
+        assert {str(relation) for relation in listed.get((a, b), ())} == signs
+        for relation, witness in answer.worlds.items():
+            shown = posets.holds_in(events, witness.before)
+            assert posets.sign(shown, i, j) == str(relation)
+            assert fitting >> posets.posets(len(events)).index(shown) & 1
+            rank = {event: number for number, event in enumerate(witness.order)}
+            assert sorted(rank) == events
+            assert all(rank[x] < rank[y] for x, y in witness.before)
+            assert not any(
+                posets.holds_in(events, set(witness.before) - {p}) == shown for p in witness.before
+            )
+    found = conflict(givens)
+    assert (found is None) is bool(fitting)
+    if found is not None:
+        minimal(found)
+
+
+def minimal(found: list[object]) -> None:
+    """No world fits, and one does as soon as any given is dropped."""
+    assert not fits(found)
+    for dropped in range(len(found)):
+        assert fits(found[:dropped] + found[dropped + 1 :])
+
+
+def fits(found: list[object]) -> bool:
+    """Whether the statements, read back, fit a world, by the oracle."""
+    givens = Givens()
+    for each in found:
+        if isinstance(each, Correspondence):
+            givens.add(each)
+        elif isinstance(each, Clocked):
+            givens.clocks[each.event] = each.clock
+        else:
+            givens.stamps[each.event] = each.stamp
+    events, facts = facts_of(givens)
+    return bool(posets.fitting(len(events), facts))
+
+
+def test_every_microcosm_of_3_events() -> None:
+    for facts in enumerated("abc", superseding=True):
+        exact(as_givens(facts))
+
+
+def test_a_sample_of_the_microcosms_of_4_events() -> None:
+    for facts in enumerated("abcd")[::STRIDE]:
+        exact(as_givens(facts))
+
+
+@pytest.mark.slow
+def test_every_microcosm_of_4_events() -> None:
+    for facts in enumerated("abcd", superseding=True):
+        exact(as_givens(facts))
+
+
+@pytest.mark.slow
+def test_the_108_of_4_events_that_fit_no_world_are_found() -> None:
+    assert sum(Worlds(as_givens(facts)).one() is None for facts in enumerated("abcd")) == 108
+
+
+@pytest.mark.slow
+def test_without_related_pairs_all_fit_a_world() -> None:
+    plain = [facts for facts in enumerated("abcd") if all(sign != "<>" for _, sign, _ in facts)]
+    assert all(Worlds(as_givens(facts)).one() is not None for facts in plain)
+
+
+@given(microcosms(2, 5))
+def test_microcosms_with_clocks_and_tokens(givens: Givens) -> None:
+    exact(givens)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> Givens:
+    """Givens of up to 5 events that need not be consistent, stamps and clocks of their own included."""
+    givens = Givens(internal=draw(st.lists(st.sampled_from("abcde"), max_size=3, unique=True)))
+    for a, b in combinations("abcde", 2):
+        for relation in draw(
+            st.sampled_from([(), (), ("<>",), ("<",), (">",), ("||",), ("!<",), ("<>", "!>")])
+        ):
+            givens.add(Correspondence(a, Relation(relation), b))
+    numbers = st.integers(0, 4)
+    spans = st.tuples(numbers, numbers).map(lambda two: (float(min(two)), float(max(two))))
+    givens.stamps = draw(st.dictionaries(st.sampled_from("abcde"), st.one_of(numbers, spans), max_size=3))
+    clock = st.builds(
+        Clock,
+        st.sampled_from("pq"),
+        st.dictionaries(st.sampled_from("pq"), st.integers(0, 2), max_size=2),
+        st.booleans(),
+    )
+    givens.clocks = draw(st.dictionaries(st.sampled_from("abcde"), clock, max_size=2))
+    if draw(st.booleans()):
+        givens.tokens["lock"] = tuple(draw(st.permutations("abcde")))[: draw(st.integers(2, 4))]
+    return givens
+
+
+@given(anything())
+def test_whatever_is_given(givens: Givens) -> None:
+    exact(givens)
+
+
+@given(worlds_and_givens(4, 8))
+def test_what_holds_in_a_world_of_the_microcosm_is_possible(drawn: tuple[object, Givens]) -> None:
+    world, givens = drawn
+    known = Microcosm(givens)
+    for a, b in combinations(world.events, 2):  # type: ignore[attr-defined]
+        answer = known.possible(a, b)
+        assert world.relation(a, b) in answer.relations  # type: ignore[attr-defined]
+        for witness in answer.worlds.values():
+            shown = witness.world()
+            assert shown.fits(givens) or not set(givens.named()) <= set(shown.events)
+
+
+def test_an_event_that_nothing_names_may_stand_anywhere() -> None:
+    known = Microcosm(mc("a<b"))
+    answer = known.possible("zz", "a")
+    assert [str(relation) for relation in answer.relations] == ["<", ">", "||"]
+    assert sorted(answer.worlds[Relation.CONCURRENT].order) == ["a", "b", "zz"]
+    assert answer.worlds[Relation.BEFORE].before == [("a", "b"), ("zz", "a")]
+    assert len(known.possible("y", "zz").relations) == 3
+    with pytest.raises(Undefined):
+        known.possible("a", "a")
+
+
+def test_possibilities_follow_an_evolution() -> None:
+    known = Microcosm(mc("a<b a<>c"))
+    assert len(known.possible("b", "c").relations) == 3
+    known.add("b || c")
+    assert known.possible("a", "c").relations == (Relation.BEFORE,)
+    known.remove("b || c")
+    assert known.possible("a", "c").relations == (Relation.BEFORE, Relation.AFTER)
+
+
+def test_the_contradiction_that_condition_4_does_not_see() -> None:
+    """Both directions of c <> d are refuted (108 microcosms of 4 events are like this one)."""
+    known = Microcosm(mc("a<c c<b a||d b||d c<>d x<y"))
+    assert known.possible("a", "b").relations == ()
+    assert known.worlds.one() is None
+    found = known.conflict()
+    assert found is not None
+    assert [statement(given) for given in found] == ["a < c", "c < b", "a || d", "b || d", "c <> d"]
+
+
+def test_a_conflict_with_a_long_chain_and_a_large_token_stays_small() -> None:
+    names = [f"e{k}" for k in range(200)]
+    givens = Givens(internal=names, stamps={"e150": 3, "e20": 8}, tokens={"lock": tuple(names[::2])})
+    found = conflict(givens)
+    assert found is not None
+    assert [statement(given) for given in found] == ["e20 < e150", "stamp e150 = 3", "stamp e20 = 8"]
+    givens = Givens(tokens={"lock": tuple(names)})
+    givens.add(Correspondence("e7", Relation.CONCURRENT, "e99", "message m"))
+    found = conflict(givens)
+    assert found is not None
+    assert [(str(given), given.source) for given in found if isinstance(given, Correspondence)] == [
+        ("e7 <> e99", "token lock"),
+        ("e7 || e99", "message m"),
+    ]
+
+
+def test_told_to_stop_it_says_so() -> None:
+    known = Microcosm(mc("a<>b c<>d a||c"))
+    answer = known.possible("a", "b", stop=lambda: True)
+    assert not answer.exact
+    assert answer.relations == (Relation.BEFORE, Relation.AFTER)
+    with pytest.raises(Undecided):
+        known.worlds.one(stop=lambda: True)
+    assert known.possible("a", "b").exact
+
+
+def test_stamps_of_many_events_cost_no_pairs() -> None:
+    size = 20_000
+    givens = Givens(stamps={f"e{k}": (k * 7919) % size for k in range(size)})
+    givens.add(Correspondence("e5", Relation.CONCURRENT, "e9"))
+    known = Microcosm(givens)
+    low, high = sorted(("e1234", "e777"), key=lambda e: (int(e[1:]) * 7919) % size)
+    assert known.possible(low, high).relations == (Relation.BEFORE, Relation.CONCURRENT)
+    assert known.possible(high, low).relations == (Relation.AFTER, Relation.CONCURRENT)
