@@ -11,6 +11,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
+    from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
     from microcosm.relations.givens import Givens
     from microcosm.relations.search import Stop
@@ -47,10 +48,10 @@ def check(
 
 def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
     from microcosm.cli import reading
+    from microcosm.cli.ask import show_proof
     from microcosm.cli.lemmas import proof_object
     from microcosm.relations.possible import Undecided
     from microcosm.state.conflict import conflict
-    from microcosm.state.contradiction import clash_node
     from microcosm.state.possibility import Worlds
 
     try:
@@ -62,6 +63,7 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
             shown = error
         consistent = shown is None and Worlds(givens).one(stop) is not None
         found = None if consistent else conflict(givens, stop)
+        proof = _proof(givens, book, shown, stop) if not consistent else None
     except Undecided:
         if json:
             output.emit({"consistent": None, "derivation": None, "conflict": None})
@@ -71,16 +73,34 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
     except exits.EXPECTED as error:
         return exits.failure(error, "microcosm check")
     if json:
-        node = None if shown is None else clash_node(shown)
-        proof = None if node is None else proof_object(node)
-        output.emit({"consistent": consistent, "derivation": proof, "conflict": statements(found)})
+        derivation = None if proof is None else proof_object(proof)
+        output.emit({"consistent": consistent, "derivation": derivation, "conflict": statements(found)})
     elif shown is not None:
         output.say(f"{file}: {shown}")
         exits.show_sides(shown, sys.stdout, givens)
     else:
         output.say(f"{file}: {FITS if consistent else NO_WORLD}")
         output.say(*conflict_lines(found or ()))
+        if proof is not None:
+            output.say("")
+            show_proof(reading.microcosm_of(givens, book), proof)
     return exits.HOLDS if consistent else exits.REFUTED
+
+
+def _proof(
+    givens: Givens, book: RuleBook, shown: exits.Inconsistent | None, stop: Stop | None
+) -> Derivation | None:
+    """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
+    from microcosm.engine.refutation import Stopped
+    from microcosm.state.contradiction import clash_node
+    from microcosm.state.microcosm import Microcosm
+
+    if shown is not None:
+        return clash_node(shown)
+    try:
+        return Microcosm(givens, rules=book).contradiction(stop=stop)
+    except Stopped:
+        return None
 
 
 def stop_after(seconds: float | None) -> Stop | None:

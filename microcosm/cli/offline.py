@@ -29,9 +29,7 @@ def offline(
     depth: Annotated[
         str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
     ] = "exact",
-    limit: Annotated[
-        str | None, typer.Option("--assumptions", metavar="N", help="Give up after so many assumptions.")
-    ] = None,
+    limit: options.Limit = None,
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
@@ -48,6 +46,7 @@ def offline(
       microcosm offline album.mc view "log in" --depth 0 --json
     """
     from microcosm.cli import reading
+    from microcosm.cli.check import stop_after
     from microcosm.state.offline import Inconsistent
 
     if profile not in PROFILES:
@@ -59,8 +58,8 @@ def offline(
             left,
             right,
             profile=profile,
-            depth=None if depth == "exact" else number("--depth", depth),
-            assumptions=None if limit is None else number("--assumptions", limit),
+            depth=None if depth == "exact" else number(depth),
+            stop=stop_after(limit),
         )
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
@@ -72,10 +71,10 @@ def offline(
     return exit_of(found)
 
 
-def number(option: str, text: str) -> int:
-    """A number that is not negative. Raises `UsageError`."""
+def number(text: str) -> int:
+    """How deep assumptions nest. Raises `UsageError`."""
     if not text.isascii() or not text.isdigit():
-        raise exits.UsageError(f"{option} is a number from 0 on{', or `exact`' if 'depth' in option else ''}")
+        raise exits.UsageError("--depth is a number from 0 on, or `exact`")
     return int(text)
 
 

@@ -1,8 +1,9 @@
-"""`table --mode possible`: for every pair which of `<`, `>` and `||` some world gives it."""
+"""`table` in the modes `possible` and `offline`: for every pair, which of `<`, `>` and `||` is left."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from microcosm.relations.relation import Relation
     from microcosm.relations.search import Stop
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.possibility import Left
 
 UNDECIDED = "some of these were not decided in time, and may be impossible"
 
@@ -18,7 +20,7 @@ UNDECIDED = "some of these were not decided in time, and may be impossible"
 def show(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
     from microcosm.cli.check import say_inconsistent
-    from microcosm.cli.table import MOST_EVENTS, stream
+    from microcosm.cli.table import stream
 
     events = known.events
     found = known.worlds.table(stop)
@@ -28,8 +30,43 @@ def show(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None
             stream(file, events, (), {"exact": True, "conflict": conflict})
         return exits.REFUTED
     pairs, exact = found
-    if json:
-        stream(file, events, pairs, {"exact": exact})
+    _show(file, events, pairs, every, {"exact": exact} if json else None)
+    if not exact:
+        output.warn(UNDECIDED)
+    return exits.HOLDS if exact else exits.UNDECIDED
+
+
+def show_offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
+    """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
+    from microcosm.cli.ask import show_proof
+    from microcosm.cli.lemmas import proof_object
+    from microcosm.cli.offline import INCONSISTENT
+    from microcosm.cli.table import stream
+    from microcosm.state.offline import Inconsistent
+
+    try:
+        pairs = known.offline_table(depth=depth)
+    except Inconsistent as problem:
+        if json:
+            stream(
+                file, known.events, (), {"consistent": False, "derivation": proof_object(problem.derivation)}
+            )
+        else:
+            output.say(f"inconsistent: {INCONSISTENT}", "")
+            show_proof(known, problem.derivation)
+        return exits.REFUTED
+    _show(file, known.events, pairs, every, {} if json else None)
+    return exits.HOLDS
+
+
+def _show(
+    file: str, events: list[str], pairs: Iterable[Left], every: bool, fields: dict[str, object] | None
+) -> None:
+    """The table; `fields`: as JSON, with these at its end."""
+    from microcosm.cli.table import MOST_EVENTS, stream
+
+    if fields is not None:
+        stream(file, events, pairs, fields)
     elif every:
         from microcosm.logic.names import quote
 
@@ -41,12 +78,9 @@ def show(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None
         _matrix(events, list(pairs))
     else:
         _counts(len(events), Counter(left for _, _, left in pairs))
-    if not exact:
-        output.warn(UNDECIDED)
-    return exits.HOLDS if exact else exits.UNDECIDED
 
 
-def _matrix(events: list[str], pairs: list[tuple[str, str, tuple[Relation, ...]]]) -> None:
+def _matrix(events: list[str], pairs: list[Left]) -> None:
     from microcosm.cli.possible import joined
     from microcosm.cli.table import draw_matrix
     from microcosm.relations.possible import MEMBERS

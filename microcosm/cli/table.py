@@ -23,6 +23,8 @@ app = typer.Typer()
 MOST_EVENTS = 20
 """More events than this make a table that nobody reads: they are counted instead."""
 
+MODES = ("online", "offline", "possible")
+
 _BATCH = 4096
 
 
@@ -30,9 +32,12 @@ _BATCH = 4096
 def table(
     files: options.Files,
     mode: Annotated[
-        str, typer.Option("--mode", metavar="online|possible", help="Verdicts, or what may be.")
+        str, typer.Option("--mode", metavar="online|offline|possible", help="Verdicts, or what may be.")
     ] = "online",
     every: Annotated[bool, typer.Option("--all", help="Every pair, on a line of its own.")] = False,
+    depth: Annotated[
+        int, typer.Option("--depth", metavar="N", min=0, help="For offline: how deep assumptions nest.")
+    ] = 0,
     limit: options.Limit = None,
     json: options.Json = False,
     rules: options.Rules = None,
@@ -41,7 +46,8 @@ def table(
     """The verdicts on all pairs of events.
 
     Up to 20 events are shown as a matrix, more are counted; --all prints every pair. With --mode
-    possible, what is shown of a pair is which of <, > and || some world gives it.
+    possible, what is shown of a pair is which of <, > and || some world gives it; with --mode offline,
+    which of them the offline rules leave (by default without assumptions).
 
     \b
     Examples:
@@ -51,12 +57,12 @@ def table(
     from microcosm.cli import possible_table, reading
     from microcosm.cli.check import stop_after
 
-    if mode not in ("online", "possible"):
-        raise exits.UsageError(
-            f"table --mode {mode} is not in this version; the modes are online and possible"
-        )
-    if limit is not None and mode == "online":
-        raise exits.UsageError("--limit is for --mode possible: online verdicts need no search")
+    if mode not in MODES:
+        raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
+    if limit is not None and mode != "possible":
+        raise exits.UsageError("--limit is for --mode possible: the others need no search")
+    if depth and mode != "offline":
+        raise exits.UsageError("--depth is for --mode offline")
     reading.standard_input_once(files)
     code = exits.HOLDS
     for number, file in enumerate(files):
@@ -69,6 +75,8 @@ def table(
             output.say(*([""] if number else []), f"{file}:")
         if mode == "possible":
             code = max(code, possible_table.show(file, known, every, json, stop_after(limit)))
+        elif mode == "offline":
+            code = max(code, possible_table.show_offline(file, known, every, json, depth))
         elif json:
             stream(file, known.events, known.table())
         else:

@@ -6,8 +6,6 @@ alone is exact, so the search is complete for the rules of the seed; it is expon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from microcosm.engine.assumption import Assumption, assumptions
 from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.hypothesis import Hypothesis
@@ -19,38 +17,30 @@ from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.relation import Relation
+from microcosm.relations.search import Stop
 
 ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """What is assumed of a pair, in this order."""
 
 
-@dataclass
-class Budget:
-    """How many assumptions may still be made; spent ones leave the question undecided."""
-
-    left: int
-
-    def spend(self) -> bool:
-        """Whether one more may be made."""
-        self.left -= 1
-        return self.left >= 0
-
-
-class OutOfBudget(Exception):
-    """The search was given up; what was found so far stands."""
+class Stopped(Exception):
+    """Told to stop before the search was through; what was found so far stands."""
 
 
 class Refutation:
-    """The offline judgements of one microcosm over some events, refuted as far as is asked."""
+    """The offline judgements of one microcosm over some events, refuted as far as is asked.
+
+    `stop` is asked before each assumption whether to give up.
+    """
 
     def __init__(
-        self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], budget: Budget | None = None
+        self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], stop: Stop | None = None
     ) -> None:
         known = assumptions(rules, Judgement.OFFLINE)
         self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
         self._rules = known.rules
         self._steps, self._memo = steps, memo
-        self._budget = budget
+        self._stop = stop
         self._guards: dict[tuple[int, int, int], bool] = {}
 
     @property
@@ -75,13 +65,13 @@ class Refutation:
                             return
 
     def settle(self, a: int, b: int) -> None:
-        """Refute whatever cannot hold of one pair, exactly. Raises `OutOfBudget`."""
+        """Refute whatever cannot hold of one pair, exactly. Raises `Stopped`."""
         for relation in ASSUMED:
             if self.hypothesis.clash is None:
                 self._try(relation, a, b, None)
 
     def inconsistency(self) -> Derivation | None:
-        """A contradiction of the microcosm itself, found by splitting every `<>`. Raises `OutOfBudget`."""
+        """A contradiction of the microcosm itself, found by splitting every `<>`. Raises `Stopped`."""
         mark = self.hypothesis.mark()
         found = self._search()
         self.hypothesis.undo(mark)
@@ -134,8 +124,8 @@ class Refutation:
         return None
 
     def _assume(self, relation: Relation, a: int, b: int) -> None:
-        if self._budget is not None and not self._budget.spend():
-            raise OutOfBudget
+        if self._stop is not None and self._stop():
+            raise Stopped
         self.hypothesis.assume(relation, a, b)
 
     def _conclude(self, rule: Assumption, assumed: Relation, a: int, b: int, clash: Derivation) -> None:

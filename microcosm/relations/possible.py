@@ -130,6 +130,19 @@ class Possibilities:
             return self._rows(self.known.before)
         return self._searched_table(self._state)
 
+    def propagated(self) -> Table | None:
+        """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself."""
+        if self._impossible:
+            return None
+        return self._rows(self.known.before) if self._state is None else self._left(self._state)
+
+    def _left(self, state: Orientation) -> Table:
+        known = self.known
+        maybe = self._rows([*known.before, *_directions(known, state.future)])
+        for a, row in known.related.items():
+            maybe.concurrent[a] &= ~row
+        return maybe
+
     def _may_fit(self) -> bool:
         try:
             return self.realisable()
@@ -185,10 +198,8 @@ class Possibilities:
 
     def _searched_table(self, state: Orientation) -> Table:
         """Start from what the choices so far show; assume the rest, each search showing more."""
-        known, size = self.known, self.known.size
-        maybe = self._rows([*known.before, *_directions(known, state.future)])
-        for a, row in known.related.items():
-            maybe.concurrent[a] &= ~row
+        size = self.known.size
+        maybe = self._left(state)
         shown = Table([0] * size, [0] * size)
         for choice in self._choices:
             _widen(shown, self._rows(choice.edges))

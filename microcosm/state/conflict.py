@@ -58,6 +58,11 @@ def statement(given: Given) -> str:
     return f"{quote(given.left)} {given.relation} {quote(given.right)}"
 
 
+def named(given: Given) -> tuple[str, ...]:
+    """The events that a given names."""
+    return (given.left, given.right) if isinstance(given, Correspondence) else (given.event,)
+
+
 @dataclass(frozen=True, slots=True)
 class _Internal:
     """An event of the internal chain: that the others of it stand before or after this one."""

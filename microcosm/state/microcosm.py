@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from microcosm.relations.search import Stop
     from microcosm.state.conflict import Given
-    from microcosm.state.offline import Offline
-    from microcosm.state.possibility import Possibility, Worlds
+    from microcosm.state.offline import Decisions, Offline
+    from microcosm.state.possibility import Left, Possibility, Worlds
 
 REFUTED = (Relation.NOT_BEFORE,)
 
@@ -129,21 +129,42 @@ class Microcosm:
         *,
         profile: str = "full",
         depth: int | None = None,
-        assumptions: int | None = None,
+        stop: Stop | None = None,
     ) -> Offline:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
-        `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone), and
-        `assumptions` how many are made in all. Profile `paper` reads the rules as the seed does. Raises
-        `Inconsistent` where no world fits the givens. Cost: exponential in the `<>` at worst.
+        `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone).
+        Profile `paper` reads the rules as the seed does. `stop` is asked now and then whether to give up:
+        then `exact` is false. Raises `Inconsistent` where no world fits the givens. Cost: exponential in
+        the `<>` at worst.
         """
-        from microcosm.state.offline import offline
-
         _distinct(a, b)
+        return self._decisions(profile).verdict(a, b, depth, stop)
+
+    def offline_table(
+        self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None
+    ) -> Iterator[Left]:
+        """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
+
+        Raises `Inconsistent` where the rules contradict themselves at that depth.
+        """
+        return self._decisions(profile).table(depth, stop)
+
+    def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
+        """A derivation of a contradiction, None where some world fits all that is given.
+
+        Raises `engine.refutation.Stopped` or `relations.possible.Undecided` where `stop` came first.
+        """
+        return self._decisions(profile).contradiction(stop)
+
+    def _decisions(self, profile: str) -> Decisions:
+        from microcosm.state.offline import Decisions
+
         rules = self.rules.in_profile(profile)
-        engine = self._engine if rules is self.rules else Engine(rules, self._givens)
-        witness = self._witness if rules is self.rules else Witness(engine, self._givens)
-        return offline(engine, witness, rules, (a, b), depth, assumptions)
+        if rules is self.rules:
+            return Decisions(self._engine, self._witness, rules, self._givens)
+        engine = Engine(rules, self._givens)
+        return Decisions(engine, Witness(engine, self._givens), rules, self._givens)
 
     def why(self, a: str, b: str) -> Derivation | None:
         """A short derivation of the online verdict; None where the microcosm is silent."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
-from microcosm.engine.refutation import Budget, OutOfBudget, Refutation
+from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.engine.witness import Witness
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.bits import bits
+from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.bits import bits, lowest
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.possible import Undecided
 from microcosm.relations.relation import Relation
+from microcosm.relations.search import Stop
+from microcosm.state.conflict import Given, conflict, named
+from microcosm.state.possibility import Left, Worlds
 
 PROVED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
 """What can be proved of a pair, the most accurate first."""
@@ -26,7 +33,7 @@ REFUTED = {
 """What can be refuted of a pair, and as what."""
 
 ALL = 48
-"""Among no more events than this, all take part in a proof; else those that carry more than `<`."""
+"""Among no more events than this, all take part in the search for a proof."""
 
 
 @dataclass(frozen=True)
@@ -52,45 +59,125 @@ class Inconsistent(Exception):
         self.derivation = derivation
 
 
-def offline(
-    engine: Engine,
-    witness: Witness,
-    rules: RuleBook,
-    pair: tuple[str, str],
-    depth: int | None = None,
-    assumptions: int | None = None,
-) -> Offline:
-    """The offline verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
+class Decisions:
+    """Offline decisions about some givens, under the rules of an engine. Valid until the givens change."""
 
-    At most so many `assumptions` are made; where they do not suffice, `exact` is false.
-    """
-    memo, a, b = engine.locate(*pair)
-    budget = None if assumptions is None else Budget(assumptions)
-    search = Refutation(rules, witness.steps, memo, _relevant(engine, memo, a, b), budget)
-    exact = False
-    try:
-        if depth is None:
-            _refuse(search, search.inconsistency())
-            search.settle(a, b)
-            exact = True
-        else:
-            search.deepen(depth)
-    except OutOfBudget:
-        pass
-    _refuse(search, search.clash)
-    return _verdict(search, a, b, exact)
+    def __init__(self, engine: Engine, witness: Witness, rules: RuleBook, givens: Givens) -> None:
+        self._engine, self._witness = engine, witness
+        self._rules, self._givens = rules, givens
+
+    def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
+        """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
+
+        Where `stop` says so before the search is through, `exact` is false.
+        """
+        memo, x, y = self._engine.locate(a, b)
+        events = bits(memo.domain) if self._few else self._relevant(memo, x, y, stop)
+        search = self._search(memo, [*events, x, y], stop)
+        exact = False
+        try:
+            if depth is None:
+                _refuse(search.inconsistency())
+                search.settle(x, y)
+                exact = True
+            else:
+                search.deepen(depth)
+        except (Stopped, Undecided):
+            pass
+        _refuse(search.clash)
+        return _verdict(search, x, y, exact)
+
+    def contradiction(self, stop: Stop | None = None) -> Derivation | None:
+        """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
+        memo = self._engine.memo
+        of = self._givens
+        events = bits(memo.domain) if self._few else self._positions(conflict(of, stop) or ())
+        return self._search(memo, events, stop).inconsistency()
+
+    def table(self, depth: int = 0, stop: Stop | None = None) -> Iterator[Left]:
+        """What is left of `<`, `>` and `||` for every pair of named events, sorted, first before second.
+
+        Raises `Inconsistent` before the first, `Stopped`. Cost: at depth 0 under the shipped rules that of
+        two closures; under others a fixpoint; with assumptions see `Refutation.deepen`.
+        """
+        names = self._engine.universe.names
+        memo = self._engine.memo
+        if depth == 0 and not self._few and _same(self._rules):
+            pairs = Worlds(self._givens).propagated()
+            if pairs is None:
+                _refuse(self.contradiction(stop))
+            return pairs or iter(())
+        search = self._search(memo, bits(memo.domain), stop)
+        search.deepen(depth)
+        _refuse(search.clash)
+        holds = search.hypothesis.holds
+        events = sorted(bits(memo.domain), key=lambda at: names[at])
+        return (
+            (names[a], names[b], tuple(r for r, fact in _members(a, b) if not holds(*fact)))
+            for at, a in enumerate(events)
+            for b in events[at + 1 :]
+        )
+
+    @property
+    def _few(self) -> bool:
+        return self._engine.memo.domain.bit_count() <= ALL
+
+    def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
+        return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)
+
+    def _relevant(self, memo: Memo, x: int, y: int, stop: Stop | None) -> list[int]:
+        """Events among which everything that can be refuted of a pair can be refuted.
+
+        Happens-before is closed already, so that few events do: those of one refutation without `<>`,
+        else those of as few givens as contradict what is impossible.
+        """
+        names = self._engine.universe.names
+        related = memo.judged((Judgement.INITIAL, Relation.RELATED)).support()
+        found = (
+            self._positions(conflict(self._givens, stop) or ())
+            if Worlds(self._givens).one(stop) is None
+            else []
+        )
+        if not related[0] | related[1]:
+            return [*found, *self._refuting(memo, x, y), *self._refuting(memo, y, x)]
+        possible = Worlds(self._givens).possible(names[x], names[y], stop).relations
+        for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT):
+            if relation not in possible:
+                assumed = self._givens.copy()
+                assumed.add(Correspondence(names[x], relation, names[y]))
+                found += self._positions(conflict(assumed, stop) or ())
+        return found
+
+    def _refuting(self, memo: Memo, x: int, y: int) -> list[int]:
+        """Some u at or before x and v at or after y of which u !< v is known without a step."""
+        before = memo.judged((Judgement.ONLINE, Relation.BEFORE))
+        concurrent = memo.judged((Judgement.ONLINE, Relation.CONCURRENT))
+        relations = (concurrent, self._engine.ground.given[Relation.NOT_BEFORE], self._engine.ground.stamps)
+        later = before.row(y) | 1 << y
+        for u in bits(before.col(x) | 1 << x):
+            for relation in relations:
+                if found := relation.row(u) & later:
+                    return [u, lowest(found)]
+        return []
+
+    def _positions(self, givens: Iterable[Given]) -> list[int]:
+        position = self._engine.universe.position
+        return [position[name] for given in givens for name in named(given) if name in position]
 
 
-def inconsistency(
-    engine: Engine, witness: Witness, rules: RuleBook, assumptions: int | None = None
-) -> Derivation | None:
-    """A derivation of a contradiction, None where some world fits. Raises `OutOfBudget`."""
-    memo = engine.memo
-    budget = None if assumptions is None else Budget(assumptions)
-    return Refutation(rules, witness.steps, memo, _relevant(engine, memo, None, None), budget).inconsistency()
+def _members(a: int, b: int) -> Iterator[tuple[Relation, tuple[Relation, int, int]]]:
+    """Each member of `<`, `>` and `||`, with the fact that refutes it."""
+    yield Relation.BEFORE, (Relation.NOT_BEFORE, a, b)
+    yield Relation.AFTER, (Relation.NOT_BEFORE, b, a)
+    yield Relation.CONCURRENT, (Relation.NOT_CONCURRENT, a, b)
 
 
-def _refuse(search: Refutation, contradiction: Derivation | None) -> None:
+def _same(rules: RuleBook) -> bool:
+    """Whether the instances of the rules are those of the shipped ones, of which propagation is known."""
+    return rules.instances == read_rules().instances
+
+
+def _refuse(contradiction: Derivation | None) -> None:
     if contradiction is not None:
         raise Inconsistent(contradiction)
 
@@ -112,18 +199,3 @@ def _verdict(search: Refutation, a: int, b: int, exact: bool) -> Offline:
         derivations[str(relation)] = search.hypothesis.derivation(*fact)
     possible = tuple(r for r in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT) if r not in refuted)
     return Offline(proved, refuted, possible, exact, derivations)
-
-
-def _relevant(engine: Engine, memo: Memo, a: int | None, b: int | None) -> list[int]:
-    """The events that a refutation can need: those of facts other than `<`, which is closed already."""
-    asked = [at for at in (a, b) if at is not None]
-    every = memo.domain
-    if every.bit_count() > ALL:
-        every = 0
-        for relation in (Relation.CONCURRENT, Relation.RELATED):
-            rows, cols = memo.judged((Judgement.ONLINE, relation)).support()
-            every |= rows | cols
-        for refuting in (engine.ground.given[Relation.NOT_BEFORE], engine.ground.stamps):
-            rows, cols = refuting.support()
-            every |= rows | cols
-    return sorted({*bits(every & memo.domain), *asked})

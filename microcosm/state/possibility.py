@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 
 from microcosm.relations.fit import Fit
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible import MEMBERS, Possibilities
+from microcosm.relations.possible import MEMBERS, Possibilities, Table
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Stop
 from microcosm.state.constraints import knowledge_of
 from microcosm.state.world import World
+
+Left = tuple[str, str, tuple[Relation, ...]]
+"""A pair and what is left of `<`, `>` and `||` for it."""
 
 OUTSIDERS = 2
 """Events that a question names and no given does: anything is possible of them."""
@@ -91,9 +94,7 @@ class Worlds:
         world = self._possibilities.world()
         return None if world is None else _named(world, self.events)
 
-    def table(
-        self, stop: Stop | None = None
-    ) -> tuple[Iterator[tuple[str, str, tuple[Relation, ...]]], bool] | None:
+    def table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
         """The possible relations of every pair, sorted, first before second; and whether all are exact.
 
         None where no world fits. Cost: without `<>` about two closures; with `<>` the same for every
@@ -101,21 +102,23 @@ class Worlds:
         """
         self._possibilities.stop = stop
         rows = self._possibilities.table()
-        if rows is None:
-            return None
+        return None if rows is None else (self._pairs(rows), not rows.undecided)
+
+    def propagated(self) -> Iterator[Left] | None:
+        """What propagation alone leaves of every pair (offline at depth 0); None where it contradicts."""
+        rows = self._possibilities.propagated()
+        return None if rows is None else self._pairs(rows)
+
+    def _pairs(self, rows: Table) -> Iterator[Left]:
         named = sorted(self._position.items())
-
-        def pairs() -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
-            for i, (a, x) in enumerate(named):
-                before, apart = rows.before[x], rows.concurrent[x]
-                for b, y in named[i + 1 :]:
-                    yield (
-                        a,
-                        b,
-                        _SETS[(before >> y & 1) + 2 * (rows.before[y] >> x & 1) + 4 * (apart >> y & 1)],
-                    )
-
-        return pairs(), not rows.undecided
+        for i, (a, x) in enumerate(named):
+            before, apart = rows.before[x], rows.concurrent[x]
+            for b, y in named[i + 1 :]:
+                yield (
+                    a,
+                    b,
+                    _SETS[(before >> y & 1) + 2 * (rows.before[y] >> x & 1) + 4 * (apart >> y & 1)],
+                )
 
 
 _SETS = [tuple(r for bit, r in enumerate(MEMBERS) if code >> bit & 1) for code in range(8)]
