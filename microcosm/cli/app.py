@@ -32,6 +32,7 @@ COMMANDS = {
     "extract": "traces",
     "trace": "traces",
     "rules": "rules",
+    "repl": "repl",
 }
 """Each command, in the order of the help, and its module: only the one that is asked for is loaded."""
 

@@ -81,7 +81,7 @@ def complain(*lines: str) -> None:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        sys.stderr.write("".join(f"{plain(line, sys.stderr)}\n" for line in lines))
         sys.stderr.flush()
 
 
@@ -111,6 +111,11 @@ def can_show(text: str, stream: TextIO) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def plain(text: str, stream: TextIO) -> str:
+    """Prose with three dots for an ellipsis where the encoding of a stream has none."""
+    return text if can_show("…", stream) else text.replace("…", "...")
 
 
 def printable(text: str) -> str:

@@ -1,9 +1,9 @@
 """What is said in a session, one line of it: a question, a statement or a command, as data.
 
-The first word tells which. An event and a relation make a question where `?` ends the line or is the relation, and
-else a statement, as in a microcosm file; any other first word is a command, which may be cut short where no
-other begins so. What follows the command's word is read by the rule of `questions.lark` under its name: a new
-command is a rule there, and an entry in the table of whoever carries it out.
+The first word tells which. An event and a relation make a question where `?` ends the line or is the
+relation, and else a statement, as in a microcosm file; any other first word is a command, which may be cut
+short where no other begins so. What follows the command's word is read by the rule of `questions.lark` under
+its name: a new command is a rule there, and an entry in the table of whoever carries it out.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Sentence:
 def read_sentence(line: str, commands: Sequence[str]) -> Sentence | None:
     """The sentence on `line`, None for a blank line or a comment.
 
-    `commands` are rules of `questions.lark`. Raises `TextError`, whose message says what was expected and whose
-    column says where. Cost: linear in the line.
+    `commands` are rules of `questions.lark`. Raises `TextError`: its message says what was
+    expected, its column where. Cost: linear in the line.
 
     >>> read_sentence("why not a < b", ["ask", "why"])
     Sentence(command='why', parts=(Part(kind='NOT', text='not', column=5, quoted=False), \
@@ -107,6 +107,33 @@ def complete_command(word: str, commands: Sequence[str]) -> list[str]:
     if word in commands:
         return [word]
     return sorted(command for command in commands if command != ASK and command.startswith(word))
+
+
+def expected_after(text: str, commands: Sequence[str]) -> set[str] | None:
+    """What may follow the beginning of a line: words as they are written, and terminals such as `EVENT`.
+
+    None where the first word is still to come; nothing after what cannot be read.
+
+    >>> sorted(expected_after("why ", ["ask", "why"])), expected_after("", ["ask"])
+    (['EVENT', 'not'], None)
+    """
+    from lark.exceptions import LarkError
+
+    if not text.strip():
+        return None
+    if _START.match(text):
+        return {"STATEMENT"}
+    if (word := _WORD.match(text)) is None or len(found := complete_command(word["word"], commands)) != 1:
+        return set()
+    grammar = _grammar(tuple(commands))
+    written = {terminal.name: str(terminal.pattern.value) for terminal in grammar.terminals}
+    try:
+        parser = grammar.parse_interactive(" " * word.end() + text[word.end() :], start=found[0])
+        parser.exhaust_lexer()
+    except LarkError:
+        return set()
+    accepts: Callable[[], set[str]] = parser.accepts
+    return {name if name in _WORDS else written.get(name, name) for name in accepts()}
 
 
 def _command(word: str, line: str, column: int, commands: Sequence[str]) -> str:

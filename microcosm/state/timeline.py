@@ -67,6 +67,11 @@ class Timeline:
         """What is given now; read only."""
         return self._givens
 
+    @property
+    def number(self) -> int:
+        """The number of the last change; another one wherever the givens are others. 0 at the beginning."""
+        return self._done[-1].number if self._done else 0
+
     def recover(self) -> None:
         """Forget every deduction: one of them was interrupted, and may be half made."""
         self._known = None
@@ -76,11 +81,11 @@ class Timeline:
     @property
     def is_saved(self) -> bool:
         """Whether nothing was changed since the beginning, or since `saved`, but for what was undone."""
-        return self._saved_at == self._at
+        return self._saved_at == self.number
 
     def saved(self) -> None:
         """Take the givens as they are now for those that `diff` compares with."""
-        self._saved, self._saved_at = self._givens, self._at
+        self._saved, self._saved_at = self._givens, self.number
 
     def diff(self) -> Iterator[tuple[str, str]]:
         """What was taken away and what was added since the last `saved`: `-` or `+`, and a statement.
@@ -145,10 +150,6 @@ class Timeline:
         return self._travel(self._undone, self._done, self._include)
 
     # -- inside ----------------------------------------------------------------------------------------
-
-    @property
-    def _at(self) -> int:
-        return self._done[-1].number if self._done else 0
 
     def _did(self, said: str, *facts: Correspondence, other: Givens | None = None) -> None:
         self._numbers += 1

@@ -1,4 +1,4 @@
-"""Undo and redo lead exactly back and forth, and nothing that goes wrong or is interrupted changes what is given."""
+"""Undo and redo lead exactly back and forth; what goes wrong or is interrupted changes nothing."""
 
 from __future__ import annotations
 
