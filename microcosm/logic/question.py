@@ -31,6 +31,7 @@ STATEMENT_WORDS = KEYWORDS - {"internal", "from", "interior", "unticked"}
 """The words that begin a statement of a file, and are no commands themselves."""
 
 _START = re.compile(rf"\s*(?P<event>{STRING}|{NAME})\s*(?P<sign>!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮])")
+_QUOTED = re.compile(r'\s*"(?:[^"\\]|\\.)*+(?P<end>"?)\s*')
 _WORD = re.compile(r"\s*(?P<word>[A-Za-z][\w-]*)")
 
 _WORDS = {
@@ -88,6 +89,9 @@ Part(kind='EVENT', text='b', column=13, quoted=False)))
         if start["sign"] == "?" or line.rstrip().endswith("?"):
             return _parsed(ASK, line, line, commands)
         return _stated(line, len(line) - len(line.lstrip()) + 1)
+    if (quoted := _QUOTED.match(line)) is not None:
+        what = "a relation (<, >, ||, <>, ?)" if quoted["end"] else 'the `"` that ends the quoted text'
+        raise _expected(what, line, quoted.end() + 1)
     if (word := _WORD.match(line)) is None:
         column = len(line) - len(line.lstrip()) + 1
         raise _expected("a question such as `a < b?`, a statement or a command", line, column)

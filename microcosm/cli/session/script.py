@@ -21,7 +21,9 @@ def run(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
         output.finish()
         worst = max(worst, outcome)
         if over:
-            break
+            return worst
+    if not session.story.is_saved:
+        output.note("the session ends with changes that are not saved")
     return worst
 
 

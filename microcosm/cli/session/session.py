@@ -58,6 +58,9 @@ class Session:
         from microcosm.cli.session.commands import COMMANDS
 
         try:
+            if (alone := line.strip()) not in COMMANDS and alone in self.known:
+                end = len(line.rstrip()) + 2
+                raise TextError(f"expected a relation, as in `{alone} < b?`", column=end, text=line)
             sentence = read_sentence(line, tuple(COMMANDS))
             return None if sentence is None else COMMANDS[sentence.command].answer(self, sentence)
         except (MicrocosmError, OSError) as error:
