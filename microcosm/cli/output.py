@@ -17,12 +17,15 @@ from typing import TextIO
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
+_quiet = False
+
 _BATCH = 4096
 """So many lines are joined before they are written."""
 
 
 def prepare() -> None:
     """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
+    hush(False)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -85,14 +88,27 @@ def complain(*lines: str) -> None:
         sys.stderr.flush()
 
 
+def hush(quiet: bool) -> None:
+    """Leave out notes and warnings from now on, or no longer; errors are always said."""
+    global _quiet  # noqa: PLW0603
+    _quiet = quiet
+
+
+def is_hushed() -> bool:
+    """Whether only answers and errors are wanted."""
+    return _quiet
+
+
 def note(text: str) -> None:
     """Something the reader may want to know."""
-    complain(f"note: {text}")
+    if not _quiet:
+        complain(f"note: {text}")
 
 
 def warn(text: str) -> None:
     """Something that may make the answer other than expected."""
-    complain(f"warning: {text}")
+    if not _quiet:
+        complain(f"warning: {text}")
 
 
 def unicode_output(stream: TextIO) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import options, output
 from microcosm.cli.traces import Execution, Format, Pattern
 
 app = typer.Typer()
@@ -54,7 +54,8 @@ def repl(
         from microcosm.cli.session import script
 
         return script.run(session, script.standard_input(), json=True)
-    output.say(f"{found.told}; `help` lists what can be said")
+    if not output.is_hushed():
+        output.say(f"{found.told}; `help` lists what can be said")
     if output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
         from microcosm.cli.session import terminal
 
@@ -62,6 +63,3 @@ def repl(
     from microcosm.cli.session import script
 
     return script.run(session, script.standard_input(), json=False)
-
-
-__all__ = ["app", "exits"]
