@@ -1,7 +1,8 @@
 """Small drawings of a microcosm for notebooks: space-time and Hasse diagrams, in SVG that needs nothing else.
 
 Time runs to the right in a space-time diagram and upwards in a Hasse diagram. A line is happens-before,
-dashes are given as concurrent, dots as related; that there is no line between two events says nothing about them.
+dashes are given as concurrent, dots as related; that there is no line between two events says nothing about
+them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The session in a real terminal: what is typed, completed, recalled, interrupted, resized, pasted and paged."""
+"""The session in a real terminal: typing, completion, history, interrupts, resizing, pasting, paging."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UP = "\x1b[A"
 
 
 class Terminal:
-    """A session in a terminal of its own. Everything here waits for what the screen shows, never for a time."""
+    """A session in a terminal of its own. Everything here waits for what the screen shows, not for a time."""
 
     def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "LC_ALL") if name in os.environ}
@@ -53,7 +53,7 @@ class Terminal:
         return self
 
     def enter(self, keys: str, *answer: str) -> list[str]:
-        """Press keys that end the line, and wait for the next prompt; what was answered, which has `answer`."""
+        """Press keys that end the line, and wait for the next prompt; the answer, in which `answer` stands."""
         row, asked = self.screen.row, self.screen.lines_asked_for
         self.child.send(keys)
         self._until(lambda: self._asked(asked))

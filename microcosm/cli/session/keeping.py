@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from microcosm.cli import exits
+from microcosm.cli import exits, output
 from microcosm.cli.session.answer import Answer, said
 from microcosm.cli.session.opening import digest_now, opened
 from microcosm.errors import TextError
@@ -59,7 +60,7 @@ def explain_commands(session: Session, sentence: Sentence) -> Answer:
     asked = sentence.of("WORD")
     if not asked:
         wide = max(len(command.form) for command in COMMANDS.values())
-        table = [f"{command.form.ljust(wide)}   {command.told}" for command in COMMANDS.values()]
+        table = [_plain(f"{command.form.ljust(wide)}   {command.told}") for command in COMMANDS.values()]
         more = "Commands, and events in questions, may be cut short; names with other signs are quoted."
         return said(*table, "", more, help={name: command.form for name, command in COMMANDS.items()})
     found = complete_command(asked[0].text.lower(), tuple(COMMANDS))
@@ -68,7 +69,13 @@ def explain_commands(session: Session, sentence: Sentence) -> Answer:
         message = f"expected a command, not {asked[0].text!r}{near}; `help` lists them"
         raise TextError(message, column=asked[0].column)
     command = COMMANDS[found[0]]
-    return said(command.form, f"  {command.told}", *_examples(command.examples), help=command.form)
+    return said(
+        _plain(command.form), _plain(f"  {command.told}"), *_examples(command.examples), help=command.form
+    )
+
+
+def _plain(text: str) -> str:
+    return output.plain(text, sys.stdout)
 
 
 def _examples(examples: tuple[str, ...]) -> Iterator[str]:
