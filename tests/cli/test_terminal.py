@@ -53,7 +53,7 @@ class Terminal:
         return self
 
     def enter(self, keys: str, *answer: str) -> list[str]:
-        """Press keys that end the line, and wait for the next prompt; the answer, in which `answer` stands."""
+        """Press keys that end the line, and wait for the next prompt; what was answered between."""
         row, asked = self.screen.row, self.screen.lines_asked_for
         self.child.send(keys)
         self._until(lambda: self._asked(asked))

@@ -1,4 +1,4 @@
-"""Drawings are XML of their own, show every event or how many more there are, and let no name out of its place."""
+"""Drawings are XML of their own, with every event or the number left out, and names stay text in them."""
 
 from __future__ import annotations
 
