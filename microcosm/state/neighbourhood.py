@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microcosm.logic.judgement import Judgement
 from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
 
@@ -21,8 +22,15 @@ def with_verdict(known: Microcosm, relation: Relation, event: str) -> Iterator[s
     >>> list(with_verdict(album, Relation.SILENT, "log in"))
     ['unshare', 'view']
     """
-    named = list(known.givens.named())
-    return (other for other in named if other != event and known.online(other, event) is relation)
+    others = (other for other in list(known.givens.named()) if other != event)
+    return (other for other in others if _stands(known, other, relation, event))
+
+
+def _stands(known: Microcosm, a: str, relation: Relation, b: str) -> bool:
+    """Whether the verdict is `relation`; what is not even judged is not asked for, as that costs more."""
+    if relation is not Relation.SILENT and not known.holds(Judgement.ONLINE, a, relation, b):
+        return False
+    return known.online(a, b) is relation
 
 
 def past(known: Microcosm, event: str) -> Iterator[str]:
@@ -41,13 +49,13 @@ def between(known: Microcosm, first: str, last: str) -> Iterator[str]:
     >>> list(between(Microcosm.parse("a < b < d \\n a < c"), "a", "d"))
     ['b']
     """
-    if known.online(first, last) is not Relation.BEFORE:
+    if not _stands(known, first, Relation.BEFORE, last):
         return iter(())
-    return (event for event in future(known, first) if event != last and _before(known, event, last))
-
-
-def _before(known: Microcosm, a: str, b: str) -> bool:
-    return known.online(a, b) is Relation.BEFORE
+    return (
+        event
+        for event in future(known, first)
+        if event != last and _stands(known, event, Relation.BEFORE, last)
+    )
 
 
 def pairs(known: Microcosm, relation: Relation) -> Iterator[tuple[str, str]]:
