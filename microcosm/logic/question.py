@@ -131,13 +131,16 @@ def expected_after(text: str, commands: Sequence[str]) -> set[str] | None:
         return set()
     grammar = _grammar(tuple(commands))
     written = {terminal.name: str(terminal.pattern.value) for terminal in grammar.terminals}
+    accepts: Callable[[], set[str]] = grammar.parse_interactive("", start=found[0]).accepts
+    if "STATEMENT" in accepts():
+        return {"STATEMENT"}
     try:
         parser = grammar.parse_interactive(" " * word.end() + text[word.end() :], start=found[0])
         parser.exhaust_lexer()
     except LarkError:
         return set()
-    accepts: Callable[[], set[str]] = parser.accepts
-    return {name if name in _WORDS else written.get(name, name) for name in accepts()}
+    then: Callable[[], set[str]] = parser.accepts
+    return {name if name in _WORDS else written.get(name, name) for name in then()}
 
 
 def _command(word: str, line: str, column: int, commands: Sequence[str]) -> str:

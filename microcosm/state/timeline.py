@@ -1,14 +1,15 @@
 """The evolutions of one microcosm, one after the other, each of which can be undone and made again.
 
-The givens are the truth here; the deductions stand on them and can be made anew at any time. So a computation
-may be interrupted wherever it is: `recover` forgets what was half deduced, and nothing that is given is lost.
+The steps are the truth here; the deductions, and the givens themselves, follow from them and can be made anew
+at any time. Where the present is among the steps changes in one assignment. So a computation may be interrupted
+wherever it is: `recover` forgets what was half made, and what was given before, or after, is what is given.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from microcosm.errors import MicrocosmError
@@ -23,21 +24,30 @@ from microcosm.state.union import union
 _Facts = tuple[Correspondence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """A change: what was said, and the way to its other side, by the facts that it added or by all givens."""
+    """A change and the step before it: the facts that it added, or else all that was given after it."""
 
     number: int
     said: str
+    before: _Step | None
     facts: _Facts = ()
-    other: Givens | None = None
+    after: Givens | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Present:
+    """The last step that is made, and the first of those that are undone, with the present after it."""
+
+    step: _Step
+    undone: _Present | None = None
 
 
 class Timeline:
     """A microcosm with its past: `add`, `update`, `remove`, `forget`, `append`, and `undo`, `redo`, `diff`.
 
     An addition costs what it does in a `Microcosm` and remembers what it added; any other change keeps the
-    givens of before as well. What goes wrong raises as in `Microcosm`, and changes nothing.
+    givens as well. What goes wrong raises as in `Microcosm`, and changes nothing.
 
     >>> story = Timeline(Microcosm.parse("a < b"))
     >>> story.add("b < c"), story.undo(), story.known.to_text()
@@ -49,31 +59,29 @@ class Timeline:
     def __init__(self, known: Microcosm) -> None:
         self._known: Microcosm | None = known
         self._strict, self._rules = known.strict, known.rules
-        self._givens = self._saved = known.givens.copy()
-        self._done: list[_Step] = []
-        self._undone: list[_Step] = []
+        self._now = _Present(_Step(0, "", None, after=known.givens.copy()))
         self._numbers = 0
-        self._saved_at = 0
+        self._saved = self._now.step
 
     @property
     def known(self) -> Microcosm:
         """The microcosm as it is now; to be asked, and changed only by the methods here."""
         if self._known is None:
-            self._known = Microcosm(self._givens, strict=self._strict, rules=self._rules)
+            self._known = Microcosm(_given(self._now.step), strict=self._strict, rules=self._rules)
         return self._known
 
     @property
     def givens(self) -> Givens:
         """What is given now; read only."""
-        return self._givens
+        return self.known.givens
 
     @property
     def number(self) -> int:
         """The number of the last change; another one wherever the givens are others. 0 at the beginning."""
-        return self._done[-1].number if self._done else 0
+        return self._now.step.number
 
     def recover(self) -> None:
-        """Forget every deduction: one of them was interrupted, and may be half made."""
+        """Forget whatever was made of the steps: some of it was interrupted, and may be half made."""
         self._known = None
 
     # -- what was saved --------------------------------------------------------------------------------
@@ -81,20 +89,20 @@ class Timeline:
     @property
     def is_saved(self) -> bool:
         """Whether nothing was changed since the beginning, or since `saved`, but for what was undone."""
-        return self._saved_at == self.number
+        return self._saved is self._now.step
 
     def saved(self) -> None:
         """Take the givens as they are now for those that `diff` compares with."""
-        self._saved, self._saved_at = self._givens, self.number
+        self._saved = self._now.step
 
     def diff(self) -> Iterator[tuple[str, str]]:
         """What was taken away and what was added since the last `saved`: `-` or `+`, and a statement.
 
         Each internal event is a statement of its own. Cost: linear in all givens.
         """
-        if self._saved is self._givens:
+        if self.is_saved:
             return
-        old, new = Counter(_statements(self._saved)), Counter(_statements(self._givens))
+        old, new = Counter(_statements(_given(self._saved))), Counter(_statements(self.givens))
         for sign, left in (("-", old - new), ("+", new - old)):
             yield from ((sign, said) for said in left.elements())
 
@@ -113,9 +121,11 @@ class Timeline:
         if not facts and not self._strict:
             return False
         with self._whole():
-            self.known.add(text)
-        self._did(said, *facts)
-        self._record(facts)
+            if facts:
+                self._add(facts)
+            else:  # strictly, adding what is given is refused
+                self.known.add(text)
+            self._did(said, *facts)
         return True
 
     def update(self, text: str) -> None:
@@ -143,100 +153,94 @@ class Timeline:
 
     def undo(self) -> str | None:
         """Go back before the last change; what that was, None where there is none."""
-        return self._travel(self._done, self._undone, self._exclude)
+        step = self._now.step
+        if step.before is None:
+            return None
+        with self._whole():
+            if step.after is None and not self._strict:
+                for fact in step.facts:
+                    self.known.remove(fact)
+            else:  # strictly, removing asks for more than that it was added
+                self._known = None
+            self._now = _Present(step.before, self._now)
+        return step.said
 
     def redo(self) -> str | None:
         """Make the change again that was undone last; what that is, None where there is none."""
-        return self._travel(self._undone, self._done, self._include)
+        undone = self._now.undone
+        if undone is None:
+            return None
+        step = undone.step
+        with self._whole():
+            if step.after is None:
+                self._add(step.facts)
+            else:
+                self._known = None
+            self._now = undone
+        return step.said
 
     # -- inside ----------------------------------------------------------------------------------------
 
-    def _did(self, said: str, *facts: Correspondence, other: Givens | None = None) -> None:
+    def _add(self, facts: _Facts) -> None:
+        with self.known.batch() if len(facts) > 1 else nullcontext():
+            for fact in facts:
+                self.known.add(fact)
+
+    def _did(self, said: str, *facts: Correspondence, after: Givens | None = None) -> None:
         self._numbers += 1
-        self._done.append(_Step(self._numbers, said, facts, other))
-        self._undone.clear()
+        self._now = _Present(_Step(self._numbers, said, self._now.step, facts, after))
 
     def _evolve(self, said: str, change: Callable[[Microcosm], None]) -> None:
         with self._whole():
             change(self.known)
-            new = self.known.givens.copy()
-        self._did(said, other=self._givens)
-        self._givens = new
+            self._did(said, after=self.known.givens.copy())
 
     def _join(self, said: str, more: Givens) -> bool:
         """Add what is no correspondence: a clock, a token, a stamp, a message, …"""
-        new = union(self._givens, more)
+        new = union(self.givens, more)
         new.name = more.name or new.name
-        new.complete = more.complete or self._givens.complete
-        if new == self._givens:
+        new.complete = more.complete or self.givens.complete
+        if new == self.givens:
             return False
         known = Microcosm(new, strict=self._strict, rules=self._rules)
-        self._did(said, other=self._givens)
-        self._givens, self._known = new, known
+        with self._whole():
+            self._known = known
+            self._did(said, after=new)
         return True
-
-    def _travel(self, here: list[_Step], there: list[_Step], go: Callable[[_Facts], None]) -> str | None:
-        if not here:
-            return None
-        step = here[-1]
-        if step.other is None:
-            with self._whole():
-                go(step.facts)
-            there.append(step)
-        else:
-            there.append(replace(step, other=self._givens))
-            self._givens, self._known = step.other, None
-        here.pop()
-        return step.said
 
     def _fresh(self, facts: _Facts) -> Iterator[Correspondence]:
         """Those of `facts` that are not given yet, each once."""
         seen: set[tuple[str, str, str]] = set()
+        given = self.givens
         for fact in facts:
             key = fact.key()
-            if not (key in seen or key in self._givens.external or key in self._givens.refuted):
+            if not (key in seen or key in given.external or key in given.refuted):
                 seen.add(key)
                 yield fact
 
-    def _include(self, facts: _Facts) -> None:
-        for fact in facts:
-            self.known.add(fact)
-        self._record(facts)
-
-    def _exclude(self, facts: _Facts) -> None:
-        if self._strict:  # where removing needs more than that it was added
-            self._known = None
-        elif self._known is not None:
-            for fact in facts:
-                self._known.remove(fact)
-        self._keep_saved()
-        for fact in facts:
-            self._givens.external.pop(fact.key(), None)
-            self._givens.refuted.pop(fact.key(), None)
-
-    def _record(self, facts: _Facts) -> None:
-        """Write down what the microcosm has accepted, all of it at once."""
-        self._keep_saved()
-        new = Givens()
-        for fact in facts:
-            new.add(fact)
-        self._givens.external.update(new.external)
-        self._givens.refuted.update(new.refuted)
-
-    def _keep_saved(self) -> None:
-        if self._saved is self._givens:
-            self._saved = self._givens.copy()
-
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """A change of the microcosm that is made whole or leaves the givens as they were."""
+        """A change that is made whole, or leaves things as they were: a failed one, as the microcosm does."""
         try:
             yield
-        except MicrocosmError:  # the microcosm is as it was
+        except MicrocosmError:
             raise
         except BaseException:
             self.recover()
             raise
+
+
+def _given(step: _Step) -> Givens:
+    """What is given after a step: what was when last all of it was kept, and what was added since."""
+    added: list[_Facts] = []
+    while step.after is None and step.before is not None:
+        added.append(step.facts)
+        step = step.before
+    givens = Givens() if step.after is None else step.after.copy()
+    for facts in reversed(added):
+        for fact in facts:
+            givens.add(fact)
+    return givens
 
 
 def _statements(givens: Givens) -> Iterator[str]:

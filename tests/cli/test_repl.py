@@ -79,6 +79,14 @@ def test_json_answers_with_one_object_a_line(run: Run, album: str) -> None:
     assert all(each["schema"] == "microcosm/1" for each in ran.json_lines)
 
 
+def test_the_kernel_accepts_what_a_session_answers(run: Run, album: str) -> None:
+    script = b"why unshare < view\nwhy view > unshare\nwhy like || upload\nwhy backup ? unshare\n"
+    for answer in run("repl", album, "--json", stdin=script).json_lines:
+        assert answer["derivation"] is not None
+        del answer["line"]
+        assert run("verify", album, "-", stdin=json.dumps(answer).encode()).code == 0
+
+
 def test_ascii_where_the_encoding_has_no_other_signs(run: Run, album: str) -> None:
     script = b"why unshare < view\nwhy not view < unshare\nview < unshare\nhelp\ne < f < g < h < i < j\n"
     ran = run("repl", album, stdin=script, encoding="ascii")

@@ -142,6 +142,8 @@ def test_a_command_may_be_cut_short_as_long_as_it_is_the_only_one() -> None:
         ("load ", {"FILE", "!"}),
         ("help ", {"WORD", "$END"}),
         ("a < ", {"STATEMENT"}),
+        ("add ", {"STATEMENT"}),
+        ("remove a < ", {"STATEMENT"}),
         ("frob ", set()),
         ("past of a b ", set()),
     ],

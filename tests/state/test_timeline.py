@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +18,11 @@ from microcosm.errors import MicrocosmError
 from microcosm.logic.document import write_mc
 from microcosm.logic.names import quote
 from microcosm.relations.givens import Givens
+from microcosm.state import timeline
 from microcosm.state.timeline import Timeline
 from tests.strategies import microcosms
 
+TraceFunction = Callable[[FrameType, str, Any], Any]
 EVENTS = ["a", "b", "c", "log in"]
 SIGNS = ["<", ">", "||", "<>", "!<"]
 
@@ -178,3 +184,67 @@ def test_an_interrupt_in_the_middle_of_a_change_loses_nothing(
     assert story.is_saved
     assert story.add("b < c < d < e")
     assert story.known.online("a", "e") is Relation.BEFORE
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("add", "b < c"),
+        ("add", "b < c !< d < e"),
+        ("add", "token lock = a, b"),
+        ("update", "x < y"),
+        ("remove", "a < b"),
+        ("forget", "b"),
+        ("append", "f"),
+        ("undo", ""),
+        ("redo", ""),
+    ],
+)
+def test_an_interrupt_anywhere_finds_the_givens_of_before_or_after(what: str, text: str) -> None:
+    at, finished = 0, False
+    while not finished:
+        at += 1
+        story = Timeline(Microcosm.parse("a < b\nx <> y"))
+        story.add("y || z")
+        story.add("a < n < m")
+        if what == "redo":
+            story.undo()
+        before = exactly(story.givens)
+        finished = not interrupted(at, lambda: getattr(story, what)(*([text] if text else [])))  # noqa: B023
+        after = exactly(story.givens)
+        if finished:
+            assert after != before
+            break
+        story.recover()
+        assert exactly(story.known.givens) == after
+        if after == before:
+            getattr(story, what)(*([text] if text else []))
+        while story.undo():
+            story.known._check()
+        assert exactly(story.givens)[0] == "a < b\nx <> y\n"
+        while story.redo():
+            story.known._check()
+
+
+def interrupted(at: int, act: Callable[[], object]) -> bool:
+    """Whether Ctrl-C came before `act` ended: when it reached its line number `at` in the timeline."""
+    left = at
+
+    def trace(frame: FrameType, event: str, _: object) -> TraceFunction | None:
+        nonlocal left
+        if frame.f_code.co_filename != timeline.__file__:
+            return None
+        left -= event == "line"
+        if left == 0:
+            raise KeyboardInterrupt
+        return trace
+
+    traced = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(traced)
+    return False
