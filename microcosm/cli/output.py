@@ -141,10 +141,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Whether people read the stream as it is written."""
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether people are at the other end of a stream; a closed one (None) has no other end."""
     with suppress(ValueError):
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     return False
 
 

@@ -1,8 +1,9 @@
 """The evolutions of one microcosm, one after the other, each of which can be undone and made again.
 
 The steps are the truth here; the deductions, and the givens themselves, follow from them and can be made anew
-at any time. Where the present is among the steps changes in one assignment. So a computation may be interrupted
-wherever it is: `recover` forgets what was half made, and what was given before, or after, is what is given.
+at any time. Where the present is among the steps changes in one assignment. So a computation may be
+interrupted wherever it is: `recover` forgets what was half made, and either what was given before or what was
+given after is what is given.
 """
 
 from __future__ import annotations

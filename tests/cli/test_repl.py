@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from microcosm import Microcosm
+from microcosm.cli import output
+from microcosm.cli.session import script
 from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.session import Session
 from microcosm.logic.rulebook import read_rules
@@ -189,6 +192,18 @@ def test_a_log_is_never_overwritten(run: Run, tmp_path: Path) -> None:
 def test_saved_as_json_where_the_name_asks_for_it(session: Session, tmp_path: Path) -> None:
     assert say(session, "save a.json") == ["saved: a.json"]
     assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["schema"] == "microcosm/1"
+
+
+def test_a_closed_standard_input_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "sys", SimpleNamespace(stdin=None))
+    assert list(script.standard_input()) == []
+    assert not output.is_terminal(None)
+
+
+def test_what_is_said_of_an_endless_name_is_short(session: Session) -> None:
+    for line in (f"past of {'x' * 100_000}", f'past of "{"x" * 100_000}"', "x" * 100_000, '"' * 100_001):
+        [said] = say(session, line)
+        assert len(said) < 250
 
 
 def test_a_place_that_cannot_be_written_is_one_line(session: Session, tmp_path: Path) -> None:

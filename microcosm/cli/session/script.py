@@ -40,8 +40,9 @@ def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
 
 
 def standard_input() -> Iterator[bytes]:
-    """The lines of standard input as they come."""
-    yield from sys.stdin.buffer
+    """The lines of standard input as they come; none where it is closed."""
+    if sys.stdin is not None:
+        yield from sys.stdin.buffer
 
 
 def _text(raw: bytes) -> str:

@@ -18,7 +18,7 @@ from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.style import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
-from microcosm.logic.names import quote
+from microcosm.logic.names import quote, shown
 from microcosm.logic.question import Part, read_sentence
 from microcosm.relations.givens import Givens
 from microcosm.state.microcosm import Microcosm
@@ -109,14 +109,14 @@ class Session:
             return found[0]
         meant = " or ".join(map(quote, found[:MOST_NAMED]))
         more = " or …" if len(found) > MOST_NAMED else ""
-        raise TextError(f"{part.text!r} is ambiguous: {meant}{more}", column=part.column)
+        raise TextError(f"{shown(part.text)} is ambiguous: {meant}{more}", column=part.column)
 
     def known_event(self, part: Part) -> str:
         """As `event`, but it must be an event of the microcosm."""
         event = self.event(part)
         if event in self.known or event in self.beginning(event, 1):
             return event
-        message = f"expected an event of this microcosm, not {quote(event)}{self.near(event)}"
+        message = f"expected an event of this microcosm, not {shown(event)}{self.near(event)}"
         raise TextError(message, column=part.column)
 
     def near(self, name: str) -> str:
