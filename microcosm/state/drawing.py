@@ -77,7 +77,7 @@ def _body(sketch: Sketch, places: Places) -> Iterator[str]:
         ("<>", sketch.related),
     )
     for sign, found in pairs:
-        yield from (_line(places[a], places[b], sign) for a, b in found)
+        yield from (_join(places, a, b, sign) for a, b in found)
     for event, (x, y) in places.items():
         title = f"<title>{_readable(event[:TOOLTIP])}</title>"
         yield f'<circle cx="{x}" cy="{y}" r="4" fill="currentColor">{title}</circle>'
@@ -89,11 +89,20 @@ def _svg(sketch: Sketch, body: Iterable[str], wide: int, high: int) -> str:
     wide = max(wide, 2 * _MARGIN + _LETTER * len(more))
     foot = _text(more, _MARGIN, high, "start") if more else ""
     high += 20 if more else 0
-    style = 'font-family="sans-serif" font-size="12" stroke-width="1.2" color="currentColor"'
+    style = 'font-family="sans-serif" font-size="12" stroke-width="1.2"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{wide}" height="{high}" '
         f'viewBox="0 0 {wide} {high}" {style}>{"".join(body)}{foot}</svg>'
     )
+
+
+def _join(places: Places, a: str, b: str, sign: str) -> str:
+    """A line between two events, bent where others stand in its way."""
+    (x1, y1), (x2, y2) = places[a], places[b]
+    if y1 != y2 or not any(y == y1 and min(x1, x2) < x < max(x1, x2) for x, y in places.values()):
+        return _line(places[a], places[b], sign)
+    bend = f"M {x1} {y1} Q {(x1 + x2) // 2} {y1 + _ROW // 2} {x2} {y2}"
+    return f'<path d="{bend}" fill="none" stroke="currentColor"{_DASHES[sign]}/>'
 
 
 def _line(start: tuple[int, int], end: tuple[int, int], sign: str, opacity: float = 1.0) -> str:

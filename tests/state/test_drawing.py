@@ -79,7 +79,7 @@ def test_a_name_stays_text(name: str) -> None:
     givens = Givens(internal=[name, "b"])
     root = drawn(Microcosm(givens)._repr_svg_())
     assert {element.tag for element in root.iter()} <= {
-        f"{SVG}{tag}" for tag in ("svg", "line", "circle", "title", "text")
+        f"{SVG}{tag}" for tag in ("svg", "line", "path", "circle", "title", "text")
     }
     assert len(titles(root)) == 2
     assert "<script" not in Microcosm(givens)._repr_html_()
@@ -117,3 +117,9 @@ def test_the_repr_counts_what_is_given() -> None:
     assert repr(Microcosm.parse(RUN + "\nname run")) == (
         "<Microcosm 'run': 0 internal events, 2 correspondences, 3 clocks>"
     )
+
+
+def test_a_line_is_bent_around_what_stands_in_its_way() -> None:
+    root = drawn(Microcosm.parse("a || c\na || b")._repr_svg_())
+    assert len(list(root.iter(f"{SVG}path"))) == 1
+    assert len(list(root.iter(f"{SVG}line"))) == 1
