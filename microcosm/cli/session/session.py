@@ -145,7 +145,8 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
 
     def told() -> Iterator[str]:
         style = Style.of(sys.stdout)
-        yield from (style.readable(part) for each in lines for part in each.split("\n"))
+        for part in "\n".join(lines).split("\n"):
+            yield style.readable(output.plain(part, sys.stdout))
         if isinstance(error, Contradiction):
             yield from exits.side_lines(error, sys.stdout, givens)
 
