@@ -32,8 +32,8 @@ def test_each_event_is_in_exactly_one_neighbourhood_of_another(givens: Givens) -
         assert sorted(chain.from_iterable(found.values())) == [
             other for other in known.events if other != event
         ]
-        for relation, others in found.items():
-            assert all(known.online(other, event) is relation for other in others)
+        for relation, there in found.items():
+            assert all(known.online(other, event) is relation for other in there)
         assert list(past(known, event)) == found[Relation.BEFORE]
         assert list(future(known, event)) == found[Relation.AFTER]
 
