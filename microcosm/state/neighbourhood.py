@@ -1,8 +1,7 @@
 """The events around one event, or between two: what a microcosm can tell of each, asked pair by pair.
 
-Functions over the questions of a microcosm; events come in the order in which the givens name them, which for
-a log is that of the log. Cost: one or two questions for each event that is
-named.
+Functions over the questions of a microcosm; events come in the order in which the givens name them. Cost: one
+or two questions for each event that is named.
 """
 
 from __future__ import annotations
