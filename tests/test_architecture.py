@@ -27,6 +27,7 @@ BELOW = {
 OUTSIDE = {
     "lark": {"logic"},
     "networkx": {"state"},
+    "prompt_toolkit": {"cli"},
     "pysat": {"relations"},
     "rich": {"cli"},
     "typer": {"cli"},

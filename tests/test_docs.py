@@ -2,7 +2,8 @@
 
 A `python` block is a session (`>>>`) or a program. A `console` block is run line by line: `$ microcosm …`
 (pipes between commands of the program included) in this process, anything else by the shell; what the block
-shows must be what comes out, where a line `...` stands for any lines, and `$ echo $?` for the exit code.
+shows must be what comes out, where a line `...` stands for any lines, and `$ echo $?` for the exit code. What
+stands behind `> ` is the standard input of a session.
 An `mc NAME` or `rules NAME` block is written to the file NAME first. Each page has a folder of its own, with
 copies of `examples/` and `rules/`.
 """
@@ -43,9 +44,9 @@ def commands(body: str) -> Iterator[tuple[str, str]]:
         yield command, shown
 
 
-def microcosm(pipeline: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+def microcosm(pipeline: str, monkeypatch: pytest.MonkeyPatch, fed: str = "") -> tuple[str, int]:
     """What a pipeline of `microcosm` commands prints, warnings included, and its exit code."""
-    fed, said, code = "", io.StringIO(), 0
+    said, code = io.StringIO(), 0
     redirected = REDIRECTED.fullmatch(pipeline)
     for stage in (redirected[1] if redirected else pipeline).split(" | "):
         program, *arguments = shlex.split(stage)
@@ -98,7 +99,8 @@ def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pyte
                     assert shown == f"{code}\n", command
                     continue
                 if command.startswith("microcosm "):
-                    printed, code = microcosm(command, monkeypatch)
+                    lines = [line[2:] for line in shown.splitlines() if line.startswith("> ")]
+                    printed, code = microcosm(command, monkeypatch, "".join(f"{line}\n" for line in lines))
                 else:
                     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
                     printed, code = ran.stdout, 0

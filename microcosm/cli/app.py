@@ -36,6 +36,7 @@ COMMANDS = {
     "extract": "traces",
     "trace": "traces",
     "rules": "rules",
+    "repl": "repl",
 }
 """Each command, in the order of the help, and its module: only the one that is asked for is loaded."""
 
@@ -110,6 +111,40 @@ def program(names: Iterable[str] = COMMANDS) -> typer.Typer:
     return app
 
 
+def _hush(asked: bool) -> None:
+    output.hush(asked)
+
+
+def _shared(
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "-q",
+            "--quiet",
+            callback=_hush,
+            expose_value=False,
+            help="No notes and no warnings; errors are said.",
+        ),
+    ] = False,
+) -> None:
+    """What every command takes beside what is its own."""
+
+
+def _share(command: Any, shared: Sequence[Any]) -> None:
+    """Give the shared options to a command, or to those of a group."""
+    parts = getattr(command, "commands", None)
+    if parts is None:
+        command.params += shared
+    for part in (parts or {}).values():
+        _share(part, shared)
+
+
+def _shared_options() -> Sequence[Any]:
+    only = typer.Typer(add_completion=False)
+    only.command()(_shared)
+    return tuple(typer.main.get_command(only).params)
+
+
 def _take_texts_as_typed(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
@@ -132,6 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     asked = arguments[0] if arguments else ""
     command = typer.main.get_command(program([asked] if asked in COMMANDS else COMMANDS))
+    _share(command, _shared_options())
     _take_texts_as_typed(command)
     try:
         code = command.main(arguments, prog_name=NAME, standalone_mode=False)

@@ -146,11 +146,11 @@ def why_not(
 
         said = statement(asked.left, str(asked.relation), asked.right)
         output.say(f"{said} {'holds' if found.holds else 'does not hold'}")
-        output.say_all(_premise_lines(found.premises))
+        output.say_all(premise_lines(found.premises))
     return exits.REFUTED if found.holds else exits.HOLDS
 
 
-def _premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
+def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
     """Each rule with its premises under it, ticked or crossed; `or` between two ways to apply it."""
     from microcosm.cli.style import Style
 
@@ -211,11 +211,18 @@ def show_proof(known: Microcosm, proof: Derivation) -> None:
 def show_prose(text: str) -> None:
     """A paragraph, wrapped to the width of the terminal (80 columns in a pipe)."""
     columns = output.width(sys.stdout)
+    text = output.plain(text, sys.stdout)
     output.say(fill(text, columns, break_long_words=False, break_on_hyphens=False))
 
 
 def note_unknown_events(known: Microcosm, *events: str) -> None:
     """Say which events the microcosm does not know, and which names come near."""
+    for told in strangers(known, *events):
+        output.note(told)
+
+
+def strangers(known: Microcosm, *events: str) -> Iterator[str]:
+    """What is to be said of those of `events` that the microcosm does not know, a line for each."""
     from microcosm.logic.names import quote
 
     for event in events:
@@ -224,10 +231,10 @@ def note_unknown_events(known: Microcosm, *events: str) -> None:
         named = known.events
         near = known.nearest(event) if len(named) <= MOST_NAMES else []
         if event in named:
-            output.note(f"{quote(event)} is named in this microcosm, but nothing relates it to another event")
+            yield f"{quote(event)} is named in this microcosm, but nothing relates it to another event"
         else:
             meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else ""
-            output.note(f"{quote(event)} is not in this microcosm{meant}")
+            yield f"{quote(event)} is not in this microcosm{meant}"
 
 
 def _explain(

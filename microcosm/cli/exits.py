@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, give_up_on, write_lines
@@ -89,21 +90,32 @@ def refusal(error: MicrocosmError, *givens: Givens, about: str = "") -> None:
 
 def show_sides(error: Contradiction, stream: TextIO, *givens: Givens) -> None:
     """The derivation of each side of a contradiction."""
+    sys.stdout.flush()
+    write_lines(stream, side_lines(error, stream, *givens))
+
+
+def side_lines(error: Contradiction, stream: TextIO, *givens: Givens) -> Iterator[str]:
+    """The lines of the derivation of each side, as `stream` wants them."""
     from microcosm.cli.provenance import Provenance
     from microcosm.cli.render import proof_lines
     from microcosm.cli.style import Style
 
-    sys.stdout.flush()
     provenance = Provenance(*givens, at_most=Style.of(stream).signs.at_most)
     for side in error.derivations:
-        write_lines(stream, [""])
-        write_lines(stream, (f"  {line}" for line in proof_lines(side, stream=stream, provenance=provenance)))
+        yield ""
+        yield from (f"  {line}" for line in proof_lines(side, stream=stream, provenance=provenance))
 
 
 def _fault(error: BaseException) -> None:
+    """Say that an exception is one that nobody foresaw."""
     if os.environ.get(DEBUG):
         from traceback import print_exception
 
         print_exception(error)
+    complain(fault_line(error))
+
+
+def fault_line(error: BaseException) -> str:
+    """What is said of an exception that nobody foresaw."""
     said = " ".join(f"{type(error).__name__}: {error}".split())
-    complain(f"error: a fault of this program, please report it ({said}); {DEBUG}=1 shows the traceback")
+    return f"error: a fault of this program, please report it ({said}); {DEBUG}=1 shows the traceback"

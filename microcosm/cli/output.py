@@ -17,12 +17,15 @@ from typing import TextIO
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
+_quiet = False
+
 _BATCH = 4096
 """So many lines are joined before they are written."""
 
 
 def prepare() -> None:
     """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
+    hush(False)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -81,18 +84,31 @@ def complain(*lines: str) -> None:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        sys.stderr.write("".join(f"{plain(line, sys.stderr)}\n" for line in lines))
         sys.stderr.flush()
+
+
+def hush(quiet: bool) -> None:
+    """Leave out notes and warnings from now on, or no longer; errors are always said."""
+    global _quiet  # noqa: PLW0603
+    _quiet = quiet
+
+
+def is_hushed() -> bool:
+    """Whether only answers and errors are wanted."""
+    return _quiet
 
 
 def note(text: str) -> None:
     """Something the reader may want to know."""
-    complain(f"note: {text}")
+    if not _quiet:
+        complain(f"note: {text}")
 
 
 def warn(text: str) -> None:
     """Something that may make the answer other than expected."""
-    complain(f"warning: {text}")
+    if not _quiet:
+        complain(f"warning: {text}")
 
 
 def unicode_output(stream: TextIO) -> bool:
@@ -113,6 +129,11 @@ def can_show(text: str, stream: TextIO) -> bool:
     return True
 
 
+def plain(text: str, stream: TextIO) -> str:
+    """Prose with three dots for an ellipsis where the encoding of a stream has none."""
+    return text if can_show("…", stream) else text.replace("…", "...")
+
+
 def printable(text: str) -> str:
     """`text` with escapes for what a terminal would not show, or would obey."""
     if text.isprintable():
@@ -120,10 +141,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Whether people read the stream as it is written."""
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether people are at the other end of a stream; a closed one (None) has no other end."""
     with suppress(ValueError):
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     return False
 
 

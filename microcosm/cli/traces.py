@@ -10,6 +10,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
+    from microcosm.traces.correspondences import Extraction
     from microcosm.traces.event import TraceEvent
     from microcosm.traces.report import Irregularity, Report
 
@@ -71,31 +72,24 @@ def extract(
     from microcosm.traces.correspondences import extract as extraction_of
 
     standard_input_once(traces)
-    report = _report(strict)
-    events = _events(traces, format, pattern, report, trace)
+    report = report_of(strict)
+    events = events_of(traces, format, pattern, report, trace)
     found = extraction_of(events, process=process, token=token, with_clocks=not without_clocks, report=report)
-    _told(report)
+    told_rest(report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:
         output.note(f"events that {process} could not know: {found.outside:,}")
-    counts: dict[str, object] = {
-        "events": found.events,
-        "processes": found.processes,
-        "messages": found.messages,
-        "correspondences": found.correspondences,
-        "clocks": len(found.givens.clocks),
-        "reported": dict(found.reported),
-    }
+    counts = counts_of(found)
     if out is not None:
         write_givens(found.givens, out, out.endswith(".json"))
     if json:
         output.emit(counts if out is not None else {**counts, "microcosm": givens_to_json(found.givens)})
     elif out is None:
         write_givens(found.givens, None, False)
-        output.note(_summary(counts))
+        output.note(summary(counts))
     else:
-        output.say(f"{out}: {_summary(counts)}")
+        output.say(f"{out}: {summary(counts)}")
     return exits.HOLDS
 
 
@@ -123,10 +117,10 @@ def trace(
     if not to.endswith(OWN_ENDINGS):
         raise exits.UsageError(f"{to}: this version writes JSON lines only, so OUT must end in .jsonl")
     standard_input_once(traces)
-    report = _report(strict)
+    report = report_of(strict)
     with files.writing(to) as stream:
-        count = jsonl.write(_events(traces, format, pattern, report, trace), stream)
-    _told(report)
+        count = jsonl.write(events_of(traces, format, pattern, report, trace), stream)
+    told_rest(report)
     if json:
         output.emit({"events": count, "reported": dict(report.counts)})
     else:
@@ -134,9 +128,10 @@ def trace(
     return exits.HOLDS
 
 
-def _events(
+def events_of(
     traces: list[str], format: str | None, pattern: str | None, report: Report, trace: str | None
 ) -> Iterator[TraceEvent]:
+    """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
     from microcosm.traces import formats
 
     if format is not None and format not in formats.names():
@@ -145,7 +140,7 @@ def _events(
     return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
 
 
-def _report(strict: bool) -> Report:
+def report_of(strict: bool) -> Report:
     """A report that tells the first irregularities of each kind as they are found."""
     from microcosm.traces.report import Report
 
@@ -157,12 +152,26 @@ def _report(strict: bool) -> Report:
     return report
 
 
-def _told(report: Report) -> None:
+def told_rest(report: Report) -> None:
+    """How many irregularities of each kind were not told one by one."""
     for kind, count in report.counts.items():
         if count > SAID:
             output.warn(f"{count - SAID:,} more of [{kind}]")
 
 
-def _summary(counts: dict[str, object]) -> str:
+def counts_of(found: Extraction) -> dict[str, object]:
+    """What an extraction found, in numbers."""
+    return {
+        "events": found.events,
+        "processes": found.processes,
+        "messages": found.messages,
+        "correspondences": found.correspondences,
+        "clocks": len(found.givens.clocks),
+        "reported": dict(found.reported),
+    }
+
+
+def summary(counts: dict[str, object]) -> str:
+    """The counts of an extraction on one line."""
     fields = ("events", "processes", "messages", "correspondences", "clocks")
     return ", ".join(f"{counts[field]:,} {field}" for field in fields)

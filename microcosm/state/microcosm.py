@@ -103,9 +103,29 @@ class Microcosm:
     def __repr__(self) -> str:
         given = self._givens
         name = f" {given.name!r}" if given.name else ""
-        return (
-            f"<Microcosm{name}: {len(given.internal)} internal events, {len(given.external)} correspondences>"
-        )
+        counts = {
+            "internal events": len(given.internal),
+            "correspondences": len(given.external),
+            "clocks": len(given.clocks),
+            "tokens": len(given.tokens),
+        }
+        shown = [f"{n} {what}" for at, (what, n) in enumerate(counts.items()) if n or at < 2]
+        return f"<Microcosm{name}: {', '.join(shown)}>"
+
+    def _repr_svg_(self) -> str:
+        """A space-time diagram where processes are known, else a Hasse diagram; of the first events only."""
+        from microcosm.state import drawing
+        from microcosm.state.sketch import sketch
+
+        drawn = sketch(self._givens, self.rules)
+        return drawing.space_time(drawn) if drawn.process else drawing.hasse(drawn)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: `repr`, and both diagrams."""
+        from microcosm.state import drawing
+        from microcosm.state.sketch import sketch
+
+        return drawing.html(repr(self), sketch(self._givens, self.rules))
 
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("lark", "networkx", "numpy", "pydantic", "rich")
+HEAVY = ("lark", "networkx", "numpy", "prompt_toolkit", "pydantic", "rich")
 
 PROGRAM = """
 import sys
@@ -20,8 +20,8 @@ sys.stderr.write(" ".join(sorted(set(sys.modules) & set({heavy}))))
 
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
-    [(["--help"], set()), (["online", "album.mc", "a", "c"], {"lark"})],
-    ids=["--help", "online"],
+    [(["--help"], set()), (["online", "album.mc", "a", "c"], {"lark"}), (["repl", "album.mc"], {"lark"})],
+    ids=["--help", "online", "repl"],
 )
 def test_nothing_heavy_is_loaded(tmp_path: Path, arguments: list[str], allowed: set[str]) -> None:
     (tmp_path / "album.mc").write_text("a < b < c", encoding="utf-8")
@@ -29,6 +29,7 @@ def test_nothing_heavy_is_loaded(tmp_path: Path, arguments: list[str], allowed: 
         [sys.executable, "-c", PROGRAM.format(heavy=HEAVY), *arguments],
         cwd=tmp_path,
         env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        input="a < c?\n",
         capture_output=True,
         text=True,
         check=True,

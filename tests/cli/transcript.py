@@ -7,6 +7,8 @@ $ online album.mc unshare upload
 unshare < upload   (happens before)
 ! note: what standard error says
 exit 0
+$ repl album.mc
+> a line of standard input
 """
 
 from __future__ import annotations
@@ -47,10 +49,12 @@ def _replayed(lines: list[str], folder: Path, run: Callable[..., Ran]) -> Iterat
             content = "".join(f"{text[4:]}\n" for text in lines[begin:at])
             (folder / line.removeprefix("file ")).write_text(content, encoding="utf-8")
         elif line.startswith("$ "):
-            ran = run(*shlex.split(line.removeprefix("$ ")))
+            end = at
+            while end < len(lines) and not lines[end].startswith("exit "):
+                end += 1
+            fed = "".join(f"{text[2:]}\n" for text in lines[at:end] if text == ">" or text.startswith("> "))
+            ran = run(*shlex.split(line.removeprefix("$ ").replace("CHECKOUT", ROOT)), stdin=fed.encode())
             yield from (text.replace(ROOT, "CHECKOUT").rstrip() for text in ran.out.splitlines())
             yield from (f"! {text}".replace(ROOT, "CHECKOUT").rstrip() for text in ran.err.splitlines())
             yield f"exit {ran.code}"
-            while at < len(lines) and not lines[at].startswith("exit "):
-                at += 1
-            at += at < len(lines)
+            at = min(end + 1, len(lines))

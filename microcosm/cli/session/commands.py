@@ -1,0 +1,89 @@
+"""The table of commands: what each looks like, what it says, an example, and what answers it.
+
+A command is one entry here and one rule, of the same name, in `logic/questions.lark`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from microcosm.cli.session import changes, keeping, questions
+
+if TYPE_CHECKING:
+    from microcosm.cli.session.answer import Answer
+    from microcosm.cli.session.session import Session
+    from microcosm.logic.question import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be said in a session."""
+
+    form: str
+    told: str
+    answer: Callable[[Session, Sentence], Answer]
+    examples: tuple[str, ...] = ()
+
+
+COMMANDS: dict[str, Command] = {
+    "ask": Command(
+        "A < B?",
+        "whether A happens before B (also > || <> ?); `A ? B`: how they stand",
+        questions.pair,
+        ("unshare < view?", 'upload || "log in"?', "like ? view"),
+    ),
+    "why": Command(
+        "why [not] A < B",
+        "the derivation, in words and as a tree; or what each rule lacks",
+        questions.why,
+        ("why unshare < view", "why not view < unshare"),
+    ),
+    "past": Command("past of A", "the events before A", questions.around, ("past of view",)),
+    "future": Command("future of A", "the events after A", questions.around, ("future of upload",)),
+    "concurrent": Command(
+        "concurrent [with A]", "the events concurrent with A, or all such pairs", questions.around
+    ),
+    "related": Command("related [with A]", "the events related to A, direction not known", questions.around),
+    "unknown": Command("unknown [with A]", "the events unknown to A, or all such pairs", questions.around),
+    "silent": Command(
+        "silent [with A]", "the events of which no rule says anything beside A", questions.around
+    ),
+    "between": Command(
+        "between A and B", "the events after A and before B", questions.between, ("between unshare and view",)
+    ),
+    "events": Command("events", "every event, sorted", questions.events),
+    "givens": Command("givens", "what is given, as a file says it", questions.givens),
+    "add": Command(
+        "[add] STATEMENT",
+        "give something, as in a file: a < b, clock, token, …",
+        changes.add,
+        ("unshare < upload", 'add like < view from "message m8"', "token lock = a, b"),
+    ),
+    "update": Command(
+        "update A < B", "put a direction in the place of a given A <> B", changes.update, ("update a < b",)
+    ),
+    "remove": Command("remove A < B", "take back what is given", changes.remove, ("remove upload < view",)),
+    "forget": Command(
+        "forget A", "drop an event; what follows of the others stays", changes.forget, ("forget upload",)
+    ),
+    "internal": Command(
+        "internal A [< B …]", "the next internal events", changes.internal, ("internal shot < retouch",)
+    ),
+    "undo": Command("undo [N]", "go back before the last change, or the last N", changes.undo),
+    "redo": Command("redo [N]", "make again what was undone", changes.redo),
+    "diff": Command("diff", "what changed since the file was opened or saved", changes.diff),
+    "save": Command(
+        "save[!] [FILE]",
+        "write what is given; ! replaces what is not ours",
+        keeping.save,
+        ("save", "save other.mc", "save! other.mc"),
+    ),
+    "load": Command(
+        "load[!] FILE", "go on with another file or log; ! loses changes", keeping.load, ("load laptop.mc",)
+    ),
+    "help": Command("help [COMMAND]", "this list, or one command with examples", keeping.explain_commands),
+    "quit": Command("quit[!]", "leave; ! loses changes", keeping.leave),
+}
+"""Every command, in the order of `help`."""

@@ -1,0 +1,125 @@
+"""What a session begins with: a microcosm file as `online` reads it, or a log as `extract` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microcosm import files
+from microcosm.cli import reading
+from microcosm.errors import TextError
+
+if TYPE_CHECKING:
+    from microcosm.logic.rulebook import RuleBook
+    from microcosm.relations.givens import Givens
+    from microcosm.state.microcosm import Microcosm
+
+MICROCOSM_ENDING = ".mc"
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to read what is opened: the rules, the profile, and the options of `extract` for a log."""
+
+    rules: RuleBook
+    strict: bool = False
+    format: str | None = None
+    pattern: str | None = None
+    process: str | None = None
+    trace: str | None = None
+
+    @property
+    def of_a_log(self) -> bool:
+        """Whether an option is given that only logs have."""
+        return any((self.format, self.pattern, self.process, self.trace))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A microcosm and where it came from; `digest` is of a microcosm file as read, None of a log."""
+
+    known: Microcosm
+    path: str | None
+    digest: str | None
+    told: str
+
+
+def opened(path: str | None, how: How) -> Opened:
+    """Open a file or a log; None is the empty microcosm. Raises as `reading.load` and `extract` do."""
+    if path is None:
+        return Opened(reading.microcosm_of(_nothing(), how.rules, strict=how.strict), None, None, "no file")
+    if path == files.STDIN:
+        raise TextError("standard input is where the questions come from", file=path, hint="Name a file.")
+    if not how.of_a_log:
+        content = files.read_bytes(path)
+        givens = _givens(content, path)
+        if givens is not None:
+            known = reading.microcosm_of(givens, how.rules, strict=how.strict)
+            told = f"{path}: {_counted(len(known.events), 'event')}, {_counted(_stated(givens), 'statement')}"
+            return Opened(known, path, digest_of(content), told)
+        del content
+    return _log(path, how)
+
+
+def digest_of(content: bytes) -> str:
+    """What tells one content of a file from another."""
+    return sha256(content).hexdigest()
+
+
+def digest_now(path: str) -> str | None:
+    """The digest of a file as it is now; None where there is none that can be read."""
+    try:
+        return digest_of(Path(path).read_bytes())
+    except OSError:
+        return None
+
+
+def _givens(content: bytes, path: str) -> Givens | None:
+    """What a microcosm file gives; None where the content is that of a log."""
+    from microcosm.logic.document import read_givens
+    from microcosm.traces import formats
+
+    text = files.decode(content, path)
+    if path.endswith(MICROCOSM_ENDING):
+        return read_givens(text, path)
+    try:
+        formats.detect(text[:_HEAD], path)
+    except TextError:  # no log, so whatever is wrong is wrong with a microcosm
+        return read_givens(text, path)
+    try:
+        return read_givens(text, path)
+    except TextError:
+        return None
+
+
+_HEAD = 64 << 10
+
+
+def _log(path: str, how: How) -> Opened:
+    from microcosm.cli import traces
+    from microcosm.traces.correspondences import extract
+
+    report = traces.report_of(strict=False)
+    events = traces.events_of([path], how.format, how.pattern, report, how.trace)
+    found = extract(events, process=how.process, report=report)
+    traces.told_rest(report)
+    known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
+    return Opened(known, path, None, f"{path}: {traces.summary(traces.counts_of(found))}")
+
+
+def _nothing() -> Givens:
+    from microcosm.relations.givens import Givens
+
+    return Givens()
+
+
+def _stated(givens: Givens) -> int:
+    """How many statements there are, the internal chain counting as one."""
+    parts = (givens.external, givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.tokens)
+    return sum(len(part) for part in parts) + bool(givens.internal)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,214 @@
+"""What can be asked in a session: about a pair, about the events around one, about what is given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from microcosm.cli import ask, exits, explain, output
+from microcosm.cli.session.answer import Answer, Fields, packed
+from microcosm.errors import TextError
+from microcosm.logic.names import quote
+from microcosm.relations.relation import SPELLINGS, Relation
+from microcosm.state import neighbourhood
+
+if TYPE_CHECKING:
+    from microcosm.cli.session.session import Session
+    from microcosm.logic.derivation import Derivation
+    from microcosm.logic.question import Part, Sentence
+    from microcosm.state.microcosm import Microcosm
+
+DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+
+AROUND = {
+    "past": (Relation.BEFORE, "before {}"),
+    "future": (Relation.AFTER, "after {}"),
+    "concurrent": (Relation.CONCURRENT, "concurrent with {}"),
+    "related": (Relation.RELATED, "related to {}, in a direction that is not known"),
+    "unknown": (Relation.UNKNOWN, "unknown to {}"),
+    "silent": (Relation.SILENT, "of which nothing is said beside {}"),
+}
+"""The commands that list the events in some relation to one, and how they count them."""
+
+
+def pair(session: Session, sentence: Sentence) -> Answer:
+    """`A < B?`: yes, no, or not known; `A ? B`: how the two stand."""
+    left, asked, right = _asked(session, sentence)
+    known = session.known
+    verdict = known.online(left, right)
+    if sentence.has("MARK") or asked is not Relation.UNKNOWN:
+        holds = answers(asked, verdict)
+        word = {True: "yes: ", False: "no: ", None: "not known: "}[holds]
+        fields: Fields = {
+            "pair": [left, right],
+            "verdict": verdict.value,
+            "asked": asked.value,
+            "holds": holds,
+        }
+    else:
+        word, fields = "", {"pair": [left, right], "verdict": verdict.value}
+    notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
+    return Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+
+
+def answers(asked: Relation, verdict: Relation) -> bool | None:
+    """Whether a verdict says that the relation asked for holds; None where it leaves that open.
+
+    >>> answers(Relation.RELATED, Relation.AFTER), answers(Relation.CONCURRENT, Relation.RELATED)
+    (True, False)
+    >>> answers(Relation.BEFORE, Relation.RELATED), answers(Relation.BEFORE, Relation.UNKNOWN)
+    (None, None)
+    """
+    if asked is verdict:
+        return True
+    if asked is Relation.UNKNOWN:
+        return False
+    if verdict in DECIDED:
+        return asked.at_most_as_accurate_as(verdict)
+    if verdict is Relation.RELATED and asked is Relation.CONCURRENT:
+        return False
+    return None
+
+
+def why(session: Session, sentence: Sentence) -> Answer:
+    """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
+    left, asked, right = _asked(session, sentence)
+    known = session.known
+    notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
+    if sentence.has("NOT"):
+        return _why_not(known, left, asked, right, notes)
+    verdict = known.online(left, right)
+    if verdict is not asked:
+        stated = explain.statement(left, str(asked), right)
+        other = [] if verdict is Relation.SILENT else [explain.statement(left, str(verdict), right)]
+        instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
+        lines = [explain.verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
+        return Answer([*lines, *notes], lambda: ask.answer(left, right, verdict, None), exits.UNDECIDED)
+    proof = known.why(left, right)
+    if proof is None:
+        raise TextError(f"no rule concludes {explain.statement(left, str(asked), right)}")
+    stated = explain.statement(left, str(asked), right)
+    return Answer(_explained(known, stated, proof, notes), lambda: ask.answer(left, right, verdict, proof))
+
+
+def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
+    from microcosm.cli.provenance import Provenance
+    from microcosm.cli.render import proof_lines
+    from microcosm.cli.style import Style
+
+    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
+    for sentence in explain.sentences(stated, proof, provenance):
+        text = output.plain(sentence, sys.stdout)
+        yield from wrap(text, output.width(sys.stdout), break_long_words=False, break_on_hyphens=False)
+    yield ""
+    yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)
+    yield from notes
+
+
+def _why_not(known: Microcosm, left: str, asked: Relation, right: str, notes: list[str]) -> Answer:
+    found = known.why_not(left, asked, right)
+    stated = explain.statement(left, str(asked), right)
+    if found.holds:
+        lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
+    else:
+        lines = [f"{stated} does not hold", *ask.premise_lines(found.premises), *notes]
+
+    def fields() -> Fields:
+        premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
+        return {"holds": found.holds, "premises": premises}
+
+    return Answer(lines, fields)
+
+
+def around(session: Session, sentence: Sentence) -> Answer:
+    """`past of A`, `concurrent with A`, …: the events in a relation to A; without A, all such pairs."""
+    relation, counted = AROUND[sentence.command]
+    known = session.known
+    parts = sentence.of("EVENT")
+    if not parts:
+        return _pairs(known, relation)
+    event = session.known_event(parts[0])
+    return _listed(neighbourhood.with_verdict(known, relation, event), counted.format(quote(event)))
+
+
+def between(session: Session, sentence: Sentence) -> Answer:
+    """`between A and B`: the events after A and before B."""
+    first, last = (session.known_event(part) for part in sentence.of("EVENT"))
+    _distinct(first, last, sentence.of("EVENT")[1])
+    known = session.known
+    verdict = known.online(first, last)
+    if verdict is Relation.AFTER:
+        first, last = last, first
+    elif verdict is not Relation.BEFORE:
+        said = f"no event is known to lie between them: {explain.verdict_line(first, verdict, last)}"
+        return Answer([said], lambda: {"events": []})
+    return _listed(neighbourhood.between(known, first, last), f"between {quote(first)} and {quote(last)}")
+
+
+def events(session: Session, sentence: Sentence) -> Answer:
+    """`events`: every event that is named, sorted."""
+    return _listed(iter(session.names()), "in all")
+
+
+def givens(session: Session, sentence: Sentence) -> Answer:
+    """`givens`: what is given, as a file would say it."""
+    from microcosm.logic.document import givens_to_json, iter_mc
+
+    given = session.story.givens
+    lines = (line.rstrip("\n") for line in iter_mc(given))
+    return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
+
+
+def _asked(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
+    one, other = sentence.of("EVENT")
+    [sign] = sentence.of("SIGN")
+    left, right = session.event(one), session.event(other)
+    _distinct(left, right, other)
+    return left, SPELLINGS[sign.text], right
+
+
+def _distinct(left: str, right: str, part: Part) -> None:
+    if left == right:
+        message = f"expected another event than {quote(left)}: none stands in a relation to itself"
+        raise TextError(message, column=part.column)
+
+
+def _listed(found: Iterator[str], where: str) -> Answer:
+    """Events side by side, and their number."""
+
+    def lines() -> Iterator[str]:
+        count = 0
+
+        def counted() -> Iterator[str]:
+            nonlocal count
+            for event in found:
+                count += 1
+                yield quote(event)
+
+        yield from packed(counted(), output.width(sys.stdout))
+        yield f"{count:,} {'event' if count == 1 else 'events'} {where}"
+
+    return Answer(lines(), lambda: {"events": list(found)})
+
+
+def _pairs(known: Microcosm, relation: Relation) -> Answer:
+    """Every pair with a verdict, a line each, and their number."""
+    found = neighbourhood.pairs(known, relation)
+    sign = ", " if relation is Relation.SILENT else f" {relation} "
+
+    def lines() -> Iterator[str]:
+        count = 0
+        for a, b in found:
+            count += 1
+            yield f"{quote(a)}{sign}{quote(b)}"
+        yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {explain.IN_WORDS[relation]}"
+
+    return Answer(lines(), lambda: {"pairs": [list(pair) for pair in found]})
+
+
+def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:
+    first = next(lines, nothing)
+    yield first
+    yield from lines

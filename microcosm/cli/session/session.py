@@ -1,0 +1,174 @@
+"""A session: a microcosm that is asked and changed line by line, whatever the lines come from.
+
+A line in, an answer out. Whatever is wrong with a line is an answer too, in one line that says what was
+expected; the session is then as it was before.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unicodedata import east_asian_width
+
+from microcosm.cli import exits, output
+from microcosm.cli.ask import MOST_NAMES
+from microcosm.cli.session.answer import Answer, Fields
+from microcosm.cli.session.opening import How, Opened
+from microcosm.cli.style import Style
+from microcosm.errors import Contradiction, MicrocosmError, TextError
+from microcosm.logic.names import quote, shown
+from microcosm.logic.question import Part, read_sentence
+from microcosm.relations.givens import Givens
+from microcosm.state.microcosm import Microcosm
+from microcosm.state.timeline import Timeline
+
+PROMPT = "> "
+
+MOST_NAMED = 5
+"""So many candidates of an ambiguous name are shown."""
+
+
+class Session:
+    """What was opened, how it was changed since, and where it is kept."""
+
+    def __init__(self, opened: Opened, how: How) -> None:
+        self.how = how
+        self.begin(opened)
+
+    def begin(self, opened: Opened) -> None:
+        """Begin anew with another microcosm."""
+        self.story = Timeline(opened.known)
+        self.path, self.digest = opened.path, opened.digest
+        self._named: tuple[int, list[str]] | None = None
+
+    def kept(self, path: str, digest: str | None) -> None:
+        """Note that what is given now stands in a file, whose content has this digest."""
+        self.story.saved()
+        self.path, self.digest = path, digest
+
+    @property
+    def known(self) -> Microcosm:
+        """The microcosm as it is now."""
+        return self.story.known
+
+    def answer(self, line: str) -> Answer | None:
+        """The answer to a line; None where there is nothing to answer."""
+        from microcosm.cli.session.commands import COMMANDS
+
+        try:
+            if (alone := line.strip()) not in COMMANDS and alone in self.known:
+                end = len(line.rstrip()) + 2
+                raise TextError(f"expected a relation, as in `{alone} < b?`", column=end, text=line)
+            sentence = read_sentence(line, tuple(COMMANDS))
+            return None if sentence is None else COMMANDS[sentence.command].answer(self, sentence)
+        except (MicrocosmError, OSError) as error:
+            return _refusal(error, line, self.story.givens)
+
+    def recover(self) -> None:
+        """After an interrupt, in whatever place it came."""
+        self.story.recover()
+
+    @contextmanager
+    def surviving(self) -> Iterator[None]:
+        """Whatever goes wrong inside, it is said and the session goes on; but for an output that is gone."""
+        try:
+            yield
+        except OSError:
+            raise
+        except Exception as error:
+            self.recover()
+            output.complain(exits.fault_line(error))
+
+    # -- events ----------------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Every event that is named, sorted. Cost: once after each change, n log n."""
+        if self._named is None or self._named[0] != self.story.number:
+            self._named = (self.story.number, sorted(self.story.givens.named()))
+        return self._named[1]
+
+    def beginning(self, text: str, at_most: int) -> list[str]:
+        """The first events, in sorted order, whose names begin with `text`."""
+        names = self.names()
+        at = bisect_left(names, text)
+        return [name for name in names[at : at + at_most] if name.startswith(text)]
+
+    def event(self, part: Part) -> str:
+        """The event that is meant: the one of this name, or the only one whose name begins so.
+
+        A name that nothing begins with, or that is quoted, is taken as it is. Raises `TextError`.
+        """
+        if part.quoted or part.text in self.known:
+            return part.text
+        found = self.beginning(part.text, MOST_NAMED + 1)
+        if part.text in found[:1] or not found:
+            return part.text
+        if len(found) == 1:
+            return found[0]
+        meant = " or ".join(map(quote, found[:MOST_NAMED]))
+        more = " or …" if len(found) > MOST_NAMED else ""
+        raise TextError(f"{shown(part.text)} is ambiguous: {meant}{more}", column=part.column)
+
+    def known_event(self, part: Part) -> str:
+        """As `event`, but it must be an event of the microcosm."""
+        event = self.event(part)
+        if event in self.known or event in self.beginning(event, 1):
+            return event
+        message = f"expected an event of this microcosm, not {shown(event)}{self.near(event)}"
+        raise TextError(message, column=part.column)
+
+    def near(self, name: str) -> str:
+        """`; did you mean …?` where some event's name is like `name`, and it is not one itself."""
+        if name in self.beginning(name, 1) or len(self.names()) > MOST_NAMES:
+            return ""
+        found = self.known.nearest(name)
+        return f"; did you mean {' or '.join(map(quote, found))}?" if found else ""
+
+
+def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answer:
+    """What is said of a line that cannot be answered."""
+    match error:
+        case TextError(file=None):
+            outcome = exits.BAD_INPUT
+            lines = [_at_fault(error, line)]
+        case OSError():
+            outcome = exits.BAD_INPUT
+            lines = [f"error: {error.filename or 'output'}: {error.strerror or error}"]
+        case TextError():
+            outcome = exits.BAD_INPUT
+            lines = [f"error: {error}"]
+        case _:
+            outcome = exits.REFUTED
+            lines = [f"error: {error}"]
+
+    def told() -> Iterator[str]:
+        style = Style.of(sys.stdout)
+        for part in "\n".join(lines).split("\n"):
+            yield style.readable(output.plain(part, sys.stdout))
+        if isinstance(error, Contradiction):
+            yield from exits.side_lines(error, sys.stdout, givens)
+
+    def fields() -> Fields:
+        from microcosm.cli.lemmas import proof_object
+
+        sides = [proof_object(side) for side in getattr(error, "derivations", ())]
+        message = error.message if isinstance(error, TextError) else str(error)
+        column = {"column": error.column} if isinstance(error, TextError) and error.column else {}
+        return {"error": message, **column, **({"derivations": sides} if sides else {})}
+
+    return Answer(told(), fields, outcome)
+
+
+def _at_fault(error: TextError, line: str) -> str:
+    """One line: the caret under the fault, as the line stands behind the prompt, and what was expected."""
+    message = error.message + (f". {error.hint}" if error.hint else "")
+    message = " ".join(message.split())
+    if error.column is None:
+        return f"error: {message}"
+    before = line[: error.column - 1]
+    plain = before.isprintable() and not any(east_asian_width(c) in "WF" for c in before)
+    if not plain or len(before) > output.width(sys.stdout) // 2:
+        return f"error: column {error.column}: {message}"
+    return f"{' ' * (len(PROMPT) + len(before))}^ {message}"

@@ -1,0 +1,265 @@
+"""The session from a pipe: what it reads, keeps, refuses and saves, and that nothing ends it but its end."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from microcosm import Microcosm
+from microcosm.cli import output
+from microcosm.cli.session import script
+from microcosm.cli.session.opening import How, opened
+from microcosm.cli.session.session import Session
+from microcosm.logic.rulebook import read_rules
+from microcosm.relations.relation import Relation
+from tests.cli.conftest import Run
+
+LOG = """\
+{"process": "p", "seq": 1, "kind": "send", "message": "m", "id": "ask"}
+{"process": "q", "seq": 1, "kind": "receive", "message": "m", "id": "hear"}
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.mc").write_text("a < b < c\na || d\n", encoding="utf-8")
+    how = How(read_rules())
+    return Session(opened("a.mc", how), how)
+
+
+def say(session: Session, *lines: str) -> list[str]:
+    """What is answered to the last of some lines."""
+    answers: list[str] = []
+    for line in lines:
+        answer = session.answer(line)
+        answers = [] if answer is None else list(answer.lines)
+    return answers
+
+
+def test_a_script_and_its_exit_codes(run: Run, album: str) -> None:
+    assert run("repl", album, stdin=b"unshare < upload?\nquit\n").code == 0
+    assert run("repl", album, stdin=b"unshare ? upload\n like ? view").code == 0
+    assert run("repl", album, stdin=b"upload < unshare\n").code == 1
+    assert run("repl", album, stdin=b"upload < unshare\nwhat?\n").code == 4
+    assert run("repl", "nowhere.mc").code == 4
+    assert run("repl", album, "--format", "nonsense").code == 2
+
+
+def test_the_end_of_a_script_says_that_changes_are_lost(run: Run, album: str) -> None:
+    assert "not saved" in run("repl", album, stdin=b"view < end\n").err
+    assert run("repl", album, stdin=b"view < end\nundo\n").err == ""
+    assert run("repl", album, stdin=b"view < end\nquit!\n").err == ""
+    assert run("repl", album, "--quiet", stdin=b"view < end\n").err == ""
+
+
+def test_bytes_that_are_no_text_take_one_line(run: Run, album: str) -> None:
+    ran = run("repl", album, stdin=b"\xff\xfe\nunshare \x00 < upload?\r\nunshare < upload?\r\n")
+    lines = ran.out.splitlines()
+    assert lines[2] == "  ^ expected text in UTF-8"
+    assert lines[4] == "          ^ expected text, not the control character U+0000"
+    assert lines[6].startswith("yes")
+    assert ran.code == 4
+
+
+def test_json_answers_with_one_object_a_line(run: Run, album: str) -> None:
+    script = b"unshare < notify?\n\n# no\npast of notify\nview < unshare\nwhy\ndiff\nsilent\nhelp\nquit\n"
+    ran = run("repl", album, "--json", stdin=script)
+    pair, past, refused, fault, diff, silent, told = ran.json_lines
+    assert pair["pair"] == ["unshare", "notify"]
+    assert (pair["verdict"], pair["holds"]) == ("<", True)
+    assert sorted(past["events"]) == ["unshare", "upload"]
+    assert refused["derivations"][0]["conclusion"]["left"] == "unshare"
+    assert fault["error"].startswith("expected")
+    assert fault["column"] == 5
+    assert diff["diff"] == []
+    assert ["like", "view"] in silent["pairs"]
+    assert "why" in told["help"]
+    assert all(each["schema"] == "microcosm/1" for each in ran.json_lines)
+
+
+def test_the_kernel_accepts_what_a_session_answers(run: Run, album: str) -> None:
+    script = b"why unshare < view\nwhy view > unshare\nwhy like || upload\nwhy backup ? unshare\n"
+    for answer in run("repl", album, "--json", stdin=script).json_lines:
+        assert answer["derivation"] is not None
+        del answer["line"]
+        assert run("verify", album, "-", stdin=json.dumps(answer).encode()).code == 0
+
+
+def test_ascii_where_the_encoding_has_no_other_signs(run: Run, album: str) -> None:
+    script = b"why unshare < view\nwhy not view < unshare\nview < unshare\nhelp\ne < f < g < h < i < j\n"
+    ran = run("repl", album, stdin=script, encoding="ascii")
+    assert "|- unshare < view  (In-OK)" in ran.out
+    assert "|-0 unshare < view already" in ran.out
+    assert ran.out.isascii()
+    assert "\\u" not in ran.out
+
+
+def test_a_log_is_read_as_extract_reads_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text(LOG, encoding="utf-8")
+    ran = run("repl", "run.jsonl", stdin=b"ask < hear?\n")
+    extracted = run("extract", "run.jsonl", "-o", "run.mc")
+    assert ran.out.splitlines()[0].partition(": ")[2].startswith(extracted.out.strip().partition(": ")[2])
+    assert "yes: ask < hear" in ran.out
+    told = run("repl", "run.jsonl", "--process", "p", stdin=b"hear ? ask\n")
+    assert "hear is not in this microcosm" in told.out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "events"),
+    [
+        ("plain", "a < b", ["a", "b"]),
+        ("clocks", 'clock a = p {"p": 1}\nclock b = p {"p": 2}\n', ["a", "b"]),
+        ("form.json", '{"schema": "microcosm/1", "internal": ["a", "b"]}', ["a", "b"]),
+        ("lines", LOG, ["ask", "hear"]),
+        ("viz.log", 'p {"p":1}\nstart\nq {"q":1}\nstart\n', ["p:1", "q:1"]),
+        ("empty", "", []),
+    ],
+)
+def test_what_a_file_holds_is_told_from_its_content(
+    run: Run, tmp_path: Path, name: str, content: str, events: list[str]
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    ran = run("repl", name, "--json", stdin=b"events\n")
+    assert ran.json["events"] == events
+
+
+def test_a_file_that_is_neither_is_said_to_be_no_microcosm(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.mc").write_text("a <\n", encoding="utf-8")
+    ran = run("repl", "bad.mc")
+    assert ran.code == 4
+    assert "bad.mc:1:4" in ran.err
+    assert "error: -: standard input is where the questions come from" in run("repl", "-").err
+
+
+def test_without_a_file_the_session_begins_empty(run: Run) -> None:
+    ran = run("repl", stdin=b"a < b\nsave\nsave a.mc\na < b?\n")
+    assert "expected `save FILE`: no file was opened" in ran.out
+    assert Path("a.mc").read_text(encoding="utf-8") == "a < b\n"
+
+
+def test_a_contradiction_shows_the_other_side_and_changes_nothing(session: Session) -> None:
+    before = session.known.to_text()
+    said = say(session, "c < a")
+    assert "would close a cycle" in said[0]
+    assert any("In-Tr" in line for line in said)
+    assert session.known.to_text() == before
+    assert "cannot both hold" in say(session, "d < x < a")[0]
+    assert session.known.to_text() == before
+    assert say(session, "diff") == ["no difference"]
+
+
+def test_a_file_that_changed_is_not_overwritten(session: Session, tmp_path: Path) -> None:
+    file = tmp_path / "a.mc"
+    theirs = "a < b\nsomebody < else\n"
+    file.write_text(theirs, encoding="utf-8")
+    said = say(session, "c < e", "save")
+    assert said == [
+        "not saved: a.mc has changed since it was read; `save!` replaces it, `save OTHER` keeps both"
+    ]
+    assert say(session, "save ./a.mc")[0].startswith("not saved")
+    assert file.read_text(encoding="utf-8") == theirs
+    assert say(session, "diff") == ["+ c < e"]
+    assert say(session, "save mine.mc") == ["saved: mine.mc"]
+    assert file.read_text(encoding="utf-8") == theirs
+    assert say(session, "e < f", "save") == ["saved: mine.mc"]
+    assert say(session, "save a.mc")[0] == "not saved: a.mc exists; `save! a.mc` replaces it"
+    assert say(session, "save! a.mc") == ["saved: a.mc"]
+    assert Microcosm.read(file).online("a", "f") is Relation.BEFORE
+
+
+def test_a_file_that_was_touched_or_taken_away_is_saved(session: Session, tmp_path: Path) -> None:
+    os.utime(tmp_path / "a.mc")
+    assert say(session, "c < e", "save") == ["saved: a.mc"]
+    (tmp_path / "a.mc").unlink()
+    assert say(session, "e < f", "save") == ["saved: a.mc"]
+    assert (tmp_path / "a.mc").exists()
+
+
+def test_a_log_is_never_overwritten(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text(LOG, encoding="utf-8")
+    ran = run("repl", "run.jsonl", stdin=b"save\nsave run.jsonl\nsave! ./run.jsonl\nsave! run.mc\nsave\n")
+    assert log.read_text(encoding="utf-8") == LOG
+    assert ran.out.count("not the log that was opened") == 2
+    assert ran.out.count("saved: run.mc") == 2
+
+
+def test_saved_as_json_where_the_name_asks_for_it(session: Session, tmp_path: Path) -> None:
+    assert say(session, "save a.json") == ["saved: a.json"]
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["schema"] == "microcosm/1"
+
+
+def test_a_closed_standard_input_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "sys", SimpleNamespace(stdin=None))
+    assert list(script.standard_input()) == []
+    assert not output.is_terminal(None)
+
+
+def test_what_is_said_of_an_endless_name_is_short(session: Session) -> None:
+    for line in (f"past of {'x' * 100_000}", f'past of "{"x" * 100_000}"', "x" * 100_000, '"' * 100_001):
+        [said] = say(session, line)
+        assert len(said) < 250
+
+
+def test_a_place_that_cannot_be_written_is_one_line(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for target in ("nowhere/x.mc", "folder"):
+        said = say(session, f"save! {target}")
+        assert len(said) == 1
+        assert said[0].startswith("error: ")
+    assert say(session, "c < e", "diff") == ["+ c < e"]
+
+
+@pytest.mark.parametrize("line", ["load nowhere.mc", "load broken.mc", "load wrong.mc", "load -"])
+def test_what_cannot_be_loaded_leaves_the_session_as_it_is(
+    session: Session, tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "broken.mc").write_text("a < \n", encoding="utf-8")
+    (tmp_path / "wrong.mc").write_text("a < b\nb < a\n", encoding="utf-8")
+    assert say(session, line)[0].startswith("error: ")
+    assert say(session, "a < c?")[0].startswith("yes")
+    assert say(session, "undo") == ["nothing to be undone"]
+
+
+def test_events_may_be_cut_short_in_questions_and_not_in_changes(session: Session) -> None:
+    say(session, "upload < unshare")
+    assert say(session, "upl < uns?") == ["yes: upload < unshare   (happens before)"]
+    assert say(session, "u < uns?") == ["  ^ 'u' is ambiguous: unshare or upload"]
+    assert say(session, "forget upl") == ["error: nothing names the event upl; did you mean upload?"]
+    assert "upl" not in session.known
+    assert say(session, '"upl" < uns?')[0].startswith("not known")
+    say(session, "up < unshare")
+    assert say(session, "up < unshare?")[0].startswith("yes: up < unshare")
+
+
+def test_a_long_line_names_the_column_instead_of_pointing_to_it(session: Session) -> None:
+    line = f'"{"x" * 200}" < b < c?'
+    assert say(session, line) == ["error: column 208: expected `?` or the end of the line, not '<'"]
+    assert say(session, '"事件" < b < c?') == [
+        "error: column 10: expected `?` or the end of the line, not '<'"
+    ]
+
+
+def test_a_fault_of_the_program_does_not_end_the_session(
+    run: Run, album: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Microcosm, "why_not", broken)
+        ran = run("repl", album, stdin=b"why not view < unshare\nunshare < view?\n")
+    assert "a fault of this program" in ran.err
+    assert "yes: unshare < view" in ran.out
+    assert ran.code == 70
+
+
+def test_strict_sessions_refuse_what_the_paper_refuses(run: Run, album: str) -> None:
+    ran = run("repl", "--strict", stdin=b"a < b\na < b\na <> b\nundo\na < b?\n")
+    assert ran.out.count("error: ") == 2
+    assert "undone: add a < b\n> a < b?\nnot known: a ? b" in ran.out

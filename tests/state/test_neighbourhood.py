@@ -1,0 +1,69 @@
+"""The events around an event are those with the verdict, none more and none less, under changed rules too."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+
+from microcosm import Microcosm, Relation
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.givens import Givens
+from microcosm.state.neighbourhood import between, future, pairs, past, with_verdict
+from tests.rulesets import ADDED, TEN, extended, without
+from tests.strategies import microcosms
+
+VERDICTS = [
+    Relation.BEFORE,
+    Relation.AFTER,
+    Relation.CONCURRENT,
+    Relation.RELATED,
+    Relation.UNKNOWN,
+    Relation.SILENT,
+]
+
+
+@given(microcosms())
+def test_each_event_is_in_exactly_one_neighbourhood_of_another(givens: Givens) -> None:
+    known = Microcosm(givens)
+    for event in known.events:
+        found = {relation: list(with_verdict(known, relation, event)) for relation in VERDICTS}
+        assert sorted(chain.from_iterable(found.values())) == [
+            other for other in known.events if other != event
+        ]
+        for relation, there in found.items():
+            assert all(known.online(other, event) is relation for other in there)
+        assert list(past(known, event)) == found[Relation.BEFORE]
+        assert list(future(known, event)) == found[Relation.AFTER]
+
+
+@given(microcosms())
+def test_what_lies_between_is_after_the_one_and_before_the_other(givens: Givens) -> None:
+    known = Microcosm(givens)
+    for a in known.events:
+        for b in known.events:
+            if a != b:
+                ordered = known.online(a, b) is Relation.BEFORE
+                expected = {e for e in future(known, a) if e in set(past(known, b))} if ordered else set()
+                assert set(between(known, a, b)) == expected
+
+
+@pytest.mark.parametrize("rules", [*(without(name) for name in TEN), *(extended(name) for name in ADDED)])
+@settings(max_examples=5)
+@given(givens=microcosms(high=5))
+def test_the_verdicts_are_those_of_whatever_rules_there_are(rules: RuleBook, givens: Givens) -> None:
+    known = Microcosm(givens, rules=rules)
+    for event in known.events:
+        for relation in VERDICTS:
+            found = set(with_verdict(known, relation, event))
+            assert found == {e for e in known.events if e != event and known.online(e, event) is relation}
+
+
+@given(microcosms())
+def test_pairs_are_those_of_the_table(givens: Givens) -> None:
+    known = Microcosm(givens)
+    for relation in VERDICTS:
+        assert list(pairs(known, relation)) == [
+            (a, b) for a, b, verdict in known.table() if verdict is relation
+        ]
