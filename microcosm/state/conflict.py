@@ -18,10 +18,8 @@ from microcosm.relations.givens import Givens, Stamp
 from microcosm.relations.possible import Possibilities
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Stop
+from microcosm.state.chains import INTERNAL, refuted_chain
 from microcosm.state.constraints import constrained
-
-INTERNAL = "internal events"
-"""The source of a correspondence that the internal chain gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +80,23 @@ Unit = Given | _Internal | _Held
 
 
 def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
-    """A minimal set of givens that no world fits, in the order stated; None where one fits all.
+    """A minimal set of givens that no world fits; None where one fits all.
 
     Raises `relations.possible.Undecided` when `stop` says so. Cost: some 2·k·log n questions
     whether a world fits, for a conflict of k among n givens (Junker's QuickXplain).
 
     >>> givens = Givens(internal=["a", "b", "c", "d"], stamps={"d": 3, "b": 7, "x": 1})
     >>> [statement(given) for given in conflict(givens)]
-    ['b < d', 'stamp d = 3', 'stamp b = 7']
+    ['b < d', 'stamp b = 7', 'stamp d = 3']
     """
 
     def contradict(units: Sequence[Unit]) -> bool:
         return not _fits(units, stop)
 
+    chain_found = refuted_chain(givens)
+    if chain_found is not None:
+        facts, stamped = chain_found
+        return [*facts, *(Stamped(event, givens.stamps[event]) for event in stamped)]
     whole = _units(givens)
     if not contradict(whole):
         return None

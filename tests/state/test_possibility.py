@@ -208,7 +208,7 @@ def test_a_conflict_with_a_long_chain_and_a_large_token_stays_small() -> None:
     givens = Givens(internal=names, stamps={"e150": 3, "e20": 8}, tokens={"lock": tuple(names[::2])})
     found = conflict(givens)
     assert found is not None
-    assert [statement(given) for given in found] == ["e20 < e150", "stamp e150 = 3", "stamp e20 = 8"]
+    assert [statement(given) for given in found] == ["e20 < e150", "stamp e20 = 8", "stamp e150 = 3"]
     givens = Givens(tokens={"lock": tuple(names)})
     givens.add(Correspondence("e7", Relation.CONCURRENT, "e99", "message m"))
     found = conflict(givens)
@@ -217,6 +217,18 @@ def test_a_conflict_with_a_long_chain_and_a_large_token_stays_small() -> None:
         ("e7 <> e99", "token lock"),
         ("e7 || e99", "message m"),
     ]
+
+
+def test_a_chain_that_runs_into_a_given_is_found_without_a_search() -> None:
+    givens = Givens(stamps={"e900": 4, "e100": 9})
+    for k in range(1000):
+        givens.add(Correspondence(f"e{k}", Relation.BEFORE, f"e{k + 1}"))
+        givens.add(Correspondence(f"x{k}", Relation.RELATED, f"e{k * 7919 % 1000}"))
+    found = conflict(givens)
+    assert found is not None
+    assert len(found) == 802
+    givens.add(Correspondence("e501", Relation.BEFORE, "e500"))
+    assert {statement(given) for given in conflict(givens) or ()} == {"e500 < e501", "e501 < e500"}
 
 
 def test_told_to_stop_it_says_so() -> None:
