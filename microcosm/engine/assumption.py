@@ -48,7 +48,7 @@ def assumptions(rules: RuleBook, judgement: Judgement) -> Assumptions:
     >>> from microcosm.logic.rulebook import read_rules
     >>> found = assumptions(read_rules(), Judgement.OFFLINE)
     >>> sorted({rule.instance.name for rule in found.rules}), len(found.rules)
-    (['Cntrd', 'Up-Cntrd'], 4)
+    (['Cntrd', 'Up-Cntrd'], 8)
     """
     found: dict[object, Assumption] = {}
     clashes: dict[Relation, dict[tuple[Relation, bool], None]] = {}

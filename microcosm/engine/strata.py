@@ -69,8 +69,8 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
     a wildcard counting once for each relation that it can be.
 
     >>> from microcosm.logic.rulebook import read_rules
-    >>> [sorted(str(r) for _, r in s.preds) for s in strata(read_rules())][-1]
-    ['?']
+    >>> [sorted(str(r) for _, r in s.preds) for s in strata(read_rules())][-2]
+    ['!<', '!||', '<', '<>', '||']
     """
     _check_negation(_graph(rulebook.instances))
     saturating = [i for i in rulebook.instances if not any(isinstance(p, Assume) for p in i.premises)]
