@@ -7,7 +7,7 @@ from typing import Any
 from microcosm.logic.kernel import check
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.clock import Clock
-from microcosm.relations.givens import Givens
+from microcosm.relations.givens import Givens, Stamp
 from tests.notation import mc
 
 Node = dict[str, Any]
@@ -28,6 +28,25 @@ def init(says: str, **evidence: Any) -> Node:
 def ok(says: str, *premises: Any) -> Node:
     """An initial judgement, given if it has no other premises, approved."""
     return step("In-OK", f"|- {says}", *(premises or (init(says),)))
+
+
+def off(says: str, *premises: Any) -> Node:
+    """An online judgement that stands offline; given if it has no other premises."""
+    return step("Off-OK", f"||- {says}", *(premises or (ok(says),)))
+
+
+def refuted(says: str) -> Node:
+    return step("Off-Init", f"||- {says}")
+
+
+def assumed(says: str) -> Node:
+    return step("assume", f"||- {says}")
+
+
+def clash(pair: str, *premises: Any) -> Node:
+    """The contradiction of two judgements of a pair: `clash("a b", one, other)`."""
+    left, right = pair.split()
+    return step("Clash", f"||- {left} contradiction {right}", *premises)
 
 
 def absent(says: str) -> Node:
@@ -56,6 +75,13 @@ def fault(givens: Givens, proof: Any, rules: RuleBook | None = None) -> str:
     found = check(givens, rules or read_rules(), proof)
     assert found is not None
     return found
+
+
+def stamped(**stamps: Stamp) -> Givens:
+    """Lamport times, and physical intervals."""
+    givens = Givens()
+    givens.stamps.update(stamps)
+    return givens
 
 
 def clocked() -> Givens:

@@ -78,20 +78,18 @@ def _read(instance: Instance) -> Iterator[tuple[Assumption, Judged, Judged]]:
         if isinstance(p, Judged) and p.judgement is instance.conclusion.judgement
     ]  # fmt: skip
     head = instance.conclusion
-    if (
-        len(assumed) != 1
-        or len(judged) != 2
-        or {judged[0].left, judged[0].right}
-        != {
-            judged[1].left,
-            judged[1].right,
-        }
-    ):
+    if len(assumed) != 1 or len(judged) != 2 or _ends(judged[0]) != _ends(judged[1]):
         return
+    if instance.premises.index(assumed[0]) > instance.premises.index(judged[0]):
+        return  # what stands before the assumption may not use it
     (premise,), (one, other) = assumed, judged
-    if {premise.left, premise.right} != {head.left, head.right} or not isinstance(premise.relation, Relation):
+    if _ends(premise) != _ends(head) or not isinstance(premise.relation, Relation):
         return
     rest = tuple(p for p in instance.premises if not isinstance(p, Assume | Incompatible) and p not in judged)
     guarded = replace(instance, premises=rest)
     turned = premise.left != head.left
     yield Assumption(guarded, premise.relation, turned, body(guarded)), one, other
+
+
+def _ends(premise: Judged | Assume) -> set[str]:
+    return {premise.left, premise.right}

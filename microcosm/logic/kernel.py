@@ -19,9 +19,10 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
    `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`. Its premises are checked in the microcosm without
    it (after an update: with `a <> b` in its place); `where` conditions hold in the one that has it.
 7. `Clash` concludes a `contradiction` of a pair from two judgements of that pair that exclude each other.
-   It stands for the two judgements of a rule that asks for two incompatible ones.
-8. A step of a rule that assumes names in `assumes` what it assumed, `[a, R, b]`. Above its premises, and
-   nowhere else, a leaf with rule `assume` may say so. Leaves that deny are still of the microcosm itself.
+   It stands for the two judgements of a rule that asks for two incompatible ones, and shows no evidence.
+8. A step of a rule that assumes names in `assumes` what it assumed, `[a, R, b]`. Above those of its premises
+   that the rule has after `assume`, and nowhere else, a leaf with rule `assume` may say so; not beyond an
+   evolution. Leaves that deny are still of the microcosm itself.
 
 A node is checked once for each microcosm that it stands in, by its own conclusion and those of its
 premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation (for each
@@ -39,6 +40,7 @@ from microcosm.logic.kernel_node import (
     ASSUME,
     CLASH,
     CONTRADICTION,
+    EVIDENCE,
     JUDGEMENTS,
     Fault,
     Line,
@@ -176,11 +178,11 @@ class _Proof:
                     continue
                 places = enumerate(node["premises"])
                 below = [self._found(premise, (path, place), lemmas) for place, premise in places]
-                before = self._step(visit, below, setting)
+                inside = self._step(visit, below, setting)
                 if below:
                     setting.open.add(key)
                     stack.append((visit, setting, True))
-                    stack.extend((premise, before, False) for premise in reversed(below))
+                    stack.extend((b, i, False) for b, i in zip(reversed(below), reversed(inside), strict=True))
 
     def _found(self, node: Any, path: Path, lemmas: int) -> _Visit:
         """The node at `path`, or the one that a reference there stands for (law 1)."""
@@ -194,16 +196,16 @@ class _Proof:
             node, path, lemmas = self.lemmas[k], (None, f"lemmas[{k}]"), k
         return _Visit(node, read(node, path, self.events), path, lemmas)
 
-    def _step(self, visit: _Visit, below: list[_Visit], setting: _Setting) -> _Setting:
-        """Check a step against the conclusions of its premises (laws 2, 3, 5, 6); return their microcosm."""
+    def _step(self, visit: _Visit, below: list[_Visit], setting: _Setting) -> list[_Setting]:
+        """Check a step against the conclusions of its premises (laws 2, 3, 5 to 8); return their settings."""
         node, line, path, _ = visit
         before, new = setting, None
         premises = [premise.line for premise in below]
         shows = [key for key in ("clocks", "token") if key in node]
         name = node["rule"]
         if name == CLASH:
-            self._clash(line, premises, path)
-            return setting
+            self._clash(node, line, premises, path)
+            return [setting] * len(below)
         if not self.rules.named(name):
             fail(path, f"there is no rule {shown(name)}")
         evolves = self.rules.named(name)[0].evolution is not None
@@ -234,7 +236,9 @@ class _Proof:
             elif not pattern.alone and not _holds(pattern, binding, before, setting, node, shows):
                 wrong = (4, "")
             else:
-                return before.assuming(assumed) if assumed else before
+                outside = len(below) if assumed is None else pattern.outside
+                inner = [before.assuming(assumed) if assumed else before] * (len(below) - outside)
+                return [before] * outside + inner
             fault = max(fault, wrong)
         concludes = {
             0: "",
@@ -265,8 +269,10 @@ class _Proof:
                     return True
         return False
 
-    def _clash(self, line: Line, premises: list[Line], path: Path) -> None:
+    def _clash(self, node: Any, line: Line, premises: list[Line], path: Path) -> None:
         """Check a contradiction (law 7)."""
+        if node.keys() & EVIDENCE:
+            fail(path, f"{CLASH} shows no evidence and assumes nothing")
         pair = {line.left, line.right}
         if len(premises) != 2 or not exclude(*premises):
             fail(path, f"{CLASH} needs two premises that exclude each other")

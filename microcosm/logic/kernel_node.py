@@ -30,7 +30,7 @@ CLASH, CONTRADICTION = "Clash", "contradiction"
 _POSSIBLE = {"<": "<", ">": ">", "||": "|", "<>": "<>", "!<": ">|", "!>": "<|", "!||": "<>", "!<>": "|"}
 
 _NODE = frozenset(("rule", "conclusion", "premises"))
-_EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes"))
+EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes"))
 _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
 _DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
 _LONGEST_PATH, _LONGEST_NAME = 20, 60
@@ -94,7 +94,7 @@ def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) 
     """What a node over `events` says; it may have the keys `also` besides those of every node."""
     if not isinstance(node, dict):
         fail(path, "a node is an object with `rule`, `conclusion` and `premises`")
-    _exactly(node, _NODE, _EVIDENCE | also, path, "the node")
+    _exactly(node, _NODE, EVIDENCE | also, path, "the node")
     rule, said, premises = node["rule"], node["conclusion"], node["premises"]
     if not isinstance(rule, str):
         fail(path, "`rule` is the name of a rule")

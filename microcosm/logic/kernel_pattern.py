@@ -39,7 +39,9 @@ class Pattern:
     givens: tuple[Given, ...]
     """Those of `others` that are given."""
     assumes: Line | None
-    """What the premises may assume."""
+    """What the premises may assume,"""
+    outside: int
+    """but for so many that come before it."""
     clash: tuple[Line, Line] | None
     """What the two premises of a contradiction say; `nodes` has the contradiction itself in their place."""
     alone: bool
@@ -55,12 +57,13 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
     nodes: list[tuple[Line, ...]] = []
     others: list[Premise] = []
     where: list[Premise] = []
-    assumes: Line | None = None
+    assumes, outside = None, 0
     clash = _clash(instance)
     for premise in instance.premises:
         match premise:
             case Assume(left, relation, right):
                 assumes = _said(Judged(instance.conclusion.judgement, left, relation, right))
+                outside = len(nodes)
             case Judged() if clash and _said(premise) in clash:
                 if _said(premise) == clash[0]:
                     nodes.append((clash[0]._replace(relation=CONTRADICTION),))
@@ -91,7 +94,9 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
         known.update((new.left, new.right) if new else ())
         steps = planned(others, known)
         known.update(event for step in steps for event in variables(step))
-        yield Pattern(head, chosen, steps, planned(where, known), new, givens, assumes, clash, alone)
+        yield Pattern(
+            head, chosen, steps, planned(where, known), new, givens, assumes, outside, clash, alone
+        )
 
 
 def _clash(instance: Instance) -> tuple[Line, Line] | None:

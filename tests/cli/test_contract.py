@@ -343,7 +343,8 @@ def test_rules_in_error_are_bad_input_with_a_caret(run: Run, text: str, line: in
 
 COMMANDS = [
     ("demo",), ("online",), ("why",), ("why-not",), ("table",), ("verify",), ("check",), ("evolve",),
-    ("merge",), ("extract",), ("trace",), ("rules", "list"), ("rules", "show"), ("rules", "check"),
+    ("merge",), ("extract",), ("trace",), ("offline",), ("possible",),
+    ("rules", "list"), ("rules", "show"), ("rules", "check"),
 ]  # fmt: skip
 
 
@@ -361,11 +362,15 @@ def test_every_command_has_an_example_and_the_common_options(run: Run, command: 
     [(), ("rules",), ("nonsense",), ("online",), ("online", "album.mc", "a"),
      ("online", "album.mc", "a", "b", "c"), ("online", "album.mc", "a", "b", "--nonsense"),
      ("online", "album.mc", "view", "view"),
-     ("why", "album.mc", "unshare", "view", "--offline"), ("why", "album.mc", "a", "b", "--since", "a"),
+     ("why", "album.mc", "unshare", "view", "--offline", "--since", "a < b"),
+     ("why", "album.mc", "a", "b", "--since", "a"),
      ("why", "album.mc", "a", "b", "--since", "a < b := a < b"), ("why-not", "album.mc", "a"),
      ("why-not", "album.mc", "a !< b"), ("why-not", "album.mc", "a < a"),
      ("why-not", "album.mc", '"\\x" < b'),
-     ("table",), ("table", "album.mc", "--mode", "offline"), ("table", "album.mc", "--limit", "3"),
+     ("table",), ("table", "album.mc", "--mode", "nonsense"), ("table", "album.mc", "--limit", "3"),
+     ("table", "album.mc", "--depth", "1"), ("table", "album.mc", "--mode", "offline", "--depth", "-1"),
+     ("offline", "album.mc", "a", "a"), ("offline", "album.mc", "a", "b", "--depth", "deep"),
+     ("offline", "album.mc", "a", "b", "--profile", "nonsense"), ("offline", "album.mc", "a"),
      ("possible", "album.mc", "a", "a"), ("possible", "album.mc", "a", "b", "--limit", "-1"),
      ("table", "-", "-"), ("verify", "-", "-"), ("merge", "-", "album.mc", "-"), ("check",),
      ("evolve", "album.mc", "--add", "a <"), ("evolve", "album.mc", "--update", "nonsense"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,12 +69,15 @@ def test_an_inconsistent_microcosm_gets_no_arbitrary_answer(run: Run) -> None:
     assert "c <> d   (given, deep.mc:5)" in said.err
     table = run("table", "deep.mc", "--mode", "possible", "--json")
     assert (table.code, table.json["pairs"], table.json["conflict"]) == (1, [], DEEP_STATEMENTS)
-    assert run("check", "deep.mc", "--json").json == {
+    checked = run("check", "deep.mc", "--json").json
+    assert {k: v for k, v in checked.items() if k != "derivation"} == {
         "schema": "microcosm/1",
         "consistent": False,
-        "derivation": None,
         "conflict": DEEP_STATEMENTS,
     }
+    assert checked["derivation"]["conclusion"]["relation"] == "contradiction"
+    Path("checked.json").write_text(json.dumps(checked), encoding="utf-8")
+    assert run("verify", "deep.mc", "checked.json").code == 0
 
 
 def test_the_conflict_is_a_microcosm_that_is_consistent_without_any_of_its_lines(run: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microcosm.engine.program import Shape, compile_rules, initial, online
+from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
 from microcosm.relations.relation import Relation
 
@@ -79,7 +80,11 @@ def test_shapes(title: str, rules: str, pred: tuple[object, object], shape: str,
 
 def test_the_shipped_rules_make_one_closure_and_one_table() -> None:
     program = compile_rules(read_rules())
-    shapes = {(pred[0].value, str(pred[1])): plan.shape for pred, plan in program.of.items()}
+    shapes = {
+        (pred[0].value, str(pred[1])): plan.shape
+        for pred, plan in program.of.items()
+        if pred[0] is not Judgement.OFFLINE
+    }
     assert shapes == {
         ("initial", "<"): Shape.CLOSURE,
         ("initial", "||"): Shape.VIEW,
@@ -89,6 +94,15 @@ def test_the_shipped_rules_make_one_closure_and_one_table() -> None:
         ("online", "<>"): Shape.VIEW,
         ("online", "?"): Shape.TABLE,
     }
+
+
+def test_the_offline_rules_are_one_stratum_above_the_others() -> None:
+    plans = {
+        str(p[1]): plan for p, plan in compile_rules(read_rules()).of.items() if p[0] is Judgement.OFFLINE
+    }
+    assert set(plans) == {"<", "||", "<>", "!<", "!||", "!<>"}
+    assert {plan.shape for sign, plan in plans.items() if sign != "!<>"} == {Shape.TABLE}
+    assert len({id(plan) for sign, plan in plans.items() if sign != "!<>"}) == 1
 
 
 def test_relation_variables_of_one_premise_are_evaluated_in_one_pass() -> None:

@@ -25,11 +25,16 @@ from tests.derivations import (
     Node,
     absent,
     add,
+    assumed,
+    clash,
     clocked,
     fault,
     init,
     not_in,
+    off,
     ok,
+    refuted,
+    stamped,
     step,
     un_3,
     update,
@@ -37,6 +42,20 @@ from tests.derivations import (
 from tests.notation import mc
 
 ALL_BEFORE = {"lemmas": [init("a < b"), init("b < c"), step("In-Tr", "|-0 a < c", {"ref": 0}, {"ref": 1})]}
+
+
+def nested() -> Node:
+    """Not a || b: under it b < a cannot be, so that of a <> b only a < b is left."""
+    within = step(
+        "Cntrd",
+        "||- b !< a",
+        clash("a b", assumed("a || b"), step("Ref-<", "||- b !|| a", assumed("b < a"))),
+        assumes=["b", "<", "a"],
+    )
+    forward = step("Canc-<", "||- a < b", {"ref": 0}, within)
+    split = clash("a b", forward, assumed("a || b"))
+    return step("Cntrd", "||- a !|| b", split, assumes=["a", "||", "b"], lemmas=[off("a <> b")])
+
 
 VALID: dict[str, tuple[Givens, Node]] = {
     "Init": (mc("a<b b<c"), init("a < b")),
@@ -91,6 +110,59 @@ VALID: dict[str, tuple[Givens, Node]] = {
         mc("a<b b<c"),
         {**ok("a < c", {"ref": 2}), **ALL_BEFORE},
     ),
+    "Off-OK": (mc("a<b b||c"), off("a < b")),
+    "Off-Init": (mc("a!<b b<c"), step("Off-Init", "||- a !< b")),
+    "Stamp": (stamped(a=3, b=2, c=(1.0, 2.0)), step("Stamp", "||- a !< b")),
+    "Off-Tr": (mc("a<b b<c c||d"), step("Off-Tr", "||- a < c", off("a < b"), off("b < c"))),
+    "Ref-<": (mc("a<b b<c"), step("Ref-<", "||- a !|| b", off("a < b"))),
+    "Ref-||": (mc("a||b b<c"), step("Ref-||", "||- b !<> a", off("a || b"))),
+    "Ref-<>": (mc("a<>b b<c"), step("Ref-<>", "||- b !|| a", off("a <> b"))),
+    "NCo-CR": (mc("a<b b<c"), step("NCo-CR", "||- a <> b", step("Ref-<", "||- a !|| b", off("a < b")))),
+    "Canc-<": (
+        mc("a<>b b!<a a<c"),
+        step("Canc-<", "||- a < b", off("a <> b"), step("Off-Init", "||- b !< a")),
+    ),
+    "Canc-||": (
+        mc("a!<b b!<a a<c"),
+        step("Canc-||", "||- a || b", step("Off-Init", "||- a !< b"), step("Off-Init", "||- b !< a")),
+    ),
+    "No-Tr-L": (
+        mc("a<b a!<c c<d"),
+        step("No-Tr-L", "||- b !< c", off("a < b"), step("Off-Init", "||- a !< c")),
+    ),
+    "No-Tr-R": (
+        mc("a<b c!<b c<d"),
+        step("No-Tr-R", "||- c !< a", off("a < b"), step("Off-Init", "||- c !< b")),
+    ),
+    "Cntrd": (
+        mc("b<c a!<c"),
+        step(
+            "Cntrd",
+            "||- a !< b",
+            clash("a c", step("Off-Tr", "||- a < c", assumed("a < b"), off("b < c")), refuted("a !< c")),
+            assumes=["a", "<", "b"],
+        ),
+    ),
+    "Cntrd, guarded": (
+        mc("b<c a!<c d||e"),
+        step(
+            "Cntrd",
+            "||- a !< b",
+            absent("|- a _ b"),
+            clash("a c", step("Off-Tr", "||- a < c", assumed("a < b"), off("b < c")), refuted("a !< c")),
+            assumes=["a", "<", "b"],
+        ),
+    ),
+    "Cntrd, nested": (mc("a<>b c<b a||c"), nested()),
+    "Up-Cntrd": (
+        mc("a<>b b<c a!<c"),
+        step(
+            "Up-Cntrd",
+            "||- a !< b",
+            clash("a c", step("Off-Tr", "||- a < c", assumed("a < b"), off("b < c")), refuted("a !< c")),
+            assumes=["a", "<", "b"],
+        ),
+    ),
 }
 """Proofs of every shipped rule, each in a microcosm where neighbouring facts hold as well."""
 
@@ -130,7 +202,7 @@ def nodes(value: Any, path: str = "root") -> Iterator[tuple[Node, str]]:
 
 
 WRONG: list[Any] = [None, True, "", [], {"a": 1}]
-NAMES = [*(rule.name for rule in read_rules().rules), "absent", "assume", "Clash", "Cntrd"]
+NAMES = [*(rule.name for rule in read_rules().rules), "absent", "assume", "Clash"]
 RELATIONS = ["<", ">", "||", "<>", "?", "!<", "!>", "!||", "!<>"]
 DENIED = ["_", "in-both", "not-in", "none", "contradiction"]
 
@@ -187,6 +259,14 @@ def edits(node: Node, events: list[str], root: bool) -> Iterator[tuple[str, Node
         yield f"another clock beside {event}", {**node, "clocks": {**node["clocks"], "z": clock}}
     if "token" in node:
         yield "another token", {**node, "token": "key"}
+    if "assumes" in node:
+        old = node["assumes"]
+        for k, choices in enumerate((events, RELATIONS, events)):
+            for value in [*WRONG, *choices]:
+                yield f"assumes[{k}]={value!r}", {**node, "assumes": [*old[:k], value, *old[k + 1 :]]}
+        yield "assumes turned", {**node, "assumes": old[::-1]}
+        yield "assumes shorter", {**node, "assumes": old[:-1]}
+        yield "assumes longer", {**node, "assumes": [*old, "a"]}
 
 
 def mutants(givens: Givens, proof: Node) -> Iterator[tuple[str, Node]]:

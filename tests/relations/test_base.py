@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
 from microcosm.relations.base import PREDICATES, base_facts
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens, Message, Stamp
 
 EVENTS = "abcd"
 messages = st.builds(
@@ -38,7 +38,31 @@ def test_a_multicast() -> None:
     assert facts["matches"] == {("e", "f"), ("e", "g")}
     assert facts["same_process"] == {("f", "h"), ("h", "f")}
     assert list(facts) == list(PREDICATES)
-    assert len(facts) == 4
+    assert len(facts) == 5
+
+
+stamps = st.one_of(
+    st.integers(0, 3),
+    st.tuples(st.integers(0, 3), st.integers(0, 2)).map(lambda t: (float(t[0]), float(sum(t)))),
+)
+
+
+@given(st.dictionaries(st.sampled_from(EVENTS), stamps))
+def test_stamps_rule_out_what_would_run_against_them(stated: dict[str, Stamp]) -> None:
+    facts = base_facts(Givens(stamps=stated))
+    expected = set()
+    for a, b in permutations(stated, 2):
+        match stated[a], stated[b]:
+            case int(one), int(other) if one >= other:
+                expected.add((a, b))
+            case (float(earliest), _), (_, float(latest)) if earliest > latest:
+                expected.add((a, b))
+    assert facts["stamped_out"] == expected
+    for a, b in product(EVENTS, EVENTS):
+        held = (a, b) in expected
+        assert facts.holds("stamped_out", a, b) is held
+        assert (b in facts.partners("stamped_out", 0, a)) is held
+        assert (a in facts.partners("stamped_out", 1, b)) is held
 
 
 @given(st.lists(messages, max_size=8))
