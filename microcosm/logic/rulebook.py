@@ -52,8 +52,14 @@ class RuleBook:
         return {rule.name: [rule] for rule in self.rules}
 
     def in_profile(self, profile: str | None) -> RuleBook:
-        """The same rules, read in a profile."""
-        return self if profile == self.profile else RuleBook(self.rules, profile)
+        """The same rules, read in a profile: the same book each time."""
+        if profile == self.profile:
+            return self
+        return self._others.setdefault(profile, RuleBook(self.rules, profile))
+
+    @cached_property
+    def _others(self) -> dict[str | None, RuleBook]:
+        return {}
 
     @cached_property
     def _all(self) -> tuple[Instance, ...]:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.logic.kernel import check
+from microcosm.logic.kernel_node import shown
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
@@ -144,7 +145,7 @@ VALID: dict[str, tuple[Givens, Node]] = {
         ),
     ),
     "Cntrd, guarded": (
-        mc("b<c a!<c d||e"),
+        mc("b<c a!<c x<a x<b"),
         step(
             "Cntrd",
             "||- a !< b",
@@ -187,7 +188,7 @@ def test_nothing_is_proved_from_nothing_or_without_its_rule(name: str) -> None:
     if proof["rule"] != "Un-4":
         assert check(Givens(), read_rules(), proof) is not None
     others = RuleBook(tuple(rule for rule in read_rules().rules if rule.name != proof["rule"]))
-    assert check(givens, others, proof) == f"root: there is no rule {proof['rule']}"
+    assert check(givens, others, proof) == f"root: there is no rule {shown(proof['rule'])}"
 
 
 # mutants
@@ -283,6 +284,9 @@ def mutants(givens: Givens, proof: Node) -> Iterator[tuple[str, Node]]:
                 yield f"{path}: {what}", whole
 
 
+INNER = "root.premises[0].premises[0].premises[1]"
+"""Where the inner refutation of `nested` stands."""
+
 STILL_VALID = {
     # Other pairs of the same chain.
     "Init, a chain": {"root: left='b'", "root: right='b'", "root: right='z'"},
@@ -297,6 +301,29 @@ STILL_VALID = {
     "Weak, twice": {"root.premises[0]: add turned"},
     # A lemma more, to which nothing refers.
     "lemmas": {f"root: lemmas with {k} twice" for k in range(3)},
+    # The rule says so of a symmetric refutation; and all that concurrence rules out.
+    "Ref-<": {"root: swapped"},
+    "Ref-||": {"root: swapped", "root: relation='!<'"},
+    "Ref-<>": {"root: swapped"},
+    # The sides of a contradiction stand in no order.
+    "Cntrd": {"root.premises[0]: premises 0 and 1 swapped"},
+    # The full profile needs no guard.
+    "Cntrd, guarded": {"root: premises without 0", "root.premises[1]: premises 0 and 1 swapped"},
+    "Up-Cntrd": {"root.premises[0]: premises 0 and 1 swapped", "root: rule=Cntrd"},
+    # Nor do those of two; symmetric ones may be turned; a <> b, given, excludes a || b of itself.
+    "Cntrd, nested": {
+        "root: lemmas with 0 twice",
+        *(
+            f"root.premises[0]: {change}"
+            for change in ("premises 0 and 1 swapped", "swapped", "premises[0]={'ref': 0}")
+        ),
+        *(
+            f"{INNER}.premises[0]: {change}"
+            for change in ("premises 0 and 1 swapped", "swapped", "premises[1]={'ref': 0}")
+        ),
+        f"{INNER}.premises[0].premises[1]: swapped",
+        f"{INNER}: rule=Up-Cntrd",
+    },
 }
 """The mutants that are proofs as well, each for its own reason."""
 
