@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.by_hand import unknown_table
 from benchmarks.families import Family, mixed
 from benchmarks.measure import Line, paired
 from benchmarks.peers import networkx_table, numpy_table
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import ONLINE_ORDER, online
 from microcosm.logic.rulebook import read_rules
+from microcosm.relations.bits import bits
 
 NAME = "online table"
 
@@ -41,6 +43,7 @@ def measure(family: Family, rounds: int) -> list[Line]:
 
     subjects: dict[str, Callable[[], object]] = {
         "microcosm": ours,
+        "the same rules by hand": lambda: unknown_table(family),
         "numpy packed rows": lambda: numpy_table(family),
     }
     if family.size <= SETS_LIMIT:
@@ -56,6 +59,11 @@ def compare(family: Family, answers: dict[str, Any]) -> None:
     engine = answers["microcosm"]
     mine = {str(relation): _square(engine, relation, size) for relation in ONLINE_ORDER}
     packed = answers["numpy packed rows"]
+    rows, order = answers["the same rules by hand"]
+    by_hand = np.zeros((size, size), dtype=np.uint8)
+    for place, row in enumerate(rows):
+        by_hand[order[place], [order[b] for b in bits(row)]] = 1
+    assert np.array_equal(mine["?"], by_hand), family.name
     sets = answers.get("networkx and sets")
     for sign, found in mine.items():
         theirs = np.unpackbits(packed[sign], axis=1, bitorder="little")[:, :size]

@@ -42,11 +42,13 @@ def online(
       microcosm online album.mc unshare upload
     """
     from microcosm.cli import reading
+    from microcosm.cli.check import warn_if_inconsistent
 
     reading.distinct(left, right)
     known = reading.load(file, rules, strict=strict)
     verdict, proof = known.online(left, right), known.why(left, right)
     note_unknown_events(known, left, right)
+    warn_if_inconsistent(known, file)
     if json:
         output.emit(answer(left, right, verdict, proof))
     else:

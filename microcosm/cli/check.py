@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from microcosm.relations.givens import Givens
     from microcosm.relations.search import Stop
     from microcosm.state.conflict import Given
+    from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
 
@@ -101,6 +102,31 @@ def _proof(
         return Microcosm(givens, rules=book).contradiction(stop=stop)
     except Stopped:
         return None
+
+
+MOST_EVENTS = 20_000
+"""Among more events, online answers do not wait for a search for deeper contradictions."""
+
+LONGEST = 0.5
+"""Seconds that such a search may take."""
+
+
+def warn_if_inconsistent(known: Microcosm, file: str) -> None:
+    """Warn where no world fits what is given, though online decision making does not see it."""
+    given = known.givens
+    stated = (fact.relation.value == "<>" for fact in given.external.values())
+    if not (given.refuted or given.stamps or given.tokens or given.clocks or any(stated)):
+        return
+    from microcosm.relations.possible import Undecided
+
+    if len(given.clocks) > MOST_EVENTS or len(given.external) > MOST_EVENTS:
+        return
+    try:
+        fits = known.worlds.one(stop_after(LONGEST)) is not None
+    except Undecided:
+        return
+    if not fits:
+        output.warn(f"no world fits all that {file} gives: `microcosm check` says why")
 
 
 def stop_after(seconds: float | None) -> Stop | None:

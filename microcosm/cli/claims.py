@@ -7,7 +7,7 @@ from typing import Any
 from microcosm.cli import output
 
 ONLINE = {"schema", "pair", "verdict", "derivation", "lemmas"}
-OFFLINE = {"schema", "pair", "verdict", "refuted", "possible", "exact", "derivations"}
+OFFLINE = {"schema", "pair", "verdict", "refuted", "possible", "exact", "derivations", "certificate"}
 NONE_FITS = {*OFFLINE, "consistent", "derivation"}
 CHECK = {"schema", "file", "consistent", "derivation", "conflict", "lemmas"}
 
@@ -66,6 +66,8 @@ def _offline(stated: dict[str, Any], left: str, right: str) -> Claims:
     if not isinstance(stated.get("exact"), bool):
         return [], "`exact` is true or false"
     for sign, derivation in derivations.items():
+        if derivation is None:
+            return [], f"there is no derivation of {sign} to verify: a solver decided it"
         if not _concludes(derivation, "offline", left, sign, right):
             return [], f"the derivation of {sign} does not conclude what the answer says of its pair"
     return list(derivations.values()), None

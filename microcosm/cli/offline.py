@@ -30,6 +30,14 @@ def offline(
         str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
     ] = "exact",
     limit: options.Limit = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option(
+            "--certificate",
+            metavar="OUT",
+            help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat.",
+        ),
+    ] = None,
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
@@ -64,11 +72,40 @@ def offline(
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
         return exits.REFUTED
+    written = certify(known, left, right, found, certificate)
     if json:
-        output.emit(offline_answer(left, right, found))
+        output.emit({**offline_answer(left, right, found), **written})
     else:
         show(known, left, right, found)
     return exit_of(found)
+
+
+def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
+    """Write the certificate of what has no derivation; the JSON field that names it, if there is such."""
+    from microcosm import files
+    from microcosm.state.offline import PROVED, REFUTED
+
+    lacking = [
+        r for r, as_ in REFUTED.items() if found.derivations.get(str(as_), "") is None and r in PROVED[:3]
+    ]
+    if not lacking:
+        return {}
+    try:
+        parts = [known.worlds.certificate(left, relation, right) for relation in lacking]
+    except ImportError:
+        output.note("without python-sat (the extra `sat`) there is no certificate of what has no derivation")
+        return {"certificate": None}
+    if out is None:
+        output.note("what has no derivation has a certificate: --certificate OUT writes it")
+        return {"certificate": None}
+    for relation, part in zip(lacking, parts, strict=True):
+        name = (
+            out if len(lacking) == 1 else f"{out}-{['before', 'after', 'concurrent'][PROVED.index(relation)]}"
+        )
+        if part is not None:
+            files.write_text(f"{name}.cnf", part.dimacs())
+            files.write_text(f"{name}.drat", "\n".join([*part.drat, ""]))
+    return {"certificate": f"{out}.drat"}
 
 
 def number(text: str) -> int:
@@ -95,7 +132,7 @@ def offline_answer(left: str, right: str, found: Offline) -> dict[str, object]:
         "refuted": [relation.value for relation in found.refuted],
         "possible": [relation.value for relation in found.possible],
         "exact": found.exact,
-        "derivations": {sign: proof_object(proof) for sign, proof in found.derivations.items()},
+        "derivations": {s: proof and proof_object(proof) for s, proof in found.derivations.items()},
     }
 
 
@@ -149,10 +186,10 @@ def _shown(found: Offline) -> list[Derivation]:
     """The proof of what is proved, which leaves the rest refuted; else every refutation."""
     from microcosm.relations.relation import Relation
 
-    proved = found.relation
-    if proved is not None and proved is not Relation.RELATED:
-        return [found.derivations[str(proved)]]
-    return list(dict.fromkeys(found.derivations.values()))
+    proofs = found.derivations
+    if found.relation is not None and found.relation is not Relation.RELATED:
+        proofs = {str(found.relation): proofs[str(found.relation)]}
+    return list(dict.fromkeys(proof for proof in proofs.values() if proof is not None))
 
 
 def _tree(known: Microcosm, proof: Derivation) -> None:

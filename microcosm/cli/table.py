@@ -55,7 +55,7 @@ def table(
       microcosm table --mode possible album.mc
     """
     from microcosm.cli import possible_table, reading
-    from microcosm.cli.check import stop_after
+    from microcosm.cli.check import stop_after, warn_if_inconsistent
 
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
@@ -77,10 +77,12 @@ def table(
             code = max(code, possible_table.show(file, known, every, json, stop_after(limit)))
         elif mode == "offline":
             code = max(code, possible_table.show_offline(file, known, every, json, depth))
-        elif json:
-            stream(file, known.events, known.table())
         else:
-            _show(known, every)
+            warn_if_inconsistent(known, file)
+            if json:
+                stream(file, known.events, known.table())
+            else:
+                _show(known, every)
     return code
 
 

@@ -14,6 +14,7 @@ from functools import reduce
 from operator import or_
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
+from microcosm.engine.gather import gathered
 from microcosm.engine.goals import Goals, goals
 from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
@@ -221,6 +222,11 @@ class Fixpoint:
             )
             for rule in tables.rules
         ]
+        self._barred = {
+            number: barred
+            for number, rule in enumerate(r for r in tables.rules if not r.reads)
+            if rule.rest and (barred := gathered(rule.rest, self))
+        }
         self._bounds = list(tables.bounds.items())
         self._base = [join for join, rule in zip(joins, tables.rules, strict=True) if not rule.reads]
         self._steps = [join for join, rule in zip(joins, tables.rules, strict=True) if rule.reads]
@@ -242,17 +248,21 @@ class Fixpoint:
     def run(self) -> None:
         """To the least fixpoint."""
         changed = 0
+        barred = self._barred
         pending: list[tuple[int, list[tuple[int, int]]]] = []
         for a in bits(self.domain):
             masks: dict[Pointwise, int] = {}
             others = self.domain & ~(1 << a)
-            for pred, rows, bound, join, _ in self._base:
+            for number, (pred, rows, bound, join, _) in enumerate(self._base):
                 mask = masks.get(bound)
                 if mask is None:
                     mask = masks[bound] = bound.row(a, others)
                 lacking = mask & ~rows[a]
                 if lacking:
-                    gained = lacking if join is None else join.solve({LEFT: a}, lacking)
+                    if number in barred:
+                        gained = lacking & ~barred[number](a)
+                    else:
+                        gained = lacking if join is None else join.solve({LEFT: a}, lacking)
                     if gained:
                         self._gain(pred, a, gained)
                         changed |= 1 << a

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+
+_MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
+_ones = re.compile("1").finditer
 
 
 def bits(row: int) -> Iterator[int]:
-    """The members of `row`, ascending. Cost: O(width / 64) a member when few, O(width) in all when many.
+    """The members of `row`, ascending. Cost: O(width / 64) a member when very few, else O(width / 8) in all.
 
     >>> list(bits(0b101001))
     [0, 3, 5]
     """
-    width = row.bit_length()
-    if width <= 512 or row.bit_count() <= width >> 8:
-        while row:
-            low = row & -row
-            yield low.bit_length() - 1
-            row ^= low
-        return
-    digits = bin(row)[:1:-1]
-    at = digits.find("1")
-    while at >= 0:
-        yield at
-        at = digits.find("1", at + 1)
+    width, count = row.bit_length(), row.bit_count()
+    if count << 4 > width:
+        return _by_bytes(row, width)
+    if width > 64 and count << 7 > width:
+        return iter([one.start() for one in _ones(bin(row)[:1:-1])])
+    return _one_by_one(row)
+
+
+def _by_bytes(row: int, width: int) -> Iterator[int]:
+    base = 0
+    for byte in row.to_bytes((width + 7) >> 3, "little"):
+        if byte:
+            for bit in _MEMBERS[byte]:
+                yield base + bit
+        base += 8
+
+
+def _one_by_one(row: int) -> Iterator[int]:
+    while row:
+        low = row & -row
+        yield low.bit_length() - 1
+        row ^= low
 
 
 def lowest(row: int) -> int:

@@ -136,6 +136,25 @@ class Possibilities:
             return None
         return self._rows(self.known.before) if self._state is None else self._left(self._state)
 
+    def certificate(self, a: int, relation: Relation, b: int) -> sat.Certificate | None:
+        """Why no world has the relation, as a solver's refutation; None if some world has it.
+
+        Empty where propagation alone refutes it. Raises ImportError without python-sat.
+        """
+        found = sat.Certificate([])
+        state = self._state
+        if state is None or self._impossible:
+            return None if self._member(a, relation, b) else found
+        if relation is Relation.AFTER:
+            a, b = b, a
+        mark = state.mark()
+        fits = state.separate(a, b) if relation is Relation.CONCURRENT else state.order(a, b)
+        if fits and sat.solve(state, certificate=found) is not Outcome.NONE:
+            state.undo(mark)
+            return None
+        state.undo(mark)
+        return found
+
     def _left(self, state: Orientation) -> Table:
         known = self.known
         maybe = self._rows([*known.before, *_directions(known, state.future)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
@@ -15,11 +16,10 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.bits import bits, lowest
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible import Undecided
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Stop
 from microcosm.state.conflict import Given, conflict, named
-from microcosm.state.possibility import Left, Worlds
+from microcosm.state.possibility import Left, Possibility, Worlds
 
 PROVED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
 """What can be proved of a pair, the most accurate first."""
@@ -32,6 +32,17 @@ REFUTED = {
 }
 """What can be refuted of a pair, and as what."""
 
+MOST = 4_000
+"""After so many assumptions a proof by cases is given up where it is known otherwise what is possible."""
+
+_MEANS = {
+    Relation.BEFORE: {Relation.BEFORE},
+    Relation.AFTER: {Relation.AFTER},
+    Relation.CONCURRENT: {Relation.CONCURRENT},
+    Relation.RELATED: {Relation.BEFORE, Relation.AFTER},
+}
+"""The relations of worlds that each of `PROVED` stands for."""
+
 ALL = 48
 """Among no more events than this, all take part in the search for a proof."""
 
@@ -41,14 +52,15 @@ class Offline:
     """The offline verdict on a pair.
 
     `possible` is what is left of `<`, `>` and `||`; `exact` says whether it is known that a world has
-    each. `derivations` goes from `!<` and so on, and from the relation proved, to their proofs.
+    each. `derivations` goes from `!<` and so on, and from the relation proved, to their proofs; None
+    stands where a solver decided and a proof by cases would be too long (see `Worlds.certificate`).
     """
 
     relation: Relation | None
     refuted: tuple[Relation, ...]
     possible: tuple[Relation, ...]
     exact: bool
-    derivations: dict[str, Derivation] = field(repr=False)
+    derivations: dict[str, Derivation | None] = field(repr=False)
 
 
 class Inconsistent(Exception):
@@ -72,20 +84,23 @@ class Decisions:
         Where `stop` says so before the search is through, `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
-        events = bits(memo.domain) if self._few else self._relevant(memo, x, y, stop)
-        search = self._search(memo, [*events, x, y], stop)
-        exact = False
+        worlds = Worlds(self._givens).possible(a, b, stop)
+        if not worlds.relations:
+            _refuse(self.contradiction(stop))
+        events = bits(memo.domain) if self._few else self._relevant(memo, x, y, worlds, stop)
+        search = self._search(memo, [*events, x, y], _limited(stop))
+        through = True
         try:
             if depth is None:
-                _refuse(search.inconsistency())
                 search.settle(x, y)
-                exact = True
             else:
                 search.deepen(depth)
-        except (Stopped, Undecided):
-            pass
+        except Stopped:
+            through = False
         _refuse(search.clash)
-        return _verdict(search, x, y, exact)
+        told = not through and depth is None and worlds.exact and _same(self._rules)
+        found = _verdict(search, x, y, worlds.relations if told else ())
+        return replace(found, exact=worlds.exact and set(found.possible) == set(worlds.relations))
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
@@ -125,7 +140,7 @@ class Decisions:
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
         return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)
 
-    def _relevant(self, memo: Memo, x: int, y: int, stop: Stop | None) -> list[int]:
+    def _relevant(self, memo: Memo, x: int, y: int, worlds: Possibility, stop: Stop | None) -> list[int]:
         """Events among which everything that can be refuted of a pair can be refuted.
 
         Happens-before is closed already, so that few events do: those of one refutation without `<>`,
@@ -133,16 +148,11 @@ class Decisions:
         """
         names = self._engine.universe.names
         related = memo.judged((Judgement.INITIAL, Relation.RELATED)).support()
-        found = (
-            self._positions(conflict(self._givens, stop) or ())
-            if Worlds(self._givens).one(stop) is None
-            else []
-        )
+        found: list[int] = []
         if not related[0] | related[1]:
             return [*found, *self._refuting(memo, x, y), *self._refuting(memo, y, x)]
-        possible = Worlds(self._givens).possible(names[x], names[y], stop).relations
         for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT):
-            if relation not in possible:
+            if relation not in worlds.relations:
                 assumed = self._givens.copy()
                 assumed.add(Correspondence(names[x], relation, names[y]))
                 found += self._positions(conflict(assumed, stop) or ())
@@ -182,7 +192,15 @@ def _refuse(contradiction: Derivation | None) -> None:
         raise Inconsistent(contradiction)
 
 
-def _verdict(search: Refutation, a: int, b: int, exact: bool) -> Offline:
+def _limited(stop: Stop | None) -> Stop:
+    """Stops after `MOST` assumptions, too."""
+    left = itertools.count(MOST, -1)
+    return lambda: next(left) <= 0 or (stop is not None and stop())
+
+
+def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> Offline:
+    """What the search has found; `sure`, if any: which relations of the pair are known to be possible."""
+
     def holds(relation: Relation) -> tuple[Relation, int, int] | None:
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             fact = (relation.converse, b, a)
@@ -190,12 +208,17 @@ def _verdict(search: Refutation, a: int, b: int, exact: bool) -> Offline:
             fact = (relation, a, b)
         return fact if search.hypothesis.holds(*fact) else None
 
-    derivations = {}
-    proved = next((relation for relation in PROVED if holds(relation)), None)
-    refuted = tuple(relation for relation, as_ in REFUTED.items() if holds(as_))
+    def told(relation: Relation) -> bool:
+        return bool(sure) and not _MEANS[relation] & set(sure)
+
+    def known(relation: Relation) -> bool:
+        return bool(sure) and set(sure) <= _MEANS[relation]
+
+    derivations: dict[str, Derivation | None] = {}
+    proved = next((relation for relation in PROVED if holds(relation) or known(relation)), None)
+    refuted = tuple(relation for relation, as_ in REFUTED.items() if holds(as_) or told(relation))
     for relation in (*([proved] if proved is not None else []), *(REFUTED[relation] for relation in refuted)):
         fact = holds(relation)
-        assert fact is not None
-        derivations[str(relation)] = search.hypothesis.derivation(*fact)
+        derivations[str(relation)] = search.hypothesis.derivation(*fact) if fact else None
     possible = tuple(r for r in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT) if r not in refuted)
-    return Offline(proved, refuted, possible, exact, derivations)
+    return Offline(proved, refuted, possible, False, derivations)

@@ -13,6 +13,7 @@ from microcosm.relations.fit import Fit
 from microcosm.relations.givens import Givens
 from microcosm.relations.possible import MEMBERS, Possibilities, Table
 from microcosm.relations.relation import Relation
+from microcosm.relations.sat import Certificate
 from microcosm.relations.search import Stop
 from microcosm.state.constraints import knowledge_of
 from microcosm.state.world import World
@@ -87,6 +88,13 @@ class Worlds:
         left = tuple(r for r in MEMBERS if r in found.worlds or r in found.undecided)
         worlds = {r: _named(world, names) for r, world in found.worlds.items()}
         return Possibility(left, worlds, not found.undecided)
+
+    def certificate(self, a: str, relation: Relation, b: str) -> Certificate | None:
+        """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
+
+        Raises ImportError without python-sat.
+        """
+        return self._possibilities.certificate(self._position[a], relation, self._position[b])
 
     def one(self, stop: Stop | None = None) -> Witness | None:
         """Some world that fits; None where there is none. Raises `relations.possible.Undecided`."""
