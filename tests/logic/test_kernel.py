@@ -307,8 +307,12 @@ STILL_VALID = {
     "Ref-<>": {"root: swapped"},
     # The sides of a contradiction stand in no order.
     "Cntrd": {"root.premises[0]: premises 0 and 1 swapped"},
-    # The full profile needs no guard.
-    "Cntrd, guarded": {"root: premises without 0", "root.premises[1]: premises 0 and 1 swapped"},
+    # The full profile needs no guard, which denies any relation in either direction.
+    "Cntrd, guarded": {
+        "root: premises without 0",
+        "root.premises[0]: swapped",
+        "root.premises[1]: premises 0 and 1 swapped",
+    },
     "Up-Cntrd": {"root.premises[0]: premises 0 and 1 swapped", "root: rule=Cntrd"},
     # Nor do those of two; symmetric ones may be turned; a <> b, given, excludes a || b of itself.
     "Cntrd, nested": {

@@ -44,7 +44,7 @@ def facts_of(givens: Givens) -> tuple[list[str], list[Fact]]:
         match givens.stamps[a], givens.stamps[b]:
             case int(x), int(y) if x >= y:
                 facts.append((at[a], "!<", at[b]))
-            case (float(start), _), (_, float(end)) if start > end:
+            case (start, _), (_, end) if start > end:
                 facts.append((at[a], "!<", at[b]))
     return events, facts
 
