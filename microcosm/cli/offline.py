@@ -158,31 +158,32 @@ def show(known: Microcosm, left: str, right: str, found: Offline) -> None:
 
     if found.relation is not None:
         show_verdict(left, found.relation, right)
-    for line in _lines(left, right, found):
+    for line in lines(left, right, found):
         show_prose(line)
-    for proof in _shown(found):
+    for proof in shown(found):
         output.say("")
         _tree(known, proof)
 
 
-def _lines(left: str, right: str, found: Offline) -> list[str]:
+def lines(left: str, right: str, found: Offline) -> list[str]:
+    """What is refuted and what is left, where that is more than the relation proved."""
     from microcosm.cli.explain import IN_WORDS, statement
     from microcosm.relations.relation import Relation
 
-    lines = []
+    told = []
     if found.relation is None or found.relation is Relation.RELATED:
-        lines += [f"{statement(left, '!' + str(r), right)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted]
+        told += [f"{statement(left, '!' + str(r), right)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted]
     left_over = ", ".join(str(relation) for relation in found.possible)
     if found.relation is None or found.relation is Relation.RELATED:
         if found.exact and len(found.possible) == 3:
-            lines.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
+            told.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
         else:
             known = "some world has each" if found.exact else "whether a world has each was not decided"
-            lines.append(f"possible: {left_over} ({known})")
-    return lines
+            told.append(f"possible: {left_over} ({known})")
+    return told
 
 
-def _shown(found: Offline) -> list[Derivation]:
+def shown(found: Offline) -> list[Derivation]:
     """The proof of what is proved, which leaves the rest refuted; else every refutation."""
     from microcosm.relations.relation import Relation
 

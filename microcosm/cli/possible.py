@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -45,37 +46,45 @@ def possible(
     stop = check.stop_after(limit)
     found = known.possible(left, right, stop)
     note_unknown_events(known, left, right)
-    fields: dict[str, object] = {
-        "pair": [left, right],
-        "possible": [relation.value for relation in found.relations],
-        "worlds": {relation.value: [w.order, w.before] for relation, w in found.worlds.items()},
-        "exact": found.exact,
-    }
+    told = fields(left, right, found)
     if not found.relations:
-        fields["conflict"] = check.say_inconsistent(file, known.givens, stop)
+        told["conflict"] = check.say_inconsistent(file, known.givens, stop)
     if json:
-        output.emit(fields)
+        output.emit(told)
     elif found.relations:
-        _show(left, right, found)
+        output.say(*lines(left, right, found))
     if not found.relations:
         return exits.REFUTED
     return exits.HOLDS if found.exact else exits.UNDECIDED
 
 
-def _show(left: str, right: str, found: Possibility) -> None:
+def fields(left: str, right: str, found: Possibility) -> dict[str, object]:
+    """What is possible of two events, as JSON fields."""
+    return {
+        "pair": [left, right],
+        "possible": [relation.value for relation in found.relations],
+        "worlds": {relation.value: [w.order, w.before] for relation, w in found.worlds.items()},
+        "exact": found.exact,
+    }
+
+
+def lines(left: str, right: str, found: Possibility) -> Iterator[str]:
+    """What is possible of two events, for people, with a world for each possibility."""
     from microcosm.cli.explain import statement
     from microcosm.relations.possible import MEMBERS
 
     shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
     ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]
     note = f"{' and '.join(ruled_out)} ruled out" if ruled_out else "nothing is ruled out"
-    output.say(f"{shown}   ({note})")
+    yield f"{shown}   ({note})"
     for relation in found.relations:
         said = statement(left, str(relation), right)
+        yield ""
         if relation in found.worlds:
-            output.say("", f"{said}, for example, where", *_world(found.worlds[relation]))
+            yield f"{said}, for example, where"
+            yield from _world(found.worlds[relation])
         else:
-            output.say("", f"{said} was neither found possible nor ruled out in time")
+            yield f"{said} was neither found possible nor ruled out in time"
 
 
 def _world(world: Witness) -> list[str]:

@@ -182,7 +182,9 @@ class _Proof:
                 if below:
                     setting.open.add(key)
                     stack.append((visit, setting, True))
-                    stack.extend((b, i, False) for b, i in zip(reversed(below), reversed(inside), strict=True))
+                    stack.extend(
+                        (b, i, False) for b, i in zip(reversed(below), reversed(inside), strict=True)
+                    )
 
     def _found(self, node: Any, path: Path, lemmas: int) -> _Visit:
         """The node at `path`, or the one that a reference there stands for (law 1)."""

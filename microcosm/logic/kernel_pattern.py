@@ -94,9 +94,7 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
         known.update((new.left, new.right) if new else ())
         steps = planned(others, known)
         known.update(event for step in steps for event in variables(step))
-        yield Pattern(
-            head, chosen, steps, planned(where, known), new, givens, assumes, outside, clash, alone
-        )
+        yield Pattern(head, chosen, steps, planned(where, known), new, givens, assumes, outside, clash, alone)
 
 
 def _clash(instance: Instance) -> tuple[Line, Line] | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from microcosm.cli.session import changes, keeping, questions
+from microcosm.cli.session import changes, hypotheses, keeping, questions
 
 if TYPE_CHECKING:
     from microcosm.cli.session.answer import Answer
@@ -53,6 +53,26 @@ COMMANDS: dict[str, Command] = {
     "between": Command(
         "between A and B", "the events after A and before B", questions.between, ("between unshare and view",)
     ),
+    "possible": Command(
+        "possible A B",
+        "which of <, > and || may be, and a world for each",
+        hypotheses.possible,
+        ("possible like view",),
+    ),
+    "offline": Command(
+        "offline A B",
+        "what cannot be and what must be, with proofs",
+        hypotheses.offline,
+        ("offline like view",),
+    ),
+    "what": Command(
+        "what if A < B",
+        "what would be ruled out then, or why it cannot be; nothing changes",
+        hypotheses.assume,
+        ("what if like < upload", "what if like || view"),
+    ),
+    "assume": Command("assume A < B", "the same as `what if`", hypotheses.assume),
+    "check": Command("check", "whether all that is given can be true together", hypotheses.check),
     "events": Command("events", "every event, sorted", questions.events),
     "givens": Command("givens", "what is given, as a file says it", questions.givens),
     "add": Command(

@@ -35,7 +35,7 @@ AROUND = {
 
 def pair(session: Session, sentence: Sentence) -> Answer:
     """`A < B?`: yes, no, or not known; `A ? B`: how the two stand."""
-    left, asked, right = _asked(session, sentence)
+    left, asked, right = triple(session, sentence)
     known = session.known
     verdict = known.online(left, right)
     if sentence.has("MARK") or asked is not Relation.UNKNOWN:
@@ -74,7 +74,7 @@ def answers(asked: Relation, verdict: Relation) -> bool | None:
 
 def why(session: Session, sentence: Sentence) -> Answer:
     """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
-    left, asked, right = _asked(session, sentence)
+    left, asked, right = triple(session, sentence)
     known = session.known
     notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
     if sentence.has("NOT"):
@@ -136,7 +136,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
 def between(session: Session, sentence: Sentence) -> Answer:
     """`between A and B`: the events after A and before B."""
     first, last = (session.known_event(part) for part in sentence.of("EVENT"))
-    _distinct(first, last, sentence.of("EVENT")[1])
+    distinct(first, last, sentence.of("EVENT")[1])
     known = session.known
     verdict = known.online(first, last)
     if verdict is Relation.AFTER:
@@ -161,15 +161,17 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
 
 
-def _asked(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
+def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
+    """The two events and the relation of a sentence. Raises `TextError`."""
     one, other = sentence.of("EVENT")
     [sign] = sentence.of("SIGN")
     left, right = session.event(one), session.event(other)
-    _distinct(left, right, other)
+    distinct(left, right, other)
     return left, SPELLINGS[sign.text], right
 
 
-def _distinct(left: str, right: str, part: Part) -> None:
+def distinct(left: str, right: str, part: Part) -> None:
+    """Raise `TextError` at `part` where both events are one."""
     if left == right:
         message = f"expected another event than {quote(left)}: none stands in a relation to itself"
         raise TextError(message, column=part.column)

@@ -1,0 +1,163 @@
+"""What can be asked in a session of what may be: possibilities, refutations, assumptions, consistency."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from microcosm.cli import exits, explain
+from microcosm.cli.session.answer import Answer, Fields
+from microcosm.cli.session.questions import distinct, triple
+from microcosm.errors import TextError
+from microcosm.relations.relation import Relation
+
+if TYPE_CHECKING:
+    from microcosm.cli.session.session import Session
+    from microcosm.logic.derivation import Derivation
+    from microcosm.logic.question import Sentence
+    from microcosm.relations.correspondence import Correspondence
+    from microcosm.state.microcosm import Microcosm
+
+
+def possible(session: Session, sentence: Sentence) -> Answer:
+    """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
+    from microcosm.cli import possible as command
+
+    left, right = _two(session, sentence)
+    found = session.known.possible(left, right)
+    if not found.relations:
+        return check(session, sentence)
+    return Answer(command.lines(left, right, found), lambda: command.fields(left, right, found))
+
+
+def offline(session: Session, sentence: Sentence) -> Answer:
+    """`offline A B`: what cannot be and what must be, with proofs."""
+    from microcosm.cli import offline as command
+    from microcosm.state.offline import Inconsistent
+
+    left, right = _two(session, sentence)
+    known = session.known
+    try:
+        found = known.offline(left, right)
+    except Inconsistent:
+        return check(session, sentence)
+
+    def lines() -> Iterator[str]:
+        if found.relation is not None:
+            yield explain.verdict_line(left, found.relation, right)
+        yield from command.lines(left, right, found)
+        for proof in command.shown(found):
+            yield ""
+            yield from _tree(known, proof)
+
+    return Answer(lines(), lambda: command.offline_answer(left, right, found))
+
+
+def assume(session: Session, sentence: Sentence) -> Answer:
+    """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
+    from microcosm.relations.correspondence import Correspondence
+    from microcosm.state.offline import REFUTED, Inconsistent
+
+    left, relation, right = triple(session, sentence)
+    if relation not in REFUTED:
+        raise TextError("expected <, >, || or <>, which can be assumed", column=sentence.of("SIGN")[0].column)
+    known = session.known
+    try:
+        found = known.offline(left, right)
+    except Inconsistent:
+        return check(session, sentence)
+    fact = Correspondence(left, relation, right)
+    if relation not in found.refuted:
+        return Answer(_consequences(known, fact), lambda: _followed(known, fact))
+    proof = found.derivations[str(REFUTED[relation])]
+
+    def lines() -> Iterator[str]:
+        yield f"{explain.statement(left, str(relation), right)} cannot be"
+        if proof is not None:
+            yield ""
+            yield from _tree(known, proof)
+
+    def fields() -> Fields:
+        from microcosm.cli.lemmas import proof_object
+
+        derivation = None if proof is None else proof_object(proof)
+        return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
+
+    return Answer(lines(), fields)
+
+
+def check(session: Session, sentence: Sentence) -> Answer:
+    """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
+    from microcosm.cli import check as command
+
+    known = session.known
+    conflict = known.conflict()
+    if conflict is None:
+        return Answer([command.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
+    proof = known.contradiction()
+
+    def lines() -> Iterator[str]:
+        yield command.NO_WORLD
+        yield from command.conflict_lines(conflict)
+        if proof is not None:
+            yield ""
+            yield from _tree(known, proof)
+
+    def fields() -> Fields:
+        from microcosm.cli.lemmas import proof_object
+
+        derivation = None if proof is None else proof_object(proof)
+        stated = command.statements(conflict)
+        return {"consistent": False, "derivation": derivation, "conflict": stated}
+
+    return Answer(lines(), fields, exits.REFUTED)
+
+
+def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
+    one, other = sentence.of("EVENT")
+    left, right = session.event(one), session.event(other)
+    distinct(left, right, other)
+    return left, right
+
+
+def _narrowed(known: Microcosm, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
+    """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
+    from microcosm.state.microcosm import Microcosm
+
+    supposed = Microcosm(known.givens, rules=known.rules)
+    supposed.add(fact)
+    before = {(a, b): left for a, b, left in known.offline_table()}
+    for a, b, left in supposed.offline_table():
+        if left != before.get((a, b), tuple(_ALL)):
+            yield a, b, left
+
+
+_ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+
+
+def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
+    from microcosm.cli.possible import joined
+
+    count = 0
+    for a, b, left in _narrowed(known, fact):
+        count += 1
+        turned = Relation.AFTER in left and Relation.BEFORE not in left
+        sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
+        yield explain.statement(*((b, sign, a) if turned else (a, sign, b)))
+    pairs = f"{count:,} {'pair' if count == 1 else 'pairs'}"
+    yield f"{pairs} decided further, were {explain.statement(fact.left, str(fact.relation), fact.right)} so"
+
+
+def _followed(known: Microcosm, fact: Correspondence) -> Fields:
+    follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(known, fact)]
+    return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
+
+
+def _tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
+    from microcosm.cli.provenance import Provenance
+    from microcosm.cli.render import proof_lines
+    from microcosm.cli.style import Style
+
+    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
+    yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)
