@@ -54,6 +54,7 @@ def offline(
       microcosm offline album.mc view "log in" --depth 0 --json
     """
     from microcosm.cli import reading
+    from microcosm.cli.ask import note_unknown_events
     from microcosm.cli.check import stop_after
     from microcosm.state.offline import Inconsistent
 
@@ -72,6 +73,7 @@ def offline(
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
         return exits.REFUTED
+    note_unknown_events(known, left, right)
     written = certify(known, left, right, found, certificate)
     if json:
         output.emit({**offline_answer(left, right, found), **written})

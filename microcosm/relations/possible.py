@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from microcosm.relations import sat
-from microcosm.relations.bits import bits, lowest
+from microcosm.relations.bits import bits, from_positions, lowest
 from microcosm.relations.fit import Fit, fault
 from microcosm.relations.happens_before import Cycle
 from microcosm.relations.knowledge import Graph, Knowledge, refutations
@@ -19,6 +20,7 @@ from microcosm.relations.orientation import Orientation
 from microcosm.relations.relation import Relation
 from microcosm.relations.rows import Rows
 from microcosm.relations.search import Outcome, Stop, complete
+from microcosm.relations.stamps import StampBounds
 
 MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
@@ -85,12 +87,13 @@ class Possibilities:
                 self._impossible = not self._state.consistent
             else:
                 self._plain = _Plain(known)
-                self._impossible = self._plain.contradicts()
         except Cycle:
             self._impossible = True
 
     def realisable(self) -> bool:
         """Whether some world fits. Raises `Undecided`."""
+        if self._plain is not None and not self._impossible:
+            self._impossible = self._plain.contradicts
         if self._impossible:
             return False
         if self._plain is None and not self._choices:
@@ -124,17 +127,22 @@ class Possibilities:
 
     def table(self) -> Table | None:
         """All pairs at once; None where no world fits."""
-        if not self._may_fit():
-            return None
         if self._state is None:
-            return self._rows(self.known.before)
-        return self._searched_table(self._state)
+            return self.propagated()
+        return self._searched_table(self._state) if self._may_fit() else None
 
     def propagated(self) -> Table | None:
         """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself."""
         if self._impossible:
             return None
-        return self._rows(self.known.before) if self._state is None else self._left(self._state)
+        if self._state is not None:
+            return self._left(self._state)
+        try:
+            found = self._rows(self.known.before)
+        except Cycle:
+            found = None
+        self._impossible = found is None
+        return found
 
     def certificate(self, a: int, relation: Relation, b: int) -> sat.Certificate | None:
         """Why no world has the relation, as a solver's refutation; None if some world has it.
@@ -158,6 +166,7 @@ class Possibilities:
     def _left(self, state: Orientation) -> Table:
         known = self.known
         maybe = self._rows([*known.before, *_directions(known, state.future)])
+        assert maybe is not None, "propagation does not contradict itself"
         for a, row in known.related.items():
             maybe.concurrent[a] &= ~row
         return maybe
@@ -221,7 +230,7 @@ class Possibilities:
         maybe = self._left(state)
         shown = Table([0] * size, [0] * size)
         for choice in self._choices:
-            _widen(shown, self._rows(choice.edges))
+            _widen(shown, self._of(choice))
         for relation, rows, seen in (
             (Relation.BEFORE, maybe.before, shown.before),
             (Relation.CONCURRENT, maybe.concurrent, shown.concurrent),
@@ -232,7 +241,7 @@ class Possibilities:
                     b = lowest(left)
                     match self._search(((a, b),), ordered):
                         case Outcome.FOUND:
-                            _widen(shown, self._rows(self._choices[-1].edges))
+                            _widen(shown, self._of(self._choices[-1]))
                         case Outcome.NONE:
                             rows[a] &= ~(1 << b)
                             if not ordered:
@@ -242,13 +251,20 @@ class Possibilities:
                             break
         return maybe
 
-    def _rows(self, edges: list[tuple[int, int]]) -> Table:
-        """What is possible if these pairs are the order and nothing is related any more."""
+    def _of(self, choice: _Choice) -> Table:
+        found = self._rows(choice.edges)
+        assert found is not None, "a choice was made of what is not refuted"
+        return found
+
+    def _rows(self, edges: list[tuple[int, int]]) -> Table | None:
+        """What is possible if these pairs are the order and nothing is related; None where refuted."""
         size = self.known.size
         graph = Graph(size, edges)
         past, future = graph.pasts(), graph.futures()
         everything = (1 << size) - 1
         refuted = refutations(self.known, graph, past)
+        if any(row & later & ~(1 << v) for v, (row, later) in enumerate(zip(refuted, future, strict=True))):
+            return None
         return Table(
             [everything & ~row for row in refuted],
             [everything & ~(past[v] | future[v]) for v in range(size)],
@@ -272,20 +288,32 @@ class _Choice:
 
 
 class _Plain:
-    """A knowledge without `<>`: closed by questions, not in advance. Raises `Cycle`."""
+    """A knowledge without `<>`: closed by questions, not in advance."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
-        self._rows = Rows(known.size, known.before)
-        graph = known.graph() if known.stamps else None
-        self._bounds = known.stamps.bounds(graph.order, graph.successors) if graph else None
-        self._apart = 0
-        for a in known.refuted:
-            self._apart |= 1 << a
 
+    @cached_property
+    def _rows(self) -> Rows:
+        return Rows(self._known.size, self._known.before)
+
+    @cached_property
+    def _bounds(self) -> StampBounds | None:
+        graph = self._known.graph() if self._known.stamps else None
+        return self._known.stamps.bounds(graph.order, graph.successors) if graph else None
+
+    @cached_property
+    def _apart(self) -> int:
+        return from_positions(self._known.refuted, self._known.size)
+
+    @cached_property
     def contradicts(self) -> bool:
-        """Whether an order is refuted."""
-        if any(row & self._rows.future(a) for a, row in self._known.refuted.items()):
+        """Whether an order is refuted, or runs in a cycle."""
+        try:
+            rows = self._rows
+        except Cycle:
+            return True
+        if any(row & rows.future(a) for a, row in self._known.refuted.items()):
             return True
         return self._bounds is not None and self._bounds.contradiction() is not None
 
