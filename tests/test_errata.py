@@ -8,6 +8,8 @@ from itertools import combinations, permutations, product
 import pytest
 
 from microcosm import Contradiction, Microcosm, Relation, World, bisimilar
+from microcosm.logic import kernel
+from microcosm.state.offline import Inconsistent
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
 from tests.fixpoint import State, Steps, additions, classes, knows, removals, updates
@@ -44,6 +46,47 @@ def test_condition_4_holds_and_yet_no_world_fits() -> None:
     known = Microcosm(as_givens(UNWORLDLY), strict=True)
     assert known.online("c", "d") is Relation.RELATED
     assert not any(true_in(world, UNWORLDLY) for world in worlds("abcd"))
+
+
+def test_offline_decision_making_refutes_both_directions() -> None:
+    """Section 1: each is refuted alone, and together they contradict what is given."""
+    known = Microcosm(as_givens(UNWORLDLY), strict=True)
+    contradiction = known.contradiction()
+    assert contradiction is not None
+    assert kernel.check(known.givens, known.rules, contradiction.to_json()) is None
+    with pytest.raises(Inconsistent):
+        known.offline("c", "d", depth=0)
+
+
+GUARDED = (("a", "<", "d"), ("b", "<", "c"), ("b", "||", "d"))
+
+
+def impossible(facts: Facts, a: str, b: str) -> bool:
+    """Whether b is before a in no world of four events that has the facts; there is such a world."""
+    fitting = [world for world in worlds("abcd") if true_in(world, facts)]
+    return bool(fitting) and not any((b, a) in world.before for world in fitting)
+
+
+def test_the_guard_on_assumptions_loses_a_refutation() -> None:
+    """Section 8: of a ? b the seed refutes nothing, though b < a is true in no world."""
+    known = Microcosm(as_givens(GUARDED), strict=True)
+    assert known.online("a", "b") is Relation.UNKNOWN
+    assert impossible(GUARDED, "a", "b")
+    assert known.offline("a", "b", profile="paper").refuted == ()
+    assert known.offline("a", "b").refuted == (Relation.AFTER,)
+    for left_out in GUARDED:
+        assert not impossible(tuple(fact for fact in GUARDED if fact != left_out), "a", "b")
+
+
+def test_three_events_are_too_few_for_the_guard() -> None:
+    """Whatever answers `?` among three events may be anything."""
+    for facts in enumerated("abc"):
+        fitting = [world for world in worlds("abc") if true_in(world, facts)]
+        online = oracle.tabulate("abc", facts, inside(facts))
+        for a, b in combinations("abc", 2):
+            if online[a, b] == "?":
+                found = {((a, b) in world.before, (b, a) in world.before) for world in fitting}
+                assert len(found) == 3, facts
 
 
 def test_three_events_are_too_few_for_that() -> None:

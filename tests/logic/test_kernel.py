@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -19,7 +17,6 @@ from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from tests.derivations import (
-    TURNSTILES,
     A,
     B,
     C,
@@ -40,6 +37,7 @@ from tests.derivations import (
     un_3,
     update,
 )
+from tests.mutants import mutants, nodes
 from tests.notation import mc
 
 ALL_BEFORE = {"lemmas": [init("a < b"), init("b < c"), step("In-Tr", "|-0 a < c", {"ref": 0}, {"ref": 1})]}
@@ -192,97 +190,6 @@ def test_nothing_is_proved_from_nothing_or_without_its_rule(name: str) -> None:
 
 
 # mutants
-
-
-def nodes(value: Any, path: str = "root") -> Iterator[tuple[Node, str]]:
-    """The nodes of a small proof, with their paths."""
-    yield value, path
-    for list_ in ("premises", "lemmas"):
-        for k, below in enumerate(value.get(list_, ())):
-            yield from nodes(below, f"{path}.{list_}[{k}]")
-
-
-WRONG: list[Any] = [None, True, "", [], {"a": 1}]
-NAMES = [*(rule.name for rule in read_rules().rules), "absent", "assume", "Clash"]
-RELATIONS = ["<", ">", "||", "<>", "?", "!<", "!>", "!||", "!<>"]
-DENIED = ["_", "in-both", "not-in", "none", "contradiction"]
-
-
-def edits(node: Node, events: list[str], root: bool) -> Iterator[tuple[str, Node]]:
-    """Every node that differs from this one in one place, with a description."""
-    for key in node:
-        yield f"-{key}", {k: v for k, v in node.items() if k != key}
-        yield from ((f"{key}={wrong!r}", {**node, key: wrong}) for wrong in WRONG)
-    for key in ("clocks", "token", "evolution", "assumes", "extra", "ref", *(() if root else ("lemmas",))):
-        if key not in node:
-            values = ({"add": ["a", "<", "b"]}, {"update": ["a", "<", "b"]}, "lock", [], 0)
-            yield from ((f"+{key}={value!r}", {**node, key: value}) for value in values)
-    if "conclusion" not in node:
-        return
-    yield from ((f"rule={name}", {**node, "rule": name}) for name in NAMES)
-    said = node["conclusion"]
-    for key in said:
-        choices = {"judgement": TURNSTILES.values(), "relation": RELATIONS + DENIED}.get(key, events)
-        for value in [*WRONG, *choices]:
-            yield f"{key}={value!r}", {**node, "conclusion": {**said, key: value}}
-        yield f"-{key}", {**node, "conclusion": {k: v for k, v in said.items() if k != key}}
-    yield "+key", {**node, "conclusion": {**said, "key": "a"}}
-    yield "swapped", {**node, "conclusion": {**said, "left": said["right"], "right": said["left"]}}
-    for list_ in ("premises", "lemmas"):
-        old = node.get(list_, [])
-        for k, below in enumerate(old):
-            yield f"{list_} without {k}", {**node, list_: old[:k] + old[k + 1 :]}
-            yield f"{list_} with {k} twice", {**node, list_: [*old, below]}
-            for wrong in [*WRONG, {"ref": 0}, {"ref": 7}, {"ref": True}, {"ref": -1}, {"ref": "0"}]:
-                yield f"{list_}[{k}]={wrong!r}", {**node, list_: [*old[:k], wrong, *old[k + 1 :]]}
-        for i, j in combinations(range(len(old)), 2):
-            turned = list(old)
-            turned[i], turned[j] = old[j], old[i]
-            yield f"{list_} {i} and {j} swapped", {**node, list_: turned}
-    yield "one more leaf", {**node, "premises": [*node["premises"], absent("|-0 a _ zz")]}
-    for kind, change in node.get("evolution", {}).items():
-        for other in {"add", "update"} - {kind}:
-            yield f"{other} for {kind}", {**node, "evolution": {other: change}}
-        yield "both", {**node, "evolution": {"add": change, "update": change}}
-        for k, choices in enumerate((events, RELATIONS, events)):
-            for value in [*WRONG, *choices]:
-                new = [*change[:k], value, *change[k + 1 :]]
-                yield f"{kind}[{k}]={value!r}", {**node, "evolution": {kind: new}}
-        yield f"{kind} turned", {**node, "evolution": {kind: change[::-1]}}
-        yield f"{kind} shorter", {**node, "evolution": {kind: change[:-1]}}
-    for event, clock in node.get("clocks", {}).items():
-        process, entries, ticked = clock
-        wrongs: list[Any] = [[process, entries, wrong] for wrong in (not ticked, 1, None)]
-        wrongs += [[process, e, ticked] for e in ({}, {"p": True}, {**entries, "r": 0}, {**entries, "p": 3})]
-        for wrong in [*WRONG, *wrongs, [process, entries], ["r", entries, ticked]]:
-            yield f"clock {event}={wrong!r}", {**node, "clocks": {**node["clocks"], event: wrong}}
-        yield f"no clock {event}", {**node, "clocks": {e: c for e, c in node["clocks"].items() if e != event}}
-        yield f"another clock beside {event}", {**node, "clocks": {**node["clocks"], "z": clock}}
-    if "token" in node:
-        yield "another token", {**node, "token": "key"}
-    if "assumes" in node:
-        old = node["assumes"]
-        for k, choices in enumerate((events, RELATIONS, events)):
-            for value in [*WRONG, *choices]:
-                yield f"assumes[{k}]={value!r}", {**node, "assumes": [*old[:k], value, *old[k + 1 :]]}
-        yield "assumes turned", {**node, "assumes": old[::-1]}
-        yield "assumes shorter", {**node, "assumes": old[:-1]}
-        yield "assumes longer", {**node, "assumes": [*old, "a"]}
-
-
-def mutants(givens: Givens, proof: Node) -> Iterator[tuple[str, Node]]:
-    """Every proof that differs from this one in one place, with a description."""
-    events = sorted({*givens.named(), "zz"})
-    for at, (node, path) in enumerate(nodes(proof)):
-        for what, mutant in edits(node, events, root=at == 0):
-            whole = copy.deepcopy(proof)
-            old, _ = list(nodes(whole))[at]
-            fresh = copy.deepcopy(mutant)
-            old.clear()
-            old.update(fresh)
-            if json.dumps(whole) != json.dumps(proof):
-                yield f"{path}: {what}", whole
-
 
 INNER = "root.premises[0].premises[0].premises[1]"
 """Where the inner refutation of `nested` stands."""

@@ -1,0 +1,194 @@
+"""Derivations of offline decisions: valid, and of what is true; no change of one makes it prove what is false."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from microcosm import Microcosm
+from microcosm.logic import kernel
+from microcosm.logic.document import write_mc
+from microcosm.logic.rulebook import read_rules
+from microcosm.relations.bits import bits
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.knowledge import Knowledge
+from microcosm.relations.relation import Relation
+from tests import posets
+from tests.cli.conftest import Run
+from tests.cli.conftest import run as run
+from tests.derivations import Node
+from tests.families import planted
+from tests.mutants import mutants
+from tests.notation import mc
+from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD, proved
+from tests.state.test_possibility import facts_of
+from tests.strategies import simulated
+
+MEANS = {**posets.ALLOWED, "!||": ("<", ">"), "!<>": ("||",)}
+
+SMALL = {
+    "Figure 4(a)": ("a<b a||c", "bc"),
+    "Figure 4(b)": ("a<>b c<b c||a", "ab"),
+    "No-Tr-R": ("b<c a||c", "ab"),
+    "given refutations": ("a<>b b!<a b<c", "ac"),
+    "both refuted": ("a!<b c<b a<>c", "bc"),
+}
+
+
+def true_of(givens: Givens, proof: Node) -> bool:
+    """Whether every world that has the givens has what a proof concludes."""
+    events, facts = facts_of(givens)
+    said = proof["conclusion"]
+    worlds = posets.fitting(len(events), facts)
+    if said["relation"] == "contradiction":
+        return not worlds
+    a, b = events.index(said["left"]), events.index(said["right"])
+    some = (world for at, world in enumerate(posets.posets(len(events))) if worlds >> at & 1)
+    return all(posets.sign(world, a, b) in MEANS[said["relation"]] for world in some)
+
+
+def proofs(text: str, pair: str, profile: str = "full") -> list[Node]:
+    verdict = proved(Microcosm(mc(text)), *pair, profile=profile)
+    return [proof.to_json() for proof in verdict.derivations.values() if proof is not None]
+
+
+@pytest.mark.parametrize("profile", ["full", "paper"])
+@pytest.mark.parametrize("name", SMALL)
+def test_no_change_of_a_proof_proves_what_is_false(name: str, profile: str) -> None:
+    """Each field of each node, changed: nearly every change is refused, and none makes it prove a falsehood."""
+    text, pair = SMALL[name]
+    givens = mc(text)
+    for proof in proofs(text, pair, profile)[:1]:
+        found = dict(mutants(givens, proof))
+        accepted = [what for what in found if kernel.check(givens, read_rules(), found[what]) is None]
+        assert len(accepted) * 50 < len(found)
+        assert all(true_of(givens, found[what]) for what in accepted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [FIVE_CYCLE, OPEN_CHORD])
+def test_no_change_of_a_nested_proof_proves_what_is_false(text: str) -> None:
+    m = Microcosm(mc(text))
+    derivation = m.contradiction() or m.offline("e", "b").derivations["<>"]
+    assert derivation is not None
+    proof, givens = derivation.to_json(), m.givens
+    found = list(mutants(givens, proof))
+    for _, mutant in found[:: max(1, len(found) // 3000)]:
+        if kernel.check(givens, read_rules(), mutant) is None:
+            assert true_of(givens, mutant)
+
+
+def test_an_assumption_moved_elsewhere_is_refused() -> None:
+    """Every step of a nested proof by contradiction, its premises handed out as a proof of their own."""
+    derivation = Microcosm(mc(OPEN_CHORD)).offline("e", "b").derivations["<>"]
+    assert derivation is not None
+    under, stack = 0, [derivation]
+    while stack:
+        step = stack.pop()
+        stack.extend(step.premises)
+        alone = step.to_json()
+        if any(premise.rule == "assume" for premise in step.premises):
+            under += 1
+            assert "nothing above it assumes" in str(kernel.check(mc(OPEN_CHORD), read_rules(), alone))
+        elif kernel.check(mc(OPEN_CHORD), read_rules(), alone) is None:
+            assert true_of(mc(OPEN_CHORD), alone)
+    assert under > 5
+
+
+@pytest.mark.parametrize("text", ["a<b a||c", "a<>b c<b c||a", OPEN_CHORD, "a!<b b!<a b<>c c<d", FIVE_CYCLE])
+def test_every_answer_of_the_command_line_verifies(run: Run, text: str) -> None:
+    givens = mc(text)
+    Path("m.mc").write_text(write_mc(givens), encoding="utf-8")
+    answers = [("check", "m.mc")]
+    for a, b in [*combinations(givens.named(), 2)][:4]:
+        answers += [("offline", "m.mc", a, b), ("offline", "m.mc", b, a, "--depth", "1")]
+        answers += [("offline", "m.mc", a, b, "--profile", "paper"), ("why", "m.mc", a, b, "--offline")]
+    verified = 0
+    for argv in answers:
+        ran = run(*argv, "--json")
+        if not (ran.json.get("derivations") or ran.json.get("derivation")):
+            continue
+        Path("answer.json").write_text(ran.out, encoding="utf-8")
+        checked = run("verify", "m.mc", "answer.json", "--json")
+        assert (checked.code, checked.json["fault"]) == (0, None), argv
+        verified += 1
+    assert verified
+
+
+@pytest.mark.parametrize("argv", [("offline", "m.mc", "a", "c"), ("possible", "m.mc", "a", "c")])
+def test_an_inconsistent_microcosm_has_no_verdicts(run: Run, argv: tuple[str, ...]) -> None:
+    Path("m.mc").write_text(write_mc(mc(FIVE_CYCLE)), encoding="utf-8")
+    ran = run(*argv, "--json")
+    assert (ran.code, ran.json["possible"]) == (1, [])
+    told = run(*argv)
+    assert told.code == 1
+    assert "inconsistent" in told.out + told.err
+    if argv[0] == "offline":
+        proof = ran.json["derivation"]
+        assert proof["conclusion"]["relation"] == "contradiction"
+        assert kernel.check(mc(FIVE_CYCLE), read_rules(), proof) is None
+
+
+def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> None:
+    from microcosm.files import shipped
+
+    Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
+    Path("rules").mkdir()
+    for file in shipped("rules").glob("*.rules"):
+        Path("rules", file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    offline = Path("rules/offline.rules")
+    assert run("offline", "m.mc", "e", "b", "--rules", "rules").code == 0
+    text = offline.read_text(encoding="utf-8")
+    offline.write_text(text[: text.index("rule Cntrd:")], encoding="utf-8")
+    ran = run("offline", "m.mc", "e", "b", "--rules", "rules", "--json")
+    assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (3, None, False)
+    assert ran.json["possible"] == ["<", ">", "||"]
+
+
+# many events
+
+
+def agree(m: Microcosm, pairs: list[tuple[str, str]]) -> int:
+    """Offline verdicts are what is possible, with valid proofs; how many pairs have something refuted."""
+    refuted = 0
+    for a, b in pairs:
+        verdict = proved(m, a, b)
+        assert verdict.possible == m.possible(a, b).relations, (a, b)
+        refuted += bool(verdict.refuted)
+    return refuted
+
+
+def test_a_clocked_log_of_hundreds_of_events() -> None:
+    rng = Random(7)
+    names = [f"e{i}" for i in range(300)]
+    _, clocks = simulated(names, rng, 6, 0.4)
+    givens = Givens()
+    givens.clocks.update(clocks)
+    m = Microcosm(givens)
+    events = list(m.events)
+    assert len(events) > 200
+    assert agree(m, [tuple(rng.sample(events, 2)) for _ in range(12)]) > 3  # type: ignore[misc]
+
+
+def as_stated(known: Knowledge) -> Givens:
+    """The same knowledge as correspondences; what is refuted both ways is concurrent."""
+    givens = Givens()
+    for a, b in known.before:
+        givens.add(Correspondence(f"e{a}", Relation.BEFORE, f"e{b}"))
+    for relation, rows in ((Relation.CONCURRENT, known.refuted), (Relation.RELATED, known.related)):
+        for a, row in rows.items():
+            for b in bits(row):
+                givens.add(Correspondence(f"e{a}", relation, f"e{b}"))
+    return givens
+
+
+def test_planted_knowledge_with_related_pairs() -> None:
+    known, rng = planted(80, 3), Random(5)
+    m = Microcosm(as_stated(known))
+    events = list(m.events)
+    assert len(events) > 48
+    assert agree(m, [tuple(rng.sample(events, 2)) for _ in range(10)]) > 3  # type: ignore[misc]
