@@ -14,6 +14,8 @@ from microcosm.cli import output
 from microcosm.cli.session import script
 from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.session import Session
+from microcosm.logic import kernel
+from microcosm.logic.document import read_givens
 from microcosm.logic.rulebook import read_rules
 from microcosm.relations.relation import Relation
 from tests.cli.conftest import Run
@@ -263,3 +265,29 @@ def test_strict_sessions_refuse_what_the_paper_refuses(run: Run, album: str) -> 
     ran = run("repl", "--strict", stdin=b"a < b\na < b\na <> b\nundo\na < b?\n")
     assert ran.out.count("error: ") == 2
     assert "undone: add a < b\n> a < b?\nnot known: a ? b" in ran.out
+
+
+def test_suppositions_for_programs_and_nothing_is_changed_by_them(run: Run) -> None:
+    Path("fits.mc").write_text("a < c\na || d\n", encoding="utf-8")
+    asked = b"possible c d\nwhat if c < d\nassume c || d\noffline d c\ncheck\ngivens\n"
+    ran = run("repl", "fits.mc", "--json", stdin=asked)
+    possible, refuted, supposed, offline, checked, givens = ran.json_lines[-6:]
+    assert (ran.code, possible["possible"], possible["exact"]) == (0, [">", "||"], True)
+    assert (refuted["assumed"], refuted["possible"]) == (["c", "<", "d"], False)
+    assert supposed["follows"] == [["c", "d", ["||"]]]
+    assert (offline["verdict"], offline["refuted"]) == (None, [">"])
+    assert (checked["consistent"], checked["conflict"]) == (True, None)
+    assert givens["microcosm"]["external"] == [["a", "<", "c"], ["a", "||", "d"]]
+    known = read_givens("a < c\na || d\n")
+    for proof in (refuted["derivation"], offline["derivations"]["!>"]):
+        assert kernel.check(known, read_rules(), proof) is None
+
+
+@pytest.mark.parametrize("asked", ["possible a b", "offline a b", "what if a < b", "check"])
+def test_where_no_world_fits_every_supposition_says_so(run: Run, asked: str) -> None:
+    text = "a < c < b\na || d\nb || d\nc <> d\n"
+    Path("none.mc").write_text(text, encoding="utf-8")
+    ran = run("repl", "none.mc", "--json", stdin=asked.encode())
+    answer = ran.json_lines[-1]
+    assert (ran.code, answer["consistent"], len(answer["conflict"])) == (1, False, 5)
+    assert kernel.check(read_givens(text), read_rules(), answer["derivation"]) is None

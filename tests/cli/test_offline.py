@@ -1,0 +1,64 @@
+"""The command `offline` and its like: every answer verifies, and where no world fits there is none."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from microcosm.files import shipped
+from microcosm.logic import kernel
+from microcosm.logic.document import write_mc
+from microcosm.logic.rulebook import read_rules
+from tests.cli.conftest import Run
+from tests.notation import mc
+from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD
+
+
+@pytest.mark.parametrize("text", ["a<b a||c", "a<>b c<b c||a", OPEN_CHORD, "a!<b b!<a b<>c c<d", FIVE_CYCLE])
+def test_every_answer_of_the_command_line_verifies(run: Run, text: str) -> None:
+    givens = mc(text)
+    Path("m.mc").write_text(write_mc(givens), encoding="utf-8")
+    answers = [("check", "m.mc")]
+    for a, b in [*combinations(givens.named(), 2)][:4]:
+        answers += [("offline", "m.mc", a, b), ("offline", "m.mc", b, a, "--depth", "1")]
+        answers += [("offline", "m.mc", a, b, "--profile", "paper"), ("why", "m.mc", a, b, "--offline")]
+    verified = 0
+    for argv in answers:
+        ran = run(*argv, "--json")
+        if not (ran.json.get("derivations") or ran.json.get("derivation")):
+            continue
+        Path("answer.json").write_text(ran.out, encoding="utf-8")
+        checked = run("verify", "m.mc", "answer.json", "--json")
+        assert (checked.code, checked.json["fault"]) == (0, None), argv
+        verified += 1
+    assert verified
+
+
+@pytest.mark.parametrize("argv", [("offline", "m.mc", "a", "c"), ("possible", "m.mc", "a", "c")])
+def test_an_inconsistent_microcosm_has_no_verdicts(run: Run, argv: tuple[str, ...]) -> None:
+    Path("m.mc").write_text(write_mc(mc(FIVE_CYCLE)), encoding="utf-8")
+    ran = run(*argv, "--json")
+    assert (ran.code, ran.json["possible"]) == (1, [])
+    told = run(*argv)
+    assert told.code == 1
+    assert "inconsistent" in told.out + told.err
+    if argv[0] == "offline":
+        proof = ran.json["derivation"]
+        assert proof["conclusion"]["relation"] == "contradiction"
+        assert kernel.check(mc(FIVE_CYCLE), read_rules(), proof) is None
+
+
+def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> None:
+    Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
+    Path("rules").mkdir()
+    for file in shipped("rules").glob("*.rules"):
+        Path("rules", file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    offline = Path("rules/offline.rules")
+    assert run("offline", "m.mc", "e", "b", "--rules", "rules").code == 0
+    text = offline.read_text(encoding="utf-8")
+    offline.write_text(text[: text.index("rule Cntrd:")], encoding="utf-8")
+    ran = run("offline", "m.mc", "e", "b", "--rules", "rules", "--json")
+    assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (3, None, False)
+    assert ran.json["possible"] == ["<", ">", "||"]

@@ -1,0 +1,101 @@
+"""Hypotheses and refutations: what is assumed is undone without a trace, and a stop is heard."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcosm.engine.assumption import assumptions
+from microcosm.engine.engine import Engine
+from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.engine.witness import Witness
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
+from microcosm.relations.bits import bits
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+from microcosm.relations.search import Stop
+from tests.notation import mc
+from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD
+
+SIGNS = [relation for relation in Relation if relation not in (Relation.UNKNOWN, Relation.SILENT)]
+
+Facts = set[tuple[Relation, int, int]]
+
+
+def search(givens: Givens, rules: RuleBook | None = None, stop: Stop | None = None) -> Refutation:
+    rules = rules or read_rules()
+    engine = Engine(rules, givens)
+    return Refutation(rules, Witness(engine, givens).steps, engine.memo, [*bits(engine.memo.domain)], stop)
+
+
+def facts(found: Refutation) -> Facts:
+    return {(relation, a, b) for relation in SIGNS for a, b in found.hypothesis.related(relation)}
+
+
+@pytest.mark.parametrize("text", [FIVE_CYCLE, OPEN_CHORD, "a<>b c<b c||a", "a!<b b!<a b<>c"])
+def test_what_is_assumed_is_undone_without_a_trace(text: str) -> None:
+    found = search(mc(text))
+    hypothesis, before = found.hypothesis, facts(found)
+    for relation in (Relation.BEFORE, Relation.CONCURRENT):
+        for a in hypothesis.events:
+            for b in hypothesis.events:
+                if a != b:
+                    mark = hypothesis.mark()
+                    hypothesis.assume(relation, a, b)
+                    assert hypothesis.holds(relation, a, b)
+                    assert before <= facts(found)
+                    hypothesis.undo(mark)
+                    assert facts(found) == before
+                    assert hypothesis.clash is None
+
+
+def test_depth_after_depth_refutes_no_less_and_then_no_more() -> None:
+    counts = []
+    for depth in range(3):
+        found = search(mc(OPEN_CHORD))
+        found.deepen(depth)
+        counts.append(facts(found))
+        found.deepen(depth)
+        assert facts(found) == counts[-1]
+    assert counts[0] == counts[1] < counts[2]
+
+
+def test_a_contradiction_of_the_microcosm_is_found_by_splitting() -> None:
+    found = search(mc(FIVE_CYCLE))
+    assert found.clash is None
+    assert found.inconsistency() is not None
+    assert search(mc(OPEN_CHORD)).inconsistency() is None
+
+
+def test_told_to_stop_it_stops() -> None:
+    asked = []
+
+    def stop() -> bool:
+        asked.append(True)
+        return len(asked) > 3
+
+    with pytest.raises(Stopped):
+        search(mc(OPEN_CHORD), stop=stop).deepen(1)
+    assert len(asked) == 4
+
+
+def test_what_may_be_assumed_is_read_off_the_rules() -> None:
+    full, paper = (assumptions(read_rules().in_profile(p), Judgement.OFFLINE) for p in ("full", "paper"))
+    assert {rule.assumed for rule in full.rules} == {Relation.BEFORE, Relation.CONCURRENT}
+    assert full.clashes == paper.clashes
+    assert any(rule.guard.pairs for rule in paper.rules)
+    assert {str(other) for other, straight in full.clashes[Relation.BEFORE] if straight} == {
+        "||",
+        "!<",
+        "!<>",
+    }
+    assert not assumptions(read_rules(), Judgement.ONLINE).rules
+
+
+def test_what_stands_before_an_assumption_may_not_use_it() -> None:
+    """Such a rule takes no part; the kernel would not accept its steps either."""
+    text = (
+        "rule Late:\n ||- c S d where S in <, !<\n ||- c T d where T in <, !< and S incompatible T\n"
+        " assume a < b\n ---\n ||- a !< b"
+    )
+    assert not assumptions(parse_rules(text), Judgement.OFFLINE).rules
