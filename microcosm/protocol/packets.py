@@ -179,16 +179,19 @@ def _entries(log: Iterable[object]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Clocked:
-    """Newtop: the sender's Lamport clock; a `null` has no payload and is not delivered."""
+    """Newtop: the sender's Lamport clock; a null has no payload and is not delivered.
+
+    `null` is 0 for a message, 1 where the message is for others, 2 for a null that only breaks a silence.
+    """
 
     clock: int
-    null: bool
+    null: int = 0
     payload: Any = None
 
     integers = 1
 
     def sound(self) -> bool:
-        return natural(self.clock, 1) and type(self.null) is bool
+        return natural(self.clock, 1) and natural(self.null) and self.null <= 2
 
 
 @dataclass(frozen=True, slots=True)
