@@ -1,7 +1,8 @@
-"""Mattern and Fünfrocken (1994): one message at a time, the next when this one's acks are there.
+"""Mattern and Fünfrocken (1994): one message at a time, the next when this one's ack is there.
 
 What happened before a message has been delivered before it is sent, so it is delivered at once. One
-integer a message; throughput is one message a round trip.
+integer a message; throughput is one message a round trip. For one receiver a message: of two, one
+could act on the message before the other has it.
 """
 
 from __future__ import annotations
@@ -10,40 +11,37 @@ from collections import deque
 from collections.abc import Container
 from typing import Any, ClassVar
 
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, Delivery, Handler, Machine
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, Delivery, Handler, Machine, Send
 from microcosm.protocol.packets import Ack, Plain
 
 
 class MF(Machine):
-    """One process. Constant time a copy."""
+    """One process. Constant time a message."""
 
-    __slots__ = ("_clock", "_delivered", "_outstanding", "_queue", "_unacked")
+    __slots__ = ("_clock", "_delivered", "_outstanding", "_queue")
 
+    MULTICAST = False
     TOLERATES = frozenset({"loss", "duplicate", "reorder"})
 
     def __init__(self, me: int, known: Container[int] | None = None) -> None:
         super().__init__(me, known)
         self._clock = 0
-        self._queue: deque[tuple[tuple[int, ...], Plain]] = deque()
-        self._outstanding: Plain | None = None
-        self._unacked: dict[int, None] = {}
+        self._queue: deque[Send] = deque()
+        self._outstanding: Send | None = None
         self._delivered: dict[int, int] = {}
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         self._clock += 1
-        self._queue.append((to, Plain(self._clock, payload)))
+        self._queue.append(Send(to[0], Plain(self._clock, payload)))
         self.operations += 1
         self._next()
         return self._clock
 
     def _next(self) -> None:
         if self._outstanding is None and self._queue:
-            to, packet = self._queue.popleft()
-            self._outstanding = packet
-            self._unacked = dict.fromkeys(to)
-            for j in to:
-                self.operations += 1
-                self._emit(j, packet)
+            self._outstanding = self._queue.popleft()
+            self.operations += 1
+            self.out.append(self._outstanding)
 
     def _on_plain(self, sender: int, packet: Plain) -> str | None:
         self.operations += 1
@@ -58,31 +56,31 @@ class MF(Machine):
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
         self.operations += 1
         current = self._outstanding
-        if current is None or ack.mid != current.mid:
-            return DUPLICATE if ack.mid <= self._clock else OUT_OF_WINDOW
-        if sender not in self._unacked:
+        outstanding = self._clock - len(self._queue)
+        if ack.mid > outstanding:
+            return OUT_OF_WINDOW
+        if current is None or ack.mid < outstanding:  # it was acknowledged long ago
+            return DUPLICATE
+        if sender != current.to:
             return STRANGER
-        del self._unacked[sender]
-        if not self._unacked:
-            self._outstanding = None
-            self._next()
+        self._outstanding = None
+        self._next()
         return None
 
     def tick(self) -> None:
-        """Send the outstanding message again to whoever has not acknowledged it."""
+        """Send the outstanding message again."""
         if self._outstanding is not None:
-            for j in self._unacked:
-                self._emit(j, self._outstanding)
+            self.out.append(self._outstanding)
 
     def idle(self) -> bool:
         return self._outstanding is None
 
     def integers(self) -> int:
-        return 2 + len(self._unacked) + 2 * len(self._delivered) + sum(1 + len(to) for to, _ in self._queue)
+        return 2 + 2 * len(self._delivered) + 2 * len(self._queue)
 
     @property
     def unsent(self) -> int:
-        return sum(len(to) for to, _ in self._queue)
+        return len(self._queue)
 
     HANDLERS: ClassVar[dict[type, Handler]] = {
         Plain: lambda self, sender, packet: self._on_plain(sender, packet),
