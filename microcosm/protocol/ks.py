@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, UNSOUND, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Handler
 from microcosm.protocol.packets import Logged
 
 Log = dict[tuple[int, int], frozenset[int]]
@@ -54,6 +54,8 @@ class KS(Group):
             return UNSOUND
         if packet.clock <= self._delivered[sender] or (sender, packet.clock) in self._held:
             return DUPLICATE
+        if len(self._held) >= WINDOW:
+            return OUT_OF_WINDOW
         self._held[sender, packet.clock] = packet
         while (ready := self._ready()) is not None:
             self._accept(ready[0], self._held.pop(ready))

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, UNSOUND, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Handler
 from microcosm.protocol.packets import Vector, Vectored
 
 
@@ -63,6 +63,8 @@ class Monitored(Group):
         number = vectors[mine][sender]
         if number < self._past[mine][sender] or (sender, number) in self._held:
             return DUPLICATE
+        if len(self._held) >= WINDOW:
+            return OUT_OF_WINDOW
         self._held[sender, number] = packet
         while (ready := self._ready(mine)) is not None:
             self._accept(ready[0], self._held.pop(ready))

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, WINDOW, Delivery, Handler
 from microcosm.protocol.packets import Clocked
 
 
@@ -47,6 +47,8 @@ class Newtop(Group):
         self.operations += 1
         if packet.clock <= self._heard[sender]:
             return DUPLICATE
+        if packet.clock > self.clock + WINDOW or len(self._held) >= WINDOW:
+            return OUT_OF_WINDOW
         self._heard[sender] = packet.clock
         self.clock = max(self.clock, packet.clock)
         if packet.null < 2:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, UNSOUND, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Handler
 from microcosm.protocol.packets import Stamped, Vector
 
 
@@ -47,6 +47,8 @@ class RST(Group):
         number = matrix[sender][self.me]
         if number < self._delivered[sender] or (sender, number) in self._held:
             return DUPLICATE
+        if len(self._held) >= WINDOW:
+            return OUT_OF_WINDOW
         self._held[sender, number] = packet
         while (ready := self._ready()) is not None:
             self._accept(ready[0], self._held.pop(ready))
