@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "microcosm"
-CORE = {"relations", "logic", "engine", "state"}
+CORE = {"relations", "logic", "engine", "state", "protocol"}
 
 BELOW = {
     "errors": set(),
@@ -18,13 +18,24 @@ BELOW = {
     "engine": {"errors", "relations", "logic"},
     "state": {"errors", "files", "relations", "logic", "engine"},
     "traces": {"errors", "files", "relations"},
-    "cli": {"errors", "files", "relations", "logic", "engine", "state", "traces", "__init__"},
+    "protocol": {"errors", "relations"},
+    "simulation": {"errors", "relations", "protocol"},
+    "cli": {
+        *("errors", "files", "relations", "logic", "engine", "state", "traces"),
+        *("protocol", "simulation", "__init__"),
+    },
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},
 }
 """The parts of the package, and what each may import besides itself."""
 
-OUTSIDE = {"lark": {"logic"}, "networkx": {"state"}, "rich": {"cli"}, "typer": {"cli"}}
+OUTSIDE = {
+    "lark": {"logic"},
+    "msgpack": {"protocol"},
+    "networkx": {"state"},
+    "rich": {"cli"},
+    "typer": {"cli"},
+}
 """The only other distributions, and the parts that may import them."""
 
 DOORS = {"datetime", "glob", "io", "os", "pathlib", "random", "shutil", "subprocess", "tempfile", "time"}

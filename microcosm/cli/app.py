@@ -31,6 +31,7 @@ COMMANDS = {
     "merge": "change",
     "extract": "traces",
     "trace": "traces",
+    "simulate": "simulate",
     "rules": "rules",
 }
 """Each command, in the order of the help, and its module: only the one that is asked for is loaded."""

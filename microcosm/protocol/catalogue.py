@@ -27,6 +27,11 @@ class Protocol:
     machine: type[Machine]
     make: Callable[[int], list[Machine]]
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether processes differ by nothing but their numbers."""
+        return self.machine not in (Monitored, TreeNode, Newtop)
+
     def monitors(self, size: int) -> range:
         """The processes to which it promises causal delivery: all, or process 0."""
         return range(1 if self.machine is Monitored else size)

@@ -35,7 +35,7 @@ class Cykas(Machine):
         self._in_flight: dict[int, int] = {}
         self._unacked: dict[int, int] = {}
         self._untold: deque[tuple[int, int]] = deque()
-        """Secrets whose receivers are to be told, by id: all before an id must be acknowledged, and itself."""
+        """Secrets whose receivers are to be told, by id: once it and all before it are acknowledged."""
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         self._clock += 1

@@ -46,7 +46,9 @@ def encode(packet: Packet) -> bytes:
     import msgpack
 
     shape = type(packet)
-    written: bytes = msgpack.packb([VERSION, _CODE[shape], *(getattr(packet, name) for name in _FIELDS[shape])])
+    written: bytes = msgpack.packb(
+        [VERSION, _CODE[shape], *(getattr(packet, name) for name in _FIELDS[shape])]
+    )
     return written
 
 

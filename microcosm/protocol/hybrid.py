@@ -117,5 +117,3 @@ class Hybrid(Machine):
         Ack: lambda self, sender, packet: self._on_ack(sender, packet),
         Permit: lambda self, sender, packet: self._on_permit(sender, packet),
     }
-
-

@@ -251,4 +251,6 @@ class HybridMulticastSPS(Hybrid):
                     for at, other in entries
                     if at < group.end
                 )
-                assert copy.owed == (copy.sent and copy.flagged and left), "a permit is owed as long as it waits"
+                assert copy.owed == (copy.sent and copy.flagged and left), (
+                    "a permit is owed as long as it waits"
+                )

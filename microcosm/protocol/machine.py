@@ -103,7 +103,11 @@ class Machine(ABC):
         handler = self.HANDLERS.get(type(packet))
         if handler is None:
             self.refused[NOT_A_PACKET] += 1
-        elif type(sender) is not int or sender == self.me or (self.known is not None and sender not in self.known):
+        elif (
+            type(sender) is not int
+            or sender == self.me
+            or (self.known is not None and sender not in self.known)
+        ):
             self.refused[UNKNOWN_PROCESS] += 1
         elif not packet.sound():  # type: ignore[attr-defined]
             self.refused[UNSOUND] += 1
@@ -149,7 +153,11 @@ class Machine(ABC):
         if len(receivers) > 1 and not self.MULTICAST:
             raise ProtocolError(f"a message has one receiver here, not {len(receivers)}")
         for j in receivers:
-            if type(j) is not int or j < 0 or (self.known is not None and j != self.me and j not in self.known):
+            if (
+                type(j) is not int
+                or j < 0
+                or (self.known is not None and j != self.me and j not in self.known)
+            ):
                 raise ProtocolError(f"{j!r} is no process")
         return receivers
 

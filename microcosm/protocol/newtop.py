@@ -29,7 +29,7 @@ class Newtop(Group):
         self._announced = 0
         """The last clock that this process sent to all."""
         self._wanted = 0
-        """The highest clock of a message, whoever it is for: somebody may be waiting for everyone to pass it."""
+        """The highest clock of a message, whoever it is for: some wait for everyone to pass it."""
         self._heard = [0] * size
         self._held: list[tuple[int, int, Any, Clocked]] = []
 

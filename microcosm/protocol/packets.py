@@ -37,7 +37,7 @@ def _addressed(to: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Hybrid protocols: message `mid`, whose predecessor to the same receiver is `pid`; a permit follows or not."""
+    """Hybrid protocols: message `mid`, its predecessor to the same receiver, whether a permit follows."""
 
     mid: int
     pid: int
@@ -167,12 +167,18 @@ class Logged:
         return 1 + sum(2 + len(receivers) for _, _, receivers in self.log)
 
     def sound(self) -> bool:
-        return natural(self.clock, 1) and _addressed(self.to) and type(self.log) is tuple and _entries(self.log)
+        return (
+            natural(self.clock, 1) and _addressed(self.to) and type(self.log) is tuple and _entries(self.log)
+        )
 
 
 def _entries(log: Iterable[object]) -> bool:
     return all(
-        type(entry) is tuple and len(entry) == 3 and natural(entry[0]) and natural(entry[1]) and naturals(entry[2])
+        type(entry) is tuple
+        and len(entry) == 3
+        and natural(entry[0])
+        and natural(entry[1])
+        and naturals(entry[2])
         for entry in log
     )
 
@@ -208,6 +214,4 @@ class Routed:
         return natural(self.origin) and _addressed(self.to)
 
 
-Packet = (
-    Message | Ack | Permit | Plain | Secret | YouCanTell | Stamped | Vectored | Logged | Clocked | Routed
-)
+Packet = Message | Ack | Permit | Plain | Secret | YouCanTell | Stamped | Vectored | Logged | Clocked | Routed

@@ -40,9 +40,9 @@ class RST(Group):
 
     def _on_stamped(self, sender: int, packet: Stamped) -> str | None:
         matrix = packet.matrix
-        if len(matrix) != self.size or any(len(row) != self.size for row in matrix) or self.me not in packet.to:
+        if len(matrix) != self.size or any(len(row) != self.size for row in matrix):
             return UNSOUND
-        if any(j >= self.size for j in packet.to):
+        if self.me not in packet.to or any(j >= self.size for j in packet.to):
             return UNSOUND
         number = matrix[sender][self.me]
         if number < self._delivered[sender] or (sender, number) in self._held:

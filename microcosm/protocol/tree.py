@@ -1,8 +1,8 @@
 """Causal delivery along a tree of FIFO links, without any metadata: seed 000, Figure 3, as corrected.
 
-The four rules are: M-Send puts a new message on the way to its receiver; M-Forward is the link; M-Route passes a
-message on that has not arrived; M-Receive delivers one that has. A message to several receivers
-travels once along a link and is copied where their ways part. For reliable FIFO networks.
+The four rules are: M-Send puts a new message on the way to its receiver; M-Forward is the link; M-Route
+passes a message on that has not arrived; M-Receive delivers one that has. A message to several
+receivers travels once along a link and is copied where their ways part. For reliable FIFO networks.
 """
 
 from __future__ import annotations

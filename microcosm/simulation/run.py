@@ -63,7 +63,7 @@ class Run:
         """The integers of each copy that was given to the network, in order."""
         self.stuck = False
         self._application = application
-        self._observers = list(observers)
+        self.observers = list(observers)
         self._tick = tick
         self._queue: list[tuple[float, int, int, int, Packet | None, Callable[[], None] | None]] = []
         self._count = 0
@@ -138,7 +138,7 @@ class Run:
         return delivering
 
     def _see(self, event: Event) -> None:
-        for observer in self._observers:
+        for observer in self.observers:
             observer(event)
 
     def _flush(self, i: int, machine: Machine) -> None:
@@ -146,7 +146,7 @@ class Run:
             return
         for output in machine.take():
             if type(output) is not Delivery:
-                self._transmit(i, output[0], output[1])  # type: ignore[arg-type]
+                self._transmit(i, output[0], output[1])
 
     def _transmit(self, i: int, j: int, packet: Packet) -> None:
         random, network = self.random, self.network

@@ -63,10 +63,8 @@ class Mixture:
     def _receivers(self, run: Run, process: int, sender: int | None) -> tuple[int, ...]:
         random = run.random
         count = 1 if self.most == 1 or random.random() < 0.5 else random.randint(2, self.most)
-        if sender is not None and sender != process and random.random() < 0.3:
-            chosen = [sender]
-        else:
-            chosen = []
+        back = sender is not None and sender != process and random.random() < 0.3
+        chosen = [sender] if back and sender is not None else []
         while len(chosen) < min(count, run.size - 1):
             other = random.randrange(run.size - 1)
             other += other >= process
