@@ -140,7 +140,7 @@ class Explorer:
                     yield Step("lose", i, j, k)
                 if state.doubles:
                     yield Step("double", i, j, k)
-        if scope.losses and not any(state.transit) and state.ticks < 2:
+        if state.losses < scope.losses and not any(state.transit) and not state.ticks:
             yield Step("tick", 0)
 
     def _choices(self, packets: tuple[bytes, ...]) -> Iterator[int]:

@@ -61,6 +61,8 @@ class Run:
         """Copies of messages on the wire, by sender."""
         self.metadata: list[int] = []
         """The integers of each copy that was given to the network, in order."""
+        self.receiver_operations = 0
+        """Elementary steps that receptions of messages took; all others are the senders'."""
         self.stuck = False
         self._application = application
         self.observers = list(observers)
@@ -69,6 +71,8 @@ class Run:
         self._count = 0
         self._last: dict[tuple[int, int], float] = {}
         self._free = [0.0] * self.size
+        self._asking = [0] * self.size
+        """The elementary steps of each process that causal sends took."""
         self._progress = 0
         for machine in self.machines:
             machine.on_deliver = self._delivering(machine)
@@ -81,7 +85,9 @@ class Run:
         machine = self.machines[process]
         self._flush(process, machine)
         self._see(Event(self.now, process, CAUSAL_SEND, message, receivers))
+        before = machine.operations - self._asking[process]
         machine.causal_send(receivers, message)
+        self._asking[process] = machine.operations - before
         self._flush(process, machine)
         return message
 
@@ -193,5 +199,9 @@ class Run:
         if carries_message(packet):
             self.in_transit[i] -= 1
             self._see(Event(self.now, j, RECEIVE, packet.payload, (), i))  # type: ignore[union-attr]
-        machine.receive(i, packet)
+            before = machine.operations - self._asking[j]
+            machine.receive(i, packet)
+            self.receiver_operations += machine.operations - self._asking[j] - before
+        else:
+            machine.receive(i, packet)
         self._flush(j, machine)

@@ -111,7 +111,9 @@ class Scenario:
         packet = self._on_the_way(sender, receiver, number)
         del self.transit[sender, receiver][number - 1]
         machine = self.machines[receiver]
-        self.said.append(f"{process_name(receiver)} takes {self.described(packet)} from {process_name(sender)}")
+        self.said.append(
+            f"{process_name(receiver)} takes {self.described(packet)} from {process_name(sender)}"
+        )
         refused = dict(machine.refused)
         machine.receive(sender, packet)
         for reason, count in machine.refused.items():
@@ -232,9 +234,8 @@ def replay(text: str, file: str | None = None) -> str:
         elif stripped and not stripped.startswith("#"):
             block.append((number, stripped))
         written.append(line)
-    if block:
-        if scenario is not None:
-            written += [RULE, *_performed(scenario, block, file)]
+    if block and scenario is not None:
+        written += [RULE, *_performed(scenario, block, file)]
     return "\n".join(written).rstrip("\n") + "\n"
 
 
