@@ -56,8 +56,8 @@ class Hybrid(Machine):
         held = self._buffered.get(sender)
         if held is None:
             held = self._buffered[sender] = {}
-        if message.pid not in held and len(held) >= self.window:
-            return OUT_OF_WINDOW
+        if len(held) >= self.window and message.pid != last and message.pid not in held:
+            return OUT_OF_WINDOW  # the message that all others wait for always fits
         held[message.pid] = message
         while last in held:
             next_one = held.pop(last)
@@ -108,7 +108,7 @@ class Hybrid(Machine):
         super()._check()
         for sender, held in self._buffered.items():
             last = self._delivered.get(sender, 0)
-            assert 0 < len(held) <= self.window
+            assert 0 < len(held) <= self.window + 1
             assert last not in held
             assert all(message.pid == pid for pid, message in held.items())
 

@@ -114,9 +114,9 @@ Route = Callable[[int, int, int], Sequence[int]]
 class Service:
     """Messages that travel through processes: each delivery of a job makes its next sends.
 
-    `route(process, sender, stage)` names the processes that get the job next, none at its end; `sources` start
-    `jobs` jobs each, one every `spacing`. Pipelines, fan-outs, requests with replies and graphs of services
-    differ by their route only.
+    `route(process, sender, stage)` names the processes that get the job next, none at its end; `sources`
+    start `jobs` jobs each, one every `spacing`. Pipelines, fan-outs, requests with replies and graphs of
+    services differ by their route only.
     """
 
     route: Route
