@@ -105,7 +105,10 @@ class Explorer:
         while queue:
             state = queue.popleft()
             if not any(state.transit):
-                fault = self._liveness(state)
+                try:
+                    fault = self._liveness(state)
+                except (Fault, AssertionError) as error:
+                    fault = f"{error}, after ticks"
                 if fault is not None:
                     return Explored(len(self._origin), fault, self._scenario(state, None))
             for step in self._steps(state):
