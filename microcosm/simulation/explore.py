@@ -326,7 +326,8 @@ def _written(protocol: str, size: int, steps: list[Step]) -> str:
             sent += 1
             lines.append(f"p{process + 1} sends m{sent} to {listed}")
         elif kind == "receive":
-            answer = f"   # and answers from within the delivery, to {listed}" if to else ""
+            sent += bool(to)
+            answer = f", answering m{sent} to {listed}" if to else ""
             lines.append(f"p{process + 1} receives from p{peer + 1}{place}{answer}")
         elif kind == "tick":
             lines += [f"p{i + 1} ticks" for i in range(size)]

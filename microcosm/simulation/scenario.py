@@ -10,11 +10,12 @@
     p1 causally sends b to p3
     p1 -> p3: b (id 2 after 0, permit follows)
 
-Steps, one a line (a blank line ends the output, `#` begins a comment):
+Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):
 
     p1 sends a to p2, p3            a causal send of message a
     p2 answers a with b to p1       later: as soon as p2 delivers a, from within the delivery
     p2 receives from p1             takes the oldest packet on the way from p1; `#2`: the second
+    p2 receives from p1, answering b to p3     and whatever it delivers by that, it answers
     lose p1 -> p2                   that packet is lost; `#2`: the second
     double p1 -> p2                 it arrives twice
     p1 ticks                        p1 repeats what may be lost
@@ -52,6 +53,7 @@ class Scenario:
         self.said: list[str] = []
         self._names: list[str] = []
         self._answers: dict[tuple[int, str], list[tuple[str, tuple[int, ...]]]] = {}
+        self._next_answer: tuple[str, tuple[int, ...]] | None = None
         self._check = CausalCheck(kind.monitors(size))
         for machine in self.machines:
             machine.on_deliver = self._delivering(machine.me)
@@ -66,6 +68,12 @@ class Scenario:
                 (
                     rf"{PROCESS} receives from {PROCESS}{NUMBER}",
                     lambda m: self.receive(self._p(m[2]), self._p(m[1]), int(m[3] or 1)),
+                ),
+                (
+                    rf"{PROCESS} receives from {PROCESS}{NUMBER}, answering (\S+) to (.+)",
+                    lambda m: self.receive(
+                        self._p(m[2]), self._p(m[1]), int(m[3] or 1), (m[4], self._ps(m[5]))
+                    ),
                 ),
                 (
                     rf"lose {PROCESS} -> {PROCESS}{NUMBER}",
@@ -106,8 +114,11 @@ class Scenario:
         """From now on, the delivery of a message at a process makes it send another."""
         self._answers.setdefault((process, name), []).append((answer, to))
 
-    def receive(self, sender: int, receiver: int, number: int = 1) -> None:
-        """Take a packet off the wire."""
+    def receive(
+        self, sender: int, receiver: int, number: int = 1, answer: tuple[str, tuple[int, ...]] | None = None
+    ) -> None:
+        """Take a packet off the wire; the first delivery that it causes may be answered."""
+        self._next_answer = answer
         packet = self._on_the_way(sender, receiver, number)
         del self.transit[sender, receiver][number - 1]
         machine = self.machines[receiver]
@@ -199,7 +210,11 @@ class Scenario:
             name = self._name(delivery.payload)
             self.said.append(f"{process_name(process)} delivers {name}")
             self._check.see(Event(0.0, process, DELIVER, delivery.payload, (), delivery.sender))
-            for answer, to in self._answers.pop((process, name), []):
+            answers = self._answers.pop((process, name), [])
+            if self._next_answer is not None:
+                answers.append(self._next_answer)
+                self._next_answer = None
+            for answer, to in answers:
                 self.send(process, answer, to)
 
         return delivering
@@ -259,7 +274,7 @@ def _performed(scenario: Scenario, block: list[tuple[int, str]], file: str | Non
     scenario.said = []
     for number, line in block:
         try:
-            scenario.do(line.partition("#")[0].strip() if " #" not in line else line)
+            scenario.do(line)
         except (ValueError, MicrocosmError) as error:
             raise TextError(str(error), file=file, line=number, column=1, text=line) from None
     return scenario.said
