@@ -59,8 +59,8 @@ class Cykas(Machine):
         self.operations += 1
         if packet.eager:
             self.mode += 1
-        self._emit(sender, Ack(packet.mid))
         self._deliver(Delivery(sender, packet.payload, packet))
+        self._emit(sender, Ack(packet.mid))
         return None
 
     def _on_ack(self, sender: int, ack: Ack) -> str | None:

@@ -66,8 +66,8 @@ class Hybrid(Machine):
             # A permit may have overtaken its message, and permits are cumulative (E7).
             if next_one.permit and last > self._permitted.get(sender, 0):
                 self._await_permit(sender, last)
-            self._emit(sender, Ack(last))
             self._deliver(Delivery(sender, next_one.payload, next_one))
+            self._emit(sender, Ack(last))  # after it, so that an ack proves a delivery
         if not held:
             self._buffered.pop(sender, None)
         return None

@@ -49,8 +49,8 @@ class MF(Machine):
             self._emit(sender, Ack(packet.mid))
             return DUPLICATE
         self._delivered[sender] = packet.mid
-        self._emit(sender, Ack(packet.mid))
         self._deliver(Delivery(sender, packet.payload, packet))
+        self._emit(sender, Ack(packet.mid))
         return None
 
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
