@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Container
 from typing import Any, ClassVar
 
-from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, Delivery, Handler, Machine
+from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, Delivery, Machine
 from microcosm.protocol.packets import Ack, Secret, YouCanTell
 
 
@@ -94,8 +94,8 @@ class Cykas(Machine):
     def unsent(self) -> int:
         return len(self._queue)
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Secret: lambda self, sender, packet: self._on_secret(sender, packet),
-        Ack: lambda self, sender, packet: self._on_ack(sender, packet),
-        YouCanTell: lambda self, sender, packet: self._on_you_can_tell(sender, packet),
+    HANDLERS: ClassVar[dict[type, str]] = {
+        Secret: "_on_secret",
+        Ack: "_on_ack",
+        YouCanTell: "_on_you_can_tell",
     }

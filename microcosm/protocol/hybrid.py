@@ -21,7 +21,6 @@ from microcosm.protocol.machine import (
     UNSOUND,
     WINDOW,
     Delivery,
-    Handler,
     Machine,
 )
 from microcosm.protocol.packets import Ack, Message, Permit
@@ -112,8 +111,8 @@ class Hybrid(Machine):
             assert last not in held
             assert all(message.pid == pid for pid, message in held.items())
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Message: lambda self, sender, packet: self._on_message(sender, packet),
-        Ack: lambda self, sender, packet: self._on_ack(sender, packet),
-        Permit: lambda self, sender, packet: self._on_permit(sender, packet),
+    HANDLERS: ClassVar[dict[type, str]] = {
+        Message: "_on_message",
+        Ack: "_on_ack",
+        Permit: "_on_permit",
     }

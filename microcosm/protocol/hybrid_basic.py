@@ -69,11 +69,11 @@ class HybridBasic(Hybrid):
         return mid
 
     def _try_send(self) -> None:
-        waiting = self._waiting
+        waiting, unacked = self._waiting, self._unacked
         while waiting and self._missing.first >= waiting[0].waits:
             message = waiting.popleft()
-            message.permit = len(self._unacked) > 0  # before it is added itself
-            self._unacked.add(message)
+            message.permit = unacked.first < unacked.next  # before it is added itself
+            unacked.add(message)
             self.operations += 1
             self._emit(message.receiver, message.packet())
 
@@ -89,13 +89,14 @@ class HybridBasic(Hybrid):
             return None
         if mid >= unacked.next:
             return OUT_OF_WINDOW
-        if unacked[mid].receiver != sender:
+        message = unacked[mid]
+        if message.receiver != sender:
             return STRANGER
-        unacked[mid].acked = True
-        unacked[mid].payload = None
+        message.acked = True
+        message.payload = None
         if mid == unacked.first:
             unacked.remove()
-            while len(unacked):
+            while unacked.first < unacked.next:
                 message = unacked.peek
                 self.operations += 1
                 if message.permit:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery
 from microcosm.protocol.packets import Logged
 
 Log = dict[tuple[int, int], frozenset[int]]
@@ -95,9 +95,7 @@ class KS(Group):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Logged: lambda self, sender, packet: self._on_logged(sender, packet)
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Logged: "_on_logged"}
 
 
 def _newest(log: Log) -> dict[int, int]:

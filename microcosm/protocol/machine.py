@@ -48,9 +48,6 @@ class Delivery(NamedTuple):
 
 Output = Send | Delivery
 
-Handler = Callable[[Any, int, Any], str | None]
-"""What is done with a packet of one shape; why it was refused, or None."""
-
 
 class Machine(ABC):
     """What all protocols have in common.
@@ -67,8 +64,8 @@ class Machine(ABC):
     """What the network may do: `loss`, `duplicate`, `reorder`."""
     NEEDS_TICKS: ClassVar[bool] = False
     """Whether `tick` is needed even where no packet is lost."""
-    HANDLERS: ClassVar[dict[type, Handler]] = {}
-    """What is done with each shape of packet."""
+    HANDLERS: ClassVar[dict[type, str]] = {}
+    """The method for each shape of packet; it returns why the packet was refused, or None."""
 
     def __init__(self, me: int, known: Container[int] | None = None) -> None:
         self.me = me
@@ -112,7 +109,7 @@ class Machine(ABC):
         elif not packet.sound():  # type: ignore[attr-defined]
             self.refused[UNSOUND] += 1
         else:
-            reason = handler(self, sender, packet)
+            reason: str | None = getattr(self, handler)(sender, packet)
             if reason is not None:
                 self.refused[reason] += 1
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Container
 from typing import Any, ClassVar
 
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, Delivery, Handler, Machine, Send
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Plain
 
 
@@ -82,7 +82,7 @@ class MF(Machine):
     def unsent(self) -> int:
         return len(self._queue)
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Plain: lambda self, sender, packet: self._on_plain(sender, packet),
-        Ack: lambda self, sender, packet: self._on_ack(sender, packet),
+    HANDLERS: ClassVar[dict[type, str]] = {
+        Plain: "_on_plain",
+        Ack: "_on_ack",
     }

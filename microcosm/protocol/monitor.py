@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery
 from microcosm.protocol.packets import Vector, Vectored
 
 
@@ -98,6 +98,4 @@ class Monitored(Group):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Vectored: lambda self, sender, packet: self._on_vectored(sender, packet)
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Vectored: "_on_vectored"}

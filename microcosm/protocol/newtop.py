@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, WINDOW, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, WINDOW, Delivery
 from microcosm.protocol.packets import Clocked
 
 
@@ -88,6 +88,4 @@ class Newtop(Group):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Clocked: lambda self, sender, packet: self._on_clocked(sender, packet)
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Clocked: "_on_clocked"}

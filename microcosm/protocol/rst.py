@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Handler
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery
 from microcosm.protocol.packets import Stamped, Vector
 
 
@@ -87,6 +87,4 @@ class RST(Group):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Stamped: lambda self, sender, packet: self._on_stamped(sender, packet)
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Stamped: "_on_stamped"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from microcosm.errors import ProtocolError
-from microcosm.protocol.machine import UNKNOWN_PROCESS, UNSOUND, Delivery, Handler, Machine
+from microcosm.protocol.machine import UNKNOWN_PROCESS, UNSOUND, Delivery, Machine
 from microcosm.protocol.packets import Routed
 
 
@@ -91,6 +91,4 @@ class TreeNode(Machine):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, Handler]] = {
-        Routed: lambda self, sender, packet: self._on_routed(sender, packet)
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Routed: "_on_routed"}

@@ -159,9 +159,6 @@ class Run:
         link = network.links.get((i, j), network.link)
         message = carries_message(packet)
         self.packets += 1
-        if message:
-            self.metadata.append(packet.integers)
-            self._see(Event(self.now, i, SEND, packet.payload, (j,), j))  # type: ignore[union-attr]
         copies = 1
         if link.loss and random.random() < link.loss:
             copies = 0
@@ -179,6 +176,9 @@ class Run:
             if message:
                 self.in_transit[i] += 1
             self._push(time, i, j, packet)
+        if message:
+            self.metadata.append(packet.integers)
+            self._see(Event(self.now, i, SEND, packet.payload, (j,), j))  # type: ignore[union-attr]
 
     def _arrive(self, i: int, j: int, packet: Packet) -> None:
         """A packet is at its receiver, which takes it as soon as it is free."""

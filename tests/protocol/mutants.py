@@ -83,7 +83,7 @@ MUTANTS = [
         ),
     ),
     m("E11 nobody is a receiver", "machine.py", ("if not receivers:", "if False:")),
-    m("E12 an ack of a stranger", "hybrid_basic.py", ("if unacked[mid].receiver != sender:", "if False:")),
+    m("E12 an ack of a stranger", "hybrid_basic.py", ("if message.receiver != sender:", "if False:")),
     m(
         "E12 an ack of what was not sent",
         "hybrid_sps.py",
@@ -104,24 +104,24 @@ MUTANTS = [
     m(
         "flag after add",
         "hybrid_basic.py",
-        ("            message.permit = len(self._unacked) > 0  # before it is added itself\n", ""),
+        ("            message.permit = unacked.first < unacked.next  # before it is added itself\n", ""),
         (
-            "            self._unacked.add(message)\n",
-            "            self._unacked.add(message)\n            message.permit = len(self._unacked) > 0\n",
+            "            unacked.add(message)\n",
+            "            unacked.add(message)\n            message.permit = len(unacked) > 0\n",
         ),
     ),
     m(
         "loops not nested",
         "hybrid_basic.py",
         (
-            "            unacked.remove()\n            while len(unacked):",
-            "            unacked.remove()\n        if True:\n            while len(unacked):",
+            "            unacked.remove()\n            while unacked.first < unacked.next:",
+            "            unacked.remove()\n        if True:\n            while unacked.first < unacked.next:",
         ),
     ),
     m(
         "never flag",
         "hybrid_basic.py",
-        ("message.permit = len(self._unacked) > 0 ", "message.permit = False "),
+        ("message.permit = unacked.first < unacked.next ", "message.permit = False "),
     ),
     m(
         "permit after deliver",
