@@ -127,8 +127,9 @@ def steps(
             popped = _popped(now.ins, at)
             if mail.to == a:
                 yield "M-Receive", Configuration((*now.history, Rec(mail)), popped, now.outs)
-            if mail.to != a or not premise:
-                outs = _pushed(now.outs, edge[a, next_hop(a, mail.to, tree)], mail)
+            way = (a, next_hop(a, mail.to, tree))
+            if mail.to != a or (not premise and way in edge):  # from the root to itself there is no way
+                outs = _pushed(now.outs, edge[way], mail)
                 yield "M-Route", now._replace(ins=popped, outs=outs)
 
 

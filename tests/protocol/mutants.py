@@ -229,7 +229,7 @@ MUTANTS = [
     m(
         "M-Route without its premise",
         "tree_model.py",
-        ("if mail.to != a or not premise:", "if True:"),
+        ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
         tests="test_tree_model.py",
     ),
 ]
