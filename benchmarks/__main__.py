@@ -7,11 +7,11 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import closure, online_table, startup
+from benchmarks import closure, online_table, protocols, startup
 from benchmarks.measure import Line, machine
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-ALL = {module.NAME.replace(" ", "-"): module for module in (startup, closure, online_table)}
+ALL = {module.NAME.replace(" ", "-"): module for module in (startup, closure, online_table, protocols)}
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
 
 

@@ -73,7 +73,6 @@ class Disclosure:
         """Up to which number each process's messages have been looked at."""
         self._permitted: dict[int, int] = {}
         self._acked: set[tuple[int, int]] = set()
-        self._sends = 0
 
     def causally_sent(self, message: str, number: int) -> None:
         """This process is about to send a message, whose number will be `number` (0: to itself only)."""

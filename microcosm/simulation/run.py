@@ -63,6 +63,8 @@ class Run:
         """The integers of each copy that was given to the network, in order."""
         self.receiver_operations = 0
         """Elementary steps that receptions of messages took; all others are the senders'."""
+        self.on_packet: Callable[[int, int, Packet], None] | None = None
+        """Sees every packet before its receiver does: from, to, packet."""
         self.stuck = False
         self._application = application
         self.observers = list(observers)
@@ -196,6 +198,8 @@ class Run:
 
     def _take(self, i: int, j: int, packet: Packet) -> None:
         machine = self.machines[j]
+        if self.on_packet is not None:
+            self.on_packet(i, j, packet)
         if carries_message(packet):
             self.in_transit[i] -= 1
             self._see(Event(self.now, j, RECEIVE, packet.payload, (), i))  # type: ignore[union-attr]
