@@ -25,6 +25,8 @@ SHAPES: tuple[type[Packet], ...] = (
     packets.Logged,
     packets.Clocked,
     packets.Routed,
+    packets.TreeChange,
+    packets.Welcome,
 )
 """The code of a shape is its place here: append only."""
 

@@ -214,4 +214,47 @@ class Routed:
         return natural(self.origin) and _addressed(self.to)
 
 
-Packet = Message | Ack | Permit | Plain | Secret | YouCanTell | Stamped | Vectored | Logged | Clocked | Routed
+CHANGES = ("joined", "retire", "last", "done", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChange:
+    """Changing tree: what happens to `node`; `other` is its parent where it joins, itself else."""
+
+    what: int
+    node: int
+    other: int
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.what) and self.what < len(CHANGES) and natural(self.node) and natural(self.other)
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Changing tree: the nodes and their parents, for one that joins."""
+
+    parents: tuple[tuple[int, int], ...]
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return _matrix(self.parents) and all(len(pair) == 2 for pair in self.parents)
+
+
+Packet = (
+    Message
+    | Ack
+    | Permit
+    | Plain
+    | Secret
+    | YouCanTell
+    | Stamped
+    | Vectored
+    | Logged
+    | Clocked
+    | Routed
+    | TreeChange
+    | Welcome
+)

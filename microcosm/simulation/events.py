@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from microcosm.protocol.packets import Ack, Clocked, Permit, YouCanTell
+from microcosm.protocol.packets import Ack, Clocked, Permit, TreeChange, Welcome, YouCanTell
 
 CAUSAL_SEND = "causal_send"
 SEND = "send"
 RECEIVE = "receive"
 DELIVER = "deliver"
 
-CONTROL = (Ack, Permit, YouCanTell)
+CONTROL = (Ack, Permit, YouCanTell, TreeChange, Welcome)
 
 
 class Event(NamedTuple):

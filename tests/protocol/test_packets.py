@@ -43,6 +43,8 @@ SOUND: list[packets.Packet] = [
     packets.Logged(3, (1, 2), ((0, 2, (1,)), (1, 1, ())), {"a": 1}),
     packets.Clocked(9, 1),
     packets.Routed(0, (3, 1), "x"),
+    packets.TreeChange(3, 1, 1),
+    packets.Welcome(((0, 0), (1, 0))),
 ]
 
 
@@ -50,7 +52,7 @@ SOUND: list[packets.Packet] = [
 def test_bytes_and_back(packet: packets.Packet) -> None:
     assert packet.sound()
     found = decode(encode(packet))
-    assert found == packet or isinstance(packet.payload, list)  # type: ignore[union-attr]
+    assert found == packet or isinstance(getattr(packet, "payload", None), list)
     for cut in range(len(encode(packet))):
         assert decode(encode(packet)[:cut]) is None
     assert decode(encode(packet) + b"\x00") is None
