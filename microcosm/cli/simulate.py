@@ -132,6 +132,8 @@ def _rounded(value: float | None) -> float | None:
 
 def _show(protocol: str, setting: Setting, outcome: Outcome) -> None:
     from microcosm.cli.table import draw, new_table
+    from microcosm.protocol.catalogue import PROTOCOLS
+    from microcosm.simulation.events import process_name
 
     statistics = outcome.statistics
     network = [
@@ -160,6 +162,9 @@ def _show(protocol: str, setting: Setting, outcome: Outcome) -> None:
     ):
         drawn.add_row(name, value)
     draw(drawn)
+    kept_at = PROTOCOLS[protocol].monitors(setting.processes)
+    if len(kept_at) < setting.processes:
+        output.note(f"causal delivery is promised to {', '.join(map(process_name, kept_at))} only")
 
 
 def _natural(option: str, text: str, least: int, most: int) -> int:
