@@ -45,7 +45,7 @@ class HybridBasic(Hybrid):
     >>> [(to, packet)] = a.take()
     >>> b.receive(1, packet)
     >>> [type(output).__name__ for output in b.take()]
-    ['Send', 'Delivery']
+    ['Delivery', 'Send']
     """
 
     __slots__ = ("_clock", "_missing", "_unacked", "_waiting")

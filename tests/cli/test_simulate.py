@@ -85,7 +85,18 @@ def test_a_violation_is_an_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) 
     from microcosm.protocol.hybrid_basic import HybridBasic
 
     monkeypatch.setattr(HybridBasic, "_await_permit", lambda *_: None)
-    result = run("simulate", "hybrid-basic", "--reorder", "--messages", "400", "--rtt", "1..20", "--json")
+    result = run(
+        "simulate",
+        "hybrid-basic",
+        "--reorder",
+        "--messages",
+        "400",
+        "--rtt",
+        "1..20",
+        "--seed",
+        "1",
+        "--json",
+    )
     assert result.code == 1
     assert result.json["violations"] > 0
     assert "warning: out of causal order: " in result.err
