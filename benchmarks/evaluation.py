@@ -17,10 +17,12 @@ from time import process_time
 
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.disclosure import Disclosure
+from microcosm.protocol.encoding import encode
 from microcosm.protocol.machine import Delivery
+from microcosm.protocol.packets import Packet
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
-from microcosm.simulation.events import CAUSAL_SEND, Event
+from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
 from microcosm.simulation.network import Constant, Link, Network
 from microcosm.simulation.run import Run
 from microcosm.simulation.simulate import Setting, simulate
@@ -64,7 +66,15 @@ def latency(largest: int) -> Iterator[tuple[object, ...]]:
 
 def knowledge() -> Iterator[tuple[object, ...]]:
     """Of all pairs of application events, the share that a replica can decide online."""
-    yield "protocol", "metadata a message", "pairs decided", "per integer", "network facts a message"
+    yield (
+        "protocol",
+        "integers",
+        "bytes",
+        "pairs decided",
+        "per integer",
+        "per byte",
+        "network facts a message",
+    )
     for name in PROTOCOLS:
         size, messages = 4, 40
         run = Run(
@@ -73,7 +83,8 @@ def knowledge() -> Iterator[tuple[object, ...]]:
             Mixture(messages),
             tick=1.0 if PROTOCOLS[name].machine.NEEDS_TICKS else None,
         )
-        told = _listening(run)
+        sizes: list[int] = []
+        told = _listening(run, sizes)
         run.go()
         events = messages * 2
         pairs = events * (events - 1) / 2
@@ -81,7 +92,9 @@ def knowledge() -> Iterator[tuple[object, ...]]:
         metadata = sum(run.metadata) / len(run.metadata)
         network = sum(len(disclosure.network) for disclosure in told) / messages
         per_integer = f"{share / metadata:.2%}" if metadata else "(no metadata)"
-        yield name, f"{metadata:.3g}", f"{share:.1%}", per_integer, f"{network:.3g}"
+        octets = sum(sizes) / len(sizes)
+        costs = (f"{metadata:.3g}", f"{octets:.3g}", f"{share:.1%}", per_integer, f"{share / octets:.2%}")
+        yield name, *costs, f"{network:.3g}"
 
 
 def _decided(facts: list[Correspondence]) -> int:
@@ -93,8 +106,8 @@ def _decided(facts: list[Correspondence]) -> int:
     return sum(verdict in decided for _, _, verdict in known.table())
 
 
-def _listening(run: Run) -> list[Disclosure]:
-    """A disclosure for each machine of a run, told what the machine does."""
+def _listening(run: Run, sizes: list[int]) -> list[Disclosure]:
+    """A disclosure for each machine of a run, told what the machine does; `sizes` are those of packets."""
     told = [Disclosure(machine, str(machine.me)) for machine in run.machines]
     sends = [0] * run.size
 
@@ -104,7 +117,13 @@ def _listening(run: Run) -> list[Disclosure]:
             told[event.process].causally_sent(str(event.message), sends[event.process])
 
     run.observers.append(see)
-    run.on_packet = lambda i, j, packet: told[j].received(i, packet)
+
+    def take(i: int, j: int, packet: Packet) -> None:
+        told[j].received(i, packet)
+        if carries_message(packet):
+            sizes.append(len(encode(packet)))
+
+    run.on_packet = take
     for machine, disclosure in zip(run.machines, told, strict=True):
         machine.on_deliver = _first(disclosure, machine.on_deliver)
     return told

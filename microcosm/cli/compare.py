@@ -33,7 +33,7 @@ def compare_all(seed: int, plots: str | None, json: bool) -> int:
     return exits.REFUTED if any(row.violations for row in rows) else exits.HOLDS
 
 
-COSTS = ("metadata", "state", "sender", "receiver", "non_causal", "control")
+COSTS = ("metadata", "octets", "state", "sender", "receiver", "non_causal", "control")
 
 
 def _growths(row: Row) -> dict[str, float | None]:
@@ -52,10 +52,10 @@ def _show(rows: list[Row]) -> None:
         "",
     )
     drawn = new_table("protocol", "network")
-    for column in ("metadata", "state", "sender", "receiver", "non-causal latency"):
+    for column in ("metadata", "bytes", "state", "sender", "receiver", "non-causal latency"):
         drawn.add_column(column, justify="right")
     for row in rows:
-        costs = (row.metadata, row.state, row.sender, row.receiver, row.non_causal)
+        costs = (row.metadata, row.octets, row.state, row.sender, row.receiver, row.non_causal)
         drawn.add_row(row.protocol, _network(row), *(_cost(row, cost) for cost in costs))
     draw(drawn)
     output.say("", f"{STREAM} messages to one receiver, one every 0.01: when the last one is delivered.", "")
@@ -80,7 +80,7 @@ def _network(row: Row) -> str:
 def _cost(row: Row, costs: list[float]) -> str:
     growth = row.growth(costs)
     shown = f"{costs[0]:.3g} .. {costs[-1]:.3g}"
-    return shown if growth is None else f"{shown}  n^{growth:.1f}"
+    return shown if growth is None else f"{shown}  n^{round(growth, 1) + 0.0:.1f}"
 
 
 def _plot(rows: list[Row], folder: str) -> None:
@@ -92,6 +92,7 @@ def _plot(rows: list[Row], folder: str) -> None:
         name: (title, "processes", y, {row.protocol: _line(SIZES, getattr(row, name)) for row in rows})
         for name, title, y in (
             ("metadata", "Metadata a message", "integers"),
+            ("octets", "Size of a message packet", "bytes"),
             ("state", "State of a process", "integers"),
             ("sender", "Work of the sender, a message", "operations"),
             ("receiver", "Work of the receiver, a message", "operations"),

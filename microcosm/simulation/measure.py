@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
+from typing import NamedTuple
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
+from microcosm.protocol.encoding import encode
+from microcosm.protocol.packets import Packet
 from microcosm.simulation.causal_check import CausalCheck
+from microcosm.simulation.events import carries_message
 from microcosm.simulation.network import Constant, Link, Network
 from microcosm.simulation.run import Application, Run
 from microcosm.simulation.statistics import Gauge, Statistics
@@ -28,11 +32,15 @@ LIMIT = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured of one protocol; lists run over `SIZES`, `finish` over `RTTS`."""
+    """What was measured of one protocol; lists run over `SIZES`, `finish` over `RTTS`.
+
+    `octets` are the bytes of a message packet, with a payload of a few.
+    """
 
     protocol: str
     tolerates: tuple[str, ...]
     metadata: list[float]
+    octets: list[float]
     state: list[float]
     sender: list[float]
     receiver: list[float]
@@ -51,49 +59,59 @@ class Row:
         return log(costs[-1] / costs[0]) / log(SIZES[-1] / SIZES[0])
 
 
-def measured(
-    protocol: Protocol, application: Application, size: int, rtt: float, seed: int
-) -> tuple[Statistics, Run, int]:
-    """One run on a network of constant delays, and its violations."""
+class Measured(NamedTuple):
+    """One run: what it cost, how often it went wrong, and the mean size of a message packet in bytes."""
+
+    statistics: Statistics
+    run: Run
+    violations: int
+    octets: float
+
+
+def measured(protocol: Protocol, application: Application, size: int, rtt: float, seed: int) -> Measured:
+    """One run on a network of constant delays."""
     check = CausalCheck(protocol.monitors(size))
-    tick = rtt if protocol.machine.NEEDS_TICKS else None
     run = Run(
         protocol.make(size),
         Network(Link(Constant(rtt / 2))),
         application,
         seed=seed,
-        tick=tick,
+        tick=rtt if protocol.machine.NEEDS_TICKS else None,
         observers=[check.see],
     )
+    written: list[int] = []
+
+    def weigh(sender: int, receiver: int, packet: Packet) -> None:
+        if carries_message(packet):
+            written.append(len(encode(packet)))
+
+    run.on_packet = weigh
     gauge = Gauge(run, lambda i, j: rtt / 2)
     run.go(LIMIT)
-    return gauge.read(), run, len(check.finish())
+    return Measured(gauge.read(), run, len(check.finish()), sum(written) / max(1, len(written)))
 
 
 def table(seed: int = 0) -> Iterator[Row]:
-    """The rows, one after the other as they are measured."""
+    """The rows, one after the other as they are measured; all protocols get the same unicast work."""
     for name, protocol in PROTOCOLS.items():
-        runs = [
-            # The same unicast work for all, so that the numbers compare.
-            measured(protocol, Mixture(MESSAGES, spacing=0.25), size, 1.0, seed)
-            for size in SIZES
-        ]
+        runs = [measured(protocol, Mixture(MESSAGES, spacing=0.25), size, 1.0, seed) for size in SIZES]
         streams = [measured(protocol, Stream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
-        wrong = sum(violations for _, _, violations in (*runs, *streams))
+        costs = [one.statistics for one in runs]
         yield Row(
             protocol=name,
             tolerates=tuple(sorted(protocol.machine.TOLERATES)),
-            metadata=[statistics.metadata for statistics, _, _ in runs],
-            state=[float(statistics.state) for statistics, _, _ in runs],
-            sender=[statistics.operations - _receiving(run) for statistics, run, _ in runs],
-            receiver=[_receiving(run) for _, run, _ in runs],
-            non_causal=[statistics.non_causal or 0.0 for statistics, _, _ in runs],
-            non_causal_peak=[statistics.non_causal_peak or 0.0 for statistics, _, _ in runs],
-            control=[statistics.control for statistics, _, _ in runs],
-            finish=[statistics.duration for statistics, _, _ in streams],
-            in_transit=streams[-1][0].in_transit,
-            live=not any(run.undelivered for _, run, _ in (*runs, *streams)),
-            violations=wrong,
+            metadata=[cost.metadata for cost in costs],
+            octets=[one.octets for one in runs],
+            state=[float(cost.state) for cost in costs],
+            sender=[one.statistics.operations - _receiving(one.run) for one in runs],
+            receiver=[_receiving(one.run) for one in runs],
+            non_causal=[cost.non_causal or 0.0 for cost in costs],
+            non_causal_peak=[cost.non_causal_peak or 0.0 for cost in costs],
+            control=[cost.control for cost in costs],
+            finish=[one.statistics.duration for one in streams],
+            in_transit=streams[-1].statistics.in_transit,
+            live=not any(one.run.undelivered for one in (*runs, *streams)),
+            violations=sum(one.violations for one in (*runs, *streams)),
         )
 
 

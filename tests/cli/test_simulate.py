@@ -118,6 +118,7 @@ def test_table_1_measured(run: Run, tmp_path: Path) -> None:
     assert rows["monitor"]["growth"]["metadata"] == 1.0
     for name in ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps"):
         assert rows[name]["metadata"] == [3, 3, 3, 3]
+        assert max(rows[name]["octets"]) < 16
         assert rows[name]["finish"] == pytest.approx([1.49, 5.99, 50.99])
         assert rows[name]["growth"]["receiver"] < 0.2
     for name in ("rst", "ks"):
@@ -128,7 +129,8 @@ def test_table_1_measured(run: Run, tmp_path: Path) -> None:
         assert rows[name]["in_transit"] == 1
     assert all(row["live"] and not row["violations"] for row in rows.values())
     assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == sorted(
-        f"{name}.svg" for name in ("metadata", "state", "sender", "receiver", "non_causal", "throughput")
+        f"{name}.svg"
+        for name in ("metadata", "octets", "state", "sender", "receiver", "non_causal", "throughput")
     )
     assert (tmp_path / "plots" / "metadata.svg").read_text("utf-8").startswith("<svg ")
 
