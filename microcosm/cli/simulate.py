@@ -75,7 +75,7 @@ def simulate(
         messages=_natural("--messages", messages, 0, 10**9),
         seed=_natural("--seed", seed, 0, 2**63),
         loss=_share("--loss", loss),
-        duplicate=_share("--duplicate", duplicate),
+        duplicate=_share("--duplicate", duplicate, whole=True),
         reorder=reorder,
         rtt=_times(rtt),
     )
@@ -173,13 +173,14 @@ def _natural(option: str, text: str, least: int, most: int) -> int:
     return int(text)
 
 
-def _share(option: str, text: str) -> float:
+def _share(option: str, text: str, whole: bool = False) -> float:
+    """A share; all of it where `whole` (a network that loses everything is none)."""
     try:
         share = float(text)
     except ValueError:
         share = -1.0
-    if not 0 <= share < 1:
-        raise exits.UsageError(f"{option} is a share from 0 to below 1, not {text!r}")
+    if not 0 <= share <= 1 or (share == 1 and not whole):
+        raise exits.UsageError(f"{option} is a share from 0 to {'1' if whole else 'below 1'}, not {text!r}")
     return share
 
 
