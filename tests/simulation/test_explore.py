@@ -9,7 +9,8 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid_basic import HybridBasic
 from microcosm.protocol.machine import Machine
-from microcosm.simulation.explore import Explorer, Scope, explore
+from microcosm.simulation.explore import Explorer, explore
+from microcosm.simulation.explore_state import Scope
 from microcosm.simulation.scenario import replay
 
 
