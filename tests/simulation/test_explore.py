@@ -121,7 +121,7 @@ def test_four_messages_in_all_interleavings(name: str, reorder: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps"])
 def test_three_messages_a_loss_and_a_double(name: str) -> None:
-    explored = explore(name, Scope(messages=3, losses=1, doubles=1, most=60_000))
+    explored = explore(name, Scope(messages=3, losses=1, doubles=1, most=30_000))
     assert explored.fault is None, explored.scenario
 
 
@@ -130,6 +130,6 @@ def test_three_messages_a_loss_and_a_double(name: str) -> None:
 def test_multicasts_in_all_interleavings(name: str) -> None:
     """Two messages to any receivers; three as far as the budget of states goes."""
     assert explore(name, Scope(messages=2, answers=True)).fault is None
-    assert explore(name, Scope(messages=3, reorder=False, most=40_000)).fault is None
-    assert explore(name, Scope(messages=2, losses=1, most=20_000)).fault is None
-    assert explore(name, Scope(messages=2, doubles=1, most=20_000)).fault is None
+    assert explore(name, Scope(messages=3, reorder=False, most=15_000)).fault is None
+    assert explore(name, Scope(messages=2, losses=1, most=8_000)).fault is None
+    assert explore(name, Scope(messages=2, doubles=1, most=8_000)).fault is None
