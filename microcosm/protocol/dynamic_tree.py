@@ -144,8 +144,8 @@ class DynamicTreeNode(Machine):
             self._known_to_be({**self.parents, node: change.other})
             self._flood(change, sender)
         elif change.what == _GONE:
-            if node not in self.parents or node in (self.me, sender):
-                return UNSOUND
+            if node not in self.parents or node == self.me or node in self.neighbours:
+                return UNSOUND  # of a neighbour one hears from itself
             self._known_to_be(without(node, self.parents))
             self._flood(change, sender)
         elif change.what == _RETIRE and node == sender:

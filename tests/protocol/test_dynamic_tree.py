@@ -6,10 +6,13 @@ import pickle
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.dynamic_tree import DynamicTreeNode, heir, without
 from microcosm.protocol.machine import Delivery, Send
+from microcosm.protocol.packets import Routed, TreeChange, Welcome
 
 STAR = {0: 0, 1: 0, 2: 0, 3: 0}
 PATH = {0: 0, 1: 0, 2: 1, 3: 2}
@@ -19,6 +22,15 @@ TREES = {"star": STAR, "path": PATH, "fork": FORK}
 CHAIN = [(1, 2, None), (1, 3, None), (3, 2, 1)]
 """The messages that can go wrong: a to 2, then b to 3, which answers with c to 2: c must not overtake a."""
 CROSS = [(3, 1, None), (2, 1, None), (2, 3, None)]
+
+
+SMALL = st.integers(0, 5)
+GARBAGE = st.one_of(
+    st.builds(TreeChange, SMALL, SMALL, SMALL),
+    st.builds(Routed, SMALL, st.lists(SMALL, max_size=3).map(tuple), SMALL),
+    st.builds(Welcome, st.lists(st.tuples(SMALL, SMALL), max_size=5).map(tuple)),
+    st.binary(max_size=5),
+)
 
 
 class World:
@@ -208,6 +220,16 @@ def test_a_node_joins(tree: str, parent: int) -> None:
         assert world.sent == len(script)
         assert not any(world.missing.values())
         check_end(world, set())
+
+
+@given(st.lists(st.tuples(st.integers(-1, 5), GARBAGE), max_size=20))
+def test_receive_never_raises(packets: list[tuple[int, object]]) -> None:
+    node = DynamicTreeNode(1, PATH)
+    for sender, packet in packets:
+        node.receive(sender, packet)
+        node.take()
+        assert set(node.neighbours) <= set(node.parents)
+        assert 1 in node.parents
 
 
 def test_the_heir() -> None:
