@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import IO, TextIO
+from typing import TextIO
 
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
@@ -54,7 +54,7 @@ def say_all(lines: Iterable[str]) -> None:
     write_lines(sys.stdout, lines)
 
 
-def write_lines(stream: IO[str], lines: Iterable[str]) -> None:
+def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
     """Lines to a stream, nothing but a batch of them being held at a time."""
     rest = iter(lines)
     while batch := list(islice(rest, _BATCH)):

@@ -23,7 +23,7 @@ SHOWN = 5
 
 @app.command("simulate")
 def simulate(
-    protocol: Annotated[str, typer.Argument(metavar="[PROTOCOL]", help="Its name; none lists them.")] = "",
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
     processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "5",
     messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends in all.")] = "100",
     seed: Annotated[str, typer.Option("--seed", metavar="S", help="Same seed, same run.")] = "0",
@@ -49,6 +49,9 @@ def simulate(
 
     Processes send to each other, half of the time in reaction to a delivery, on FIFO links without loss
     unless asked otherwise. Every message must be delivered once, in causal order: exit 1 where it is not.
+
+    Protocols: hybrid-basic, hybrid-sps, hybrid-multicast, hybrid-multicast-sps, tree, monitor, rst, ks,
+    newtop, mf, cykas.
 
     \b
     Example:
@@ -94,18 +97,21 @@ def simulate(
 def _run(protocol: str, setting: Setting, trace: str | None) -> Outcome:
     from microcosm import files
     from microcosm.errors import ProtocolError
-    from microcosm.simulation.events import Event, trace_lines
+    from microcosm.simulation.events import TraceLines
     from microcosm.simulation.simulate import simulate as run
 
-    events: list[Event] = []
     try:
-        outcome = run(protocol, setting, events.append if trace is not None else None)
+        if trace is None:
+            return run(protocol, setting)
+        lines = TraceLines()
+        with files.writing(trace) as stream:
+            return run(
+                protocol,
+                setting,
+                lambda event: print(json_format.dumps(lines.line(event)), file=stream),
+            )
     except ProtocolError as error:
         raise exits.UsageError(str(error)) from None
-    if trace is not None:
-        with files.writing(trace) as stream:
-            output.write_lines(stream, (json_format.dumps(line) for line in trace_lines(events)))
-    return outcome
 
 
 def _fields(protocol: str, setting: Setting, outcome: Outcome) -> dict[str, object]:

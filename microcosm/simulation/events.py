@@ -10,7 +10,6 @@ Acks, permits and nulls are no messages, and no events here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from microcosm.protocol.packets import Ack, Clocked, Permit, TreeChange, Welcome, YouCanTell
@@ -53,17 +52,21 @@ def message_name(message: int) -> str:
     return f"m{message + 1}"
 
 
-def trace_lines(events: Iterable[Event]) -> Iterator[dict[str, object]]:
-    """The objects of the own trace format, one an event (contract: JSON lines, `seq` counts from 1)."""
-    seq: dict[int, int] = {}
-    for event in events:
-        seq[event.process] = seq.get(event.process, 0) + 1
+class TraceLines:
+    """Events as objects of the own trace format, one after the other; `seq` counts from 1 at each process."""
+
+    def __init__(self) -> None:
+        self._seq: dict[int, int] = {}
+
+    def line(self, event: Event) -> dict[str, object]:
+        """The object of the next event."""
+        seq = self._seq[event.process] = self._seq.get(event.process, 0) + 1
         line: dict[str, object] = {
             "process": process_name(event.process),
-            "seq": seq[event.process],
+            "seq": seq,
             "kind": event.kind,
             "message": message_name(event.message),
         }
         if event.to:
             line["to"] = [process_name(j) for j in event.to]
-        yield line
+        return line

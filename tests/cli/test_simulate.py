@@ -137,4 +137,5 @@ def test_table_1_measured(run: Run, tmp_path: Path) -> None:
 
 def test_the_command_is_documented() -> None:
     assert simulate.__doc__ is not None
+    assert ", ".join(PROTOCOLS) in " ".join(simulate.__doc__.split())
     assert main(["simulate", "--help"]) == 0

@@ -14,7 +14,7 @@ import pytest
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, trace_lines
+from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines
 from microcosm.simulation.network import Constant, Exponential, Link, Network, Partition, Pause, Uniform
 from microcosm.simulation.run import Run
 from microcosm.simulation.simulate import Setting, outside_the_model, simulate
@@ -55,11 +55,11 @@ def test_the_same_seed_gives_the_same_run(name: str) -> None:
 
 PROGRAM = """
 import json, sys
-from microcosm.simulation.events import trace_lines
+from microcosm.simulation.events import TraceLines
 from microcosm.simulation.simulate import Setting, simulate
-events = []
-simulate(sys.argv[1], Setting(messages=60, seed=7, **json.loads(sys.argv[2])), events.append)
-sys.stdout.write("\\n".join(map(json.dumps, trace_lines(events))))
+lines = TraceLines()
+setting = Setting(messages=60, seed=7, **json.loads(sys.argv[2]))
+simulate(sys.argv[1], setting, lambda event: print(json.dumps(lines.line(event))))
 """
 
 
@@ -189,7 +189,8 @@ def test_a_slow_receiver_takes_one_packet_after_the_other() -> None:
 
 def test_the_numbers_of_events_count_from_one() -> None:
     seen: Counter[object] = Counter()
-    for line in trace_lines(events_of("mf", Setting(messages=50))):
+    lines = TraceLines()
+    for line in map(lines.line, events_of("mf", Setting(messages=50))):
         seen[line["process"]] += 1
         assert line["seq"] == seen[line["process"]]
         assert list(line)[:4] == ["process", "seq", "kind", "message"]
