@@ -39,6 +39,6 @@ def test_messages_to_oneself(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HYBRIDS)
 def test_many_random_runs(name: str) -> None:
-    for seed in range(300):
+    for seed in range(150):
         faults = {"loss": 0.3, "duplicate": 0.2} if seed % 2 else {}
         RandomNet(PROTOCOLS[name], 4 + seed % 2, seed, messages=50, **faults).run(ticks=bool(faults))

@@ -131,6 +131,6 @@ def test_three_messages_a_loss_and_a_double(name: str) -> None:
 def test_multicasts_in_all_interleavings(name: str) -> None:
     """Two messages to any receivers; three as far as the budget of states goes."""
     assert explore(name, Scope(messages=2, answers=True)).fault is None
-    assert explore(name, Scope(messages=3, reorder=False, most=15_000)).fault is None
-    assert explore(name, Scope(messages=2, losses=1, most=8_000)).fault is None
-    assert explore(name, Scope(messages=2, doubles=1, most=8_000)).fault is None
+    assert explore(name, Scope(messages=3, reorder=False, most=8_000)).fault is None
+    assert explore(name, Scope(messages=2, losses=1, most=5_000)).fault is None
+    assert explore(name, Scope(messages=2, doubles=1, most=5_000)).fault is None
