@@ -87,3 +87,7 @@ class Contradiction(MicrocosmError):
     def __init__(self, message: str, derivations: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.derivations = derivations
+
+
+class ProtocolError(MicrocosmError):
+    """A causal send that a protocol cannot make: to nobody, to several by unicast, to a stranger."""

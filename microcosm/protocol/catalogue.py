@@ -1,0 +1,63 @@
+"""Every protocol by its name, and how to make one for each of n processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from microcosm.protocol.cykas import Cykas
+from microcosm.protocol.hybrid_basic import HybridBasic
+from microcosm.protocol.hybrid_multicast import HybridMulticast
+from microcosm.protocol.hybrid_multicast_sps import HybridMulticastSPS
+from microcosm.protocol.hybrid_sps import HybridSPS
+from microcosm.protocol.ks import KS
+from microcosm.protocol.machine import Machine
+from microcosm.protocol.mf import MF
+from microcosm.protocol.monitor import Monitored
+from microcosm.protocol.newtop import Newtop
+from microcosm.protocol.rst import RST
+from microcosm.protocol.tree import TreeNode
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A protocol: its name, its machine, and `make(n)` for the machines of n processes."""
+
+    name: str
+    machine: type[Machine]
+    make: Callable[[int], list[Machine]]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether processes differ by nothing but their numbers."""
+        return self.machine not in (Monitored, TreeNode, Newtop)
+
+    def monitors(self, size: int) -> range:
+        """The processes to which it promises causal delivery: all, or process 0."""
+        return range(1 if self.machine is Monitored else size)
+
+
+def binary_tree(size: int) -> dict[int, int]:
+    """The parents in a complete binary tree of nodes 0 to size - 1, root 0."""
+    return {node: (node - 1) // 2 if node else 0 for node in range(size)}
+
+
+def _of(name: str, machine: type[Machine], one: Callable[[int, int], Machine]) -> tuple[str, Protocol]:
+    return name, Protocol(name, machine, lambda size: [one(me, size) for me in range(size)])
+
+
+PROTOCOLS: dict[str, Protocol] = dict(
+    [
+        _of("hybrid-basic", HybridBasic, lambda me, size: HybridBasic(me, range(size))),
+        _of("hybrid-sps", HybridSPS, lambda me, size: HybridSPS(me, range(size))),
+        _of("hybrid-multicast", HybridMulticast, lambda me, size: HybridMulticast(me, range(size))),
+        _of("hybrid-multicast-sps", HybridMulticastSPS, lambda me, size: HybridMulticastSPS(me, range(size))),
+        _of("tree", TreeNode, lambda me, size: TreeNode(me, binary_tree(size))),
+        _of("monitor", Monitored, Monitored),
+        _of("rst", RST, RST),
+        _of("ks", KS, KS),
+        _of("newtop", Newtop, Newtop),
+        _of("mf", MF, lambda me, size: MF(me, range(size))),
+        _of("cykas", Cykas, lambda me, size: Cykas(me, range(size))),
+    ]
+)

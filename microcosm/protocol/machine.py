@@ -1,0 +1,179 @@
+"""A delivery protocol at one process, without I/O.
+
+Inputs are `causal_send`, `receive` and `tick`; outputs are packets and deliveries, appended to `out` in the
+order in which they occur and fetched with `take`. What the host owes a machine:
+
+1. hand every packet of `out` to the network, and what the network brings to `receive`, one at a time;
+2. call `tick` now and then while something is missing, if packets can be lost (or the class `NEEDS_TICKS`);
+3. react to a delivery by `causal_send` from within `on_deliver`, or at any later time.
+
+`receive` raises nothing, whatever arrives: what makes no sense is refused, and counted by reason.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable
+from typing import Any, ClassVar, NamedTuple
+
+from microcosm.errors import ProtocolError
+from microcosm.protocol.packets import Packet
+
+NOT_A_PACKET = "no packet of this protocol"
+UNKNOWN_PROCESS = "unknown process"
+UNSOUND = "absurd fields"
+DUPLICATE = "duplicate"
+OUT_OF_WINDOW = "out of the window"
+STRANGER = "from no addressee"
+
+WINDOW = 1 << 20
+"""By default, so far may ids run ahead of what was delivered, and so many packets are held a sender."""
+
+
+class Send(NamedTuple):
+    """Give this packet to the network, for process `to`."""
+
+    to: int
+    packet: Packet
+
+
+class Delivery(NamedTuple):
+    """Hand this payload up to the application. `packet` is what it came in, None for a message to oneself."""
+
+    sender: int
+    payload: Any
+    packet: Packet | None
+
+
+Output = Send | Delivery
+
+
+class Machine(ABC):
+    """What all protocols have in common.
+
+    `me` is this process, `known` the processes there are (None: any). `operations` counts elementary
+    steps on the state, `refused` the packets that were ignored, by reason.
+    """
+
+    __slots__ = ("_draining", "_local", "known", "me", "on_deliver", "operations", "out", "refused")
+
+    MULTICAST: ClassVar[bool] = True
+    """Whether a message may have several receivers."""
+    TOLERATES: ClassVar[frozenset[str]] = frozenset()
+    """What the network may do: `loss`, `duplicate`, `reorder`."""
+    NEEDS_TICKS: ClassVar[bool] = False
+    """Whether `tick` is needed even where no packet is lost."""
+    HANDLERS: ClassVar[dict[type, str]] = {}
+    """The method for each shape of packet; it returns why the packet was refused, or None."""
+
+    def __init__(self, me: int, known: Container[int] | None = None) -> None:
+        self.me = me
+        self.known = known
+        self.on_deliver: Callable[[Delivery], None] | None = None
+        self.out: list[Output] = []
+        self.operations = 0
+        self.refused: Counter[str] = Counter()
+        self._local: deque[Delivery] = deque()
+        self._draining = False
+
+    def causal_send(self, to: Iterable[int], payload: Any = None) -> int:
+        """Send a message; its id, which counts the messages of this process to others, or 0 if it had none.
+
+        A copy to oneself is delivered at once and never travels: an id of its own would break the
+        proof of seed 001, Proposition 4.2. Raises `ProtocolError` for receivers that cannot be.
+        """
+        receivers = self._receivers(to)
+        mine = self.me in receivers
+        others = tuple(j for j in receivers if j != self.me) if mine else receivers
+        mid = self._send(others, payload) if others else 0
+        if mine:
+            self._deliver_locally(Delivery(self.me, payload, None))
+        return mid
+
+    def receive(self, sender: int, packet: object) -> None:
+        """Take a packet (or its bytes) off the wire. Raises nothing; a refusal is counted in `refused`."""
+        if type(packet) is bytes:
+            from microcosm.protocol.encoding import decode
+
+            packet = decode(packet)
+        handler = self.HANDLERS.get(type(packet))
+        if handler is None:
+            self.refused[NOT_A_PACKET] += 1
+        elif (
+            type(sender) is not int
+            or sender == self.me
+            or (self.known is not None and sender not in self.known)
+        ):
+            self.refused[UNKNOWN_PROCESS] += 1
+        elif not packet.sound():  # type: ignore[attr-defined]
+            self.refused[UNSOUND] += 1
+        else:
+            reason: str | None = getattr(self, handler)(sender, packet)
+            if reason is not None:
+                self.refused[reason] += 1
+
+    def tick(self) -> None:  # noqa: B027
+        """Repeat what may have been lost. By default nothing ever is."""
+
+    def take(self) -> list[Output]:
+        """The outputs since the last time, in the order in which they occurred."""
+        taken = self.out
+        self.out = []
+        return taken
+
+    @abstractmethod
+    def _send(self, to: tuple[int, ...], payload: Any) -> int:
+        """Send to other processes, at least one; the id of the message."""
+
+    @abstractmethod
+    def idle(self) -> bool:
+        """Whether nothing is missing, so that ticks can stop."""
+
+    @abstractmethod
+    def integers(self) -> int:
+        """How many integers and ids the state holds about causality, buffered messages included."""
+
+    @property
+    @abstractmethod
+    def unsent(self) -> int:
+        """Messages that were causally sent and have not been given to the network."""
+
+    def _check(self) -> None:
+        """Assert every invariant."""
+        assert not self._draining
+
+    def _receivers(self, to: Iterable[int]) -> tuple[int, ...]:
+        receivers = to if type(to) is tuple and len(to) == 1 else tuple(dict.fromkeys(to))
+        if not receivers:
+            raise ProtocolError("a message needs a receiver")
+        if len(receivers) > 1 and not self.MULTICAST:
+            raise ProtocolError(f"a message has one receiver here, not {len(receivers)}")
+        for j in receivers:
+            if (
+                type(j) is not int
+                or j < 0
+                or (self.known is not None and j != self.me and j not in self.known)
+            ):
+                raise ProtocolError(f"{j!r} is no process")
+        return receivers
+
+    def _emit(self, to: int, packet: Packet) -> None:
+        self.out.append(Send(to, packet))
+
+    def _deliver(self, delivery: Delivery) -> None:
+        self.out.append(delivery)
+        if self.on_deliver is not None:
+            self.on_deliver(delivery)
+
+    def _deliver_locally(self, delivery: Delivery) -> None:
+        """At once; but a reaction to a message to oneself that sends another waits its turn: no recursion."""
+        self._local.append(delivery)
+        if self._draining:
+            return
+        self._draining = True
+        try:
+            while self._local:
+                self._deliver(self._local.popleft())
+        finally:
+            self._draining = False

@@ -1,0 +1,260 @@
+"""What travels: immutable packets of every protocol, one class a shape.
+
+`integers` counts what a packet carries about causality. Payload and addresses are not counted, for no
+protocol. `sound()` says whether the fields are what they are declared to be, and plausible by themselves:
+a packet may have come from anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+LARGEST = 2**63 - 1
+"""Ids and clocks are 64-bit."""
+
+Vector = tuple[int, ...]
+
+
+def natural(value: object, least: int = 0) -> bool:
+    """Whether a value is an id or a count: an integer (no bool) from `least` to 2⁶³ - 1."""
+    return type(value) is int and least <= value <= LARGEST
+
+
+def naturals(values: object) -> bool:
+    """Whether a value is a tuple of ids or counts."""
+    return type(values) is tuple and all(map(natural, values))
+
+
+def _matrix(values: object) -> bool:
+    return type(values) is tuple and all(naturals(row) for row in values)
+
+
+def _addressed(to: object) -> bool:
+    return type(to) is tuple and bool(to) and naturals(to) and len(set(to)) == len(to)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Hybrid protocols: message `mid`, its predecessor to the same receiver, whether a permit follows."""
+
+    mid: int
+    pid: int
+    permit: bool
+    payload: Any = None
+
+    integers = 3
+
+    def sound(self) -> bool:
+        mid, pid = self.mid, self.pid
+        return (
+            type(mid) is int
+            and type(pid) is int
+            and 0 <= pid < mid <= LARGEST
+            and (self.permit is True or self.permit is False)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Message `mid` of the receiver of this packet has been delivered."""
+
+    mid: int
+
+    integers = 1
+
+    def sound(self) -> bool:
+        return natural(self.mid, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What the sender had sent to others before message `mid` has been delivered."""
+
+    mid: int
+
+    integers = 1
+
+    def sound(self) -> bool:
+        return natural(self.mid, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Mattern and Fünfrocken: message `mid`, all earlier ones of this sender being delivered."""
+
+    mid: int
+    payload: Any = None
+
+    integers = 1
+
+    def sound(self) -> bool:
+        return natural(self.mid, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Cykas: a message; an eager one puts its receiver into secret mode until a `YouCanTell`."""
+
+    mid: int
+    eager: bool
+    payload: Any = None
+
+    integers = 1
+
+    def sound(self) -> bool:
+        return natural(self.mid, 1) and type(self.eager) is bool
+
+
+@dataclass(frozen=True, slots=True)
+class YouCanTell:
+    """Cykas: one secret is none any more. It carries no id: counting it twice is an error nobody sees."""
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """Raynal, Schiper, Toueg: the sender's matrix before this message; `to` are all receivers."""
+
+    matrix: tuple[Vector, ...]
+    to: tuple[int, ...]
+    payload: Any = None
+
+    @property
+    def integers(self) -> int:
+        return sum(map(len, self.matrix))
+
+    def sound(self) -> bool:
+        return _matrix(self.matrix) and _addressed(self.to)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectored:
+    """Monitor: for each monitor, how many messages of each process to it are in the causal past."""
+
+    vectors: tuple[Vector, ...]
+    to: tuple[int, ...]
+    payload: Any = None
+
+    @property
+    def integers(self) -> int:
+        return sum(map(len, self.vectors))
+
+    def sound(self) -> bool:
+        return _matrix(self.vectors) and _addressed(self.to)
+
+
+LogEntry = tuple[int, int, tuple[int, ...]]
+"""Sender, its clock, and the receivers for which delivery is not known to be ensured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Kshemkalyani and Singhal: the sender's clock and what is left to remember of the causal past."""
+
+    clock: int
+    to: tuple[int, ...]
+    log: tuple[LogEntry, ...]
+    payload: Any = None
+
+    @property
+    def integers(self) -> int:
+        return 1 + sum(2 + len(receivers) for _, _, receivers in self.log)
+
+    def sound(self) -> bool:
+        return (
+            natural(self.clock, 1) and _addressed(self.to) and type(self.log) is tuple and _entries(self.log)
+        )
+
+
+def _entries(log: Iterable[object]) -> bool:
+    return all(
+        type(entry) is tuple
+        and len(entry) == 3
+        and natural(entry[0])
+        and natural(entry[1])
+        and naturals(entry[2])
+        for entry in log
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Clocked:
+    """Newtop: the sender's Lamport clock; a null has no payload and is not delivered.
+
+    `null` is 0 for a message, 1 where the message is for others, 2 for a null that only breaks a silence.
+    """
+
+    clock: int
+    null: int = 0
+    payload: Any = None
+
+    integers = 1
+
+    def sound(self) -> bool:
+        return natural(self.clock, 1) and natural(self.null) and self.null <= 2
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """Tree: a message of `origin` on its way to the receivers in `to`. Addresses, and no metadata at all."""
+
+    origin: int
+    to: tuple[int, ...]
+    payload: Any = None
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.origin) and _addressed(self.to)
+
+
+CHANGES = ("joined", "retire", "last", "done", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChange:
+    """Changing tree: what happens to `node`; `other` is its parent where it joins, itself else."""
+
+    what: int
+    node: int
+    other: int
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.what) and self.what < len(CHANGES) and natural(self.node) and natural(self.other)
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Changing tree: the nodes and their parents, for one that joins."""
+
+    parents: tuple[tuple[int, int], ...]
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return _matrix(self.parents) and all(len(pair) == 2 for pair in self.parents)
+
+
+Packet = (
+    Message
+    | Ack
+    | Permit
+    | Plain
+    | Secret
+    | YouCanTell
+    | Stamped
+    | Vectored
+    | Logged
+    | Clocked
+    | Routed
+    | TreeChange
+    | Welcome
+)

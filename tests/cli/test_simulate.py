@@ -1,0 +1,141 @@
+"""The command `simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from microcosm.cli.app import main
+from microcosm.cli.simulate import simulate
+from microcosm.protocol.catalogue import PROTOCOLS
+from tests.cli.conftest import Run
+
+FIELDS = {"metadata", "state", "operations", "latency", "in_transit", "violations"}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_fields_of_the_contract(run: Run, protocol: str) -> None:
+    result = run("simulate", protocol, "--messages", "40", "--json")
+    assert result.code == 0
+    assert set(result.json) >= FIELDS
+    assert (result.json["violations"], result.json["sent"]) == (0, 40)
+
+
+def test_a_hybrid_message_carries_three_integers(run: Run) -> None:
+    for size in ("5", "50"):
+        assert run("simulate", "hybrid-sps", "--processes", size, "--json").json["metadata"] == 3
+    assert run("simulate", "rst", "--processes", "7", "--json").json["metadata"] == 49
+
+
+def test_a_trace_is_written(run: Run, tmp_path: Path) -> None:
+    arguments = ("simulate", "hybrid-multicast", "--loss", "0.3", "--messages", "60", "--seed", "5")
+    assert run(*arguments, "--trace", "a.jsonl").code == 0
+    assert run(*arguments, "--trace", "b.jsonl").code == 0
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
+    kinds = {kind: [line for line in lines if line["kind"] == kind] for kind in {e["kind"] for e in lines}}
+    assert set(kinds) == {"causal_send", "send", "receive", "deliver"}
+    assert len(kinds["causal_send"]) == len({line["message"] for line in kinds["causal_send"]}) == 60
+    assert len(kinds["deliver"]) == sum(len(line["to"]) for line in kinds["causal_send"])
+    assert len(kinds["send"]) > len(kinds["receive"])
+    assert run("extract", "a.jsonl", "--json").json["messages"] == 60
+
+
+def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
+    result = run("simulate", "rst", "--loss", "0.1")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: rst is not made for a network with loss\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("paxos",),
+        ("rst", "--processes", "1"),
+        ("rst", "--processes", "x"),
+        ("rst", "--messages", "-1"),
+        ("rst", "--rtt", "0"),
+        ("rst", "--rtt", "5..1"),
+        ("rst", "--plots", "here"),
+        ("hybrid-sps", "--loss", "1"),
+        ("hybrid-sps", "--loss", "nan"),
+        ("hybrid-sps", "--duplicate", "-0.1"),
+        ("rst", "--compare"),
+    ],
+)
+def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run("simulate", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: ")
+
+
+def test_a_trace_that_cannot_be_written(run: Run) -> None:
+    assert run("simulate", "mf", "--trace", "no/such/folder.jsonl").code == 4
+
+
+def test_no_message_at_all(run: Run) -> None:
+    assert run("simulate", "mf", "--messages", "0", "--json").json["sent"] == 0
+
+
+def test_a_violation_is_an_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A protocol that does not wait for permits, on the command line."""
+    from microcosm.protocol.hybrid_basic import HybridBasic
+
+    monkeypatch.setattr(HybridBasic, "_await_permit", lambda *_: None)
+    result = run(
+        "simulate",
+        "hybrid-basic",
+        "--reorder",
+        "--messages",
+        "400",
+        "--rtt",
+        "1..20",
+        "--seed",
+        "1",
+        "--json",
+    )
+    assert result.code == 1
+    assert result.json["violations"] > 0
+    assert "warning: out of causal order: " in result.err
+
+
+def test_people_see_a_table(run: Run) -> None:
+    result = run("simulate", "hybrid-basic", "--loss", "0.2")
+    assert "hybrid-basic: 5 processes, 100 messages (FIFO, 20% lost)" in result.out
+    assert "copies held back at the sender" in result.out
+
+
+def test_table_1_measured(run: Run, tmp_path: Path) -> None:
+    """Metadata: RST n², KS between n and n², hybrids 3; throughput: MF and Cykas follow the RTT."""
+    result = run("simulate", "--compare", "--json", "--plots", "plots")
+    assert result.code == 0
+    rows = {row["protocol"]: row for row in result.json["protocols"]}
+    assert rows["rst"]["growth"]["metadata"] == 2.0
+    assert 0.5 < rows["ks"]["growth"]["metadata"] < 2
+    assert rows["monitor"]["growth"]["metadata"] == 1.0
+    for name in ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps"):
+        assert rows[name]["metadata"] == [3, 3, 3, 3]
+        assert max(rows[name]["octets"]) < 16
+        assert rows[name]["finish"] == pytest.approx([1.49, 5.99, 50.99])
+        assert rows[name]["growth"]["receiver"] < 0.2
+    for name in ("rst", "ks"):
+        assert rows[name]["finish"] == pytest.approx([1.49, 5.99, 50.99])
+        assert rows[name]["non_causal"] == pytest.approx([0, 0, 0, 0])
+    for name in ("mf", "cykas"):
+        assert rows[name]["finish"] == pytest.approx([99.5, 995, 9950])
+        assert rows[name]["in_transit"] == 1
+    assert all(row["live"] and not row["violations"] for row in rows.values())
+    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == sorted(
+        f"{name}.svg"
+        for name in ("metadata", "octets", "state", "sender", "receiver", "non_causal", "throughput")
+    )
+    assert (tmp_path / "plots" / "metadata.svg").read_text("utf-8").startswith("<svg ")
+
+
+def test_the_command_is_documented() -> None:
+    assert simulate.__doc__ is not None
+    assert ", ".join(PROTOCOLS) in " ".join(simulate.__doc__.split())
+    assert main(["simulate", "--help"]) == 0

@@ -1,0 +1,235 @@
+"""Small faults, one at a time, in the protocols: each must be noticed by the tests.
+
+A mutant is a file and replacements in it. What is left out of an algorithm, or put back as the paper prints
+it, carries the number of its erratum.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A name, a file of `microcosm/protocol`, what to replace by what there, and the tests that notice."""
+
+    name: str
+    file: str
+    changes: tuple[tuple[str, str], ...]
+    tests: str = "test_hybrid.py test_delivery.py"
+
+
+def m(
+    name: str, file: str, *changes: tuple[str, str], tests: str = "test_hybrid.py test_delivery.py"
+) -> Mutant:
+    return Mutant(name, file, changes, tests)
+
+
+COMPARATORS = "test_comparators.py test_delivery.py"
+
+MUTANTS = [
+    m(
+        "E1 ids from 0",
+        "hybrid_basic.py",
+        ("self._clock = 1 ", "self._clock = 0 "),
+        ("SlidingArray[Outgoing](1)", "SlidingArray[Outgoing]()"),
+    ),
+    m("E2 the wrong id in an ack", "hybrid.py", ("Ack(message.mid)", "Ack(last)")),
+    m(
+        "E3 u2 not maintained",
+        "hybrid_sps.py",
+        ("if self._u2 == mid and buffer.peek.receiver == receiver:", "if False:"),
+    ),
+    m(
+        "E4 m2 not maintained",
+        "hybrid_sps.py",
+        ("if self._m2 == mid and self._missing.next <= self._p2:", "if False:"),
+    ),
+    m(
+        "E4 m2 only clamped",
+        "hybrid_sps.py",
+        ("if self._m2 == mid and self._missing.next <= self._p2:", "if False:"),
+        ("start = self._m2\n", "start = self._m2 = max(self._m2, self._buffer.first)\n"),
+    ),
+    m(
+        "E5 the first permit twice",
+        "hybrid_sps.py",
+        (
+            "            mid = buffer.first\n",
+            "            mid = buffer.first\n"
+            "            if len(buffer) and buffer.peek.permit and buffer.peek.receiver != sender:\n"
+            "                self._emit(buffer.peek.receiver, Permit(mid))\n",
+        ),
+    ),
+    m("E6 messages to oneself travel", "machine.py", ("mine = self.me in receivers", "mine = False")),
+    m(
+        "E7 an early permit is dropped",
+        "hybrid.py",
+        ("if next_one.permit and last > self._permitted.get(sender, 0):", "if next_one.permit:"),
+    ),
+    m(
+        "E8 an empty payload counts as acknowledged",
+        "hybrid_basic.py",
+        (
+            "            if not message.acked:\n                self._emit",
+            "            if message.payload is not None:\n                self._emit",
+        ),
+    ),
+    m(
+        "E10 one predecessor for all",
+        "hybrid.py",
+        (
+            "pids = [self._last_sent.get(j, 0) for j in to]",
+            "pids = [max(self._last_sent.get(j, 0) for j in to)] * len(to)",
+        ),
+    ),
+    m("E11 nobody is a receiver", "machine.py", ("if not receivers:", "if False:")),
+    m("E12 an ack of a stranger", "hybrid_basic.py", ("if message.receiver != sender:", "if False:")),
+    m(
+        "E12 an ack of what was not sent",
+        "hybrid_sps.py",
+        ("if message.receiver != sender or not message.sent:", "if message.receiver != sender:"),
+    ),
+    m(
+        "E13 absurd permits",
+        "hybrid.py",
+        ("if mid > self._delivered.get(sender, 0) + self.window:", "if False:"),
+    ),
+    m("E13 absurd acks", "hybrid_basic.py", ("if mid >= unacked.next:", "if False:")),
+    m("E14 no window", "hybrid.py", ("if len(held) >= self.window and", "if False and")),
+    m(
+        "the window refuses what all wait for",
+        "hybrid.py",
+        ("and message.pid != last and message.pid not in held", "and message.pid not in held"),
+    ),
+    m(
+        "flag after add",
+        "hybrid_basic.py",
+        ("            message.permit = unacked.first < unacked.next  # before it is added itself\n", ""),
+        (
+            "            unacked.add(message)\n",
+            "            unacked.add(message)\n            message.permit = len(unacked) > 0\n",
+        ),
+    ),
+    m(
+        "loops not nested",
+        "hybrid_basic.py",
+        (
+            "            unacked.remove()\n            while unacked.first < unacked.next:",
+            "            unacked.remove()\n        if True:\n            while unacked.first < unacked.next:",
+        ),
+    ),
+    m(
+        "never flag",
+        "hybrid_basic.py",
+        ("message.permit = unacked.first < unacked.next ", "message.permit = False "),
+    ),
+    m(
+        "permit after deliver",
+        "hybrid.py",
+        (
+            "            if next_one.permit and last > self._permitted.get(sender, 0):\n"
+            "                self._await_permit(sender, last)\n",
+            "",
+        ),
+        (
+            "            self._emit(sender, Ack(last))  # after",
+            "            if next_one.permit and last > self._permitted.get(sender, 0):\n"
+            "                self._await_permit(sender, last)\n"
+            "            self._emit(sender, Ack(last))  # after",
+        ),
+    ),
+    m(
+        "ack on receive",
+        "hybrid.py",
+        (
+            "        held[message.pid] = message\n",
+            "        held[message.pid] = message\n        self._emit(sender, Ack(message.mid))\n",
+        ),
+    ),
+    m(
+        "line 31 strict",
+        "hybrid_basic.py",
+        ("self._missing.first >= waiting[0].waits", "self._missing.first > waiting[0].waits"),
+    ),
+    m("line 45 strict", "hybrid.py", ("if message.mid <= last:", "if message.mid < last:")),
+    m("line 58 not strict", "hybrid_basic.py", ("if mid < unacked.first:", "if mid <= unacked.first:")),
+    m(
+        "A3 without |J| > 1",
+        "hybrid_multicast.py",
+        ("len(self._unacked) > 0 or len(message.pids) > 1", "len(self._unacked) > 0"),
+    ),
+    m(
+        "permits that count twice",
+        "hybrid_basic.py",
+        (
+            "self._missing.remove((sender, mid))",
+            "self._missing.remove(next(iter(self._missing), (sender, mid)))",
+        ),
+    ),
+    m(
+        "SPS multicast: own copies not in the flag",
+        "hybrid_multicast_sps.py",
+        (
+            "        end = copy.group.end\n        if self._buffer.first",
+            "        end = copy.group.start\n        if self._buffer.first",
+        ),
+    ),
+    m(
+        "SPS multicast: own copies not in the permit",
+        "hybrid_multicast_sps.py",
+        ("groups.peek.end <= buffer.first:", "groups.peek.start < buffer.first:"),
+    ),
+    m(
+        "SPS: p2 not maintained",
+        "hybrid_sps.py",
+        ("if self._p2 == at and self._sender_of(missing.first) == sender:", "if False:"),
+    ),
+    m(
+        "SPS: waits for nothing of the first sender's",
+        "hybrid_sps.py",
+        (
+            "(message.waits <= first or message.receiver == asker)",
+            "(message.waits <= first + 1 or message.receiver == asker)",
+        ),
+    ),
+    m(
+        "KS without purge",
+        "ks.py",
+        ("if left or key[1] == newest[key[0]]}", "if left or newest}"),
+        tests=COMPARATORS,
+    ),
+    m(
+        "KS without merge",
+        "ks.py",
+        ("self._log = _purged(_merged(mine, carried))", "self._log = _purged(carried)"),
+        tests=COMPARATORS,
+    ),
+    m(
+        "RST increments before it copies",
+        "rst.py",
+        (
+            "        packet = Stamped(tuple(self._sent), to, payload)  # a copy first, then the increment\n",
+            "        self._sent[self.me] = self._raised(self._sent[self.me], to)\n"
+            "        packet = Stamped(tuple(self._sent), to, payload)\n",
+        ),
+        tests=COMPARATORS,
+    ),
+    m(
+        "Newtop without nulls",
+        "newtop.py",
+        ("if self._announced < self._wanted:", "if False:"),
+        tests=COMPARATORS,
+    ),
+    m(
+        "Cykas as described",
+        "cykas.py",
+        ("self._untold[0][0] < oldest:", "self._untold[0][0] <= oldest:"),
+        tests=COMPARATORS,
+    ),
+    m(
+        "M-Route without its premise",
+        "tree_model.py",
+        ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
+        tests="test_tree_model.py",
+    ),
+]

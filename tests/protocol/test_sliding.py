@@ -1,0 +1,71 @@
+"""The sliding structures against naive models, and the cost of what they do."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.protocol.sliding import SLACK, IndexableSlidingMap, SlidingArray, SlidingMap
+
+
+@given(st.integers(0, 3), st.lists(st.booleans(), max_size=300))
+def test_a_sliding_array_is_a_list_that_forgets_its_beginning(base: int, adding: list[bool]) -> None:
+    array, model, first = SlidingArray[int](base), list[int](), base
+    for step, add in enumerate(adding):
+        if add:
+            assert array.add(step) == first + len(model)
+            model.append(step)
+        elif model:
+            assert array.remove() == model.pop(0)
+            first += 1
+        array._check()
+        assert list(array) == model
+        assert (array.first, array.next, len(array)) == (first, first + len(model), len(model))
+        if model:
+            assert array.peek == model[0]
+            assert array[array.next - 1] == model[-1]
+
+
+def test_what_is_outside_the_window_is_no_element() -> None:
+    array = SlidingArray[str](1)
+    array.add("a")
+    for index in (0, 2, -1):
+        try:
+            array[index]
+        except IndexError:
+            continue
+        raise AssertionError(index)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=300))
+def test_sliding_maps_are_dictionaries_with_a_window(steps: list[tuple[bool, int]]) -> None:
+    plain, indexable, model, count = SlidingMap[int](), IndexableSlidingMap[int](), dict[int, int](), 0
+    for add, key in steps:
+        if add and key not in model:
+            assert plain.add(key) == indexable.add(key) == count
+            model[key] = count
+            count += 1
+        elif not add:
+            assert plain.remove(key) is indexable.remove(key) is (model.pop(key, None) is not None)
+        plain._check()
+        indexable._check()
+        for window in (plain, indexable):
+            assert (window.first, window.next) == (min(model.values(), default=count), count)
+            assert list(window) == list(model)
+        for index in range(indexable.first, indexable.next):
+            assert indexable[index] == next((k for k, at in model.items() if at == index), None)
+        assert indexable.index(key) == model.get(key)
+
+
+def test_memory_follows_the_window() -> None:
+    array, mapped, indexable = SlidingArray[int](), SlidingMap[int](), IndexableSlidingMap[int]()
+    for step in range(10_000):
+        for structure in (array, mapped, indexable):
+            structure.add(step)
+        if step >= 10:
+            array.remove()
+            mapped.remove(step - 10)
+            indexable.remove(step - 10)
+    assert len(array._items) <= 2 * (SLACK + 10)
+    assert len(mapped._present) <= 2 * (SLACK + 10)
+    assert len(indexable._keys._items) <= 2 * (SLACK + 10)

@@ -1,0 +1,136 @@
+"""Every interleaving in a small scope; and what is wrong is shown by a shortest scenario."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from microcosm.protocol.catalogue import PROTOCOLS
+from microcosm.protocol.hybrid_basic import HybridBasic
+from microcosm.protocol.machine import Machine
+from microcosm.simulation.explore import Explorer, explore
+from microcosm.simulation.explore_state import Scope
+from microcosm.simulation.scenario import replay
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("answers", [False, True], ids=["", "answers"])
+def test_two_messages_in_all_interleavings(name: str, answers: bool) -> None:
+    reorder = "reorder" in PROTOCOLS[name].machine.TOLERATES
+    if name in ("hybrid-multicast", "hybrid-multicast-sps", "rst") and answers:
+        pytest.skip("slow, and the larger scopes include it")
+    explored = explore(name, Scope(messages=2, reorder=reorder, answers=answers))
+    assert explored.fault is None, explored.scenario
+    assert explored.complete
+
+
+@pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps", "mf"])
+def test_a_loss_and_a_double(name: str) -> None:
+    explored = explore(name, Scope(messages=2, losses=1, doubles=1))
+    assert explored.fault is None, explored.scenario
+
+
+@pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps", "cykas", "mf"])
+def test_three_messages(name: str) -> None:
+    explored = explore(name, Scope(messages=3, answers=True))
+    assert explored.fault is None, explored.scenario
+    assert explored.states > 500
+
+
+class Unflagged(HybridBasic):
+    """Never waits for a permit."""
+
+    __slots__ = ()
+
+    def _await_permit(self, sender: int, mid: int) -> None:
+        pass
+
+
+class Forgetful(HybridBasic):
+    """Ignores acks."""
+
+    __slots__ = ()
+
+    def _try_send(self) -> None:
+        if not len(self._unacked):
+            super()._try_send()
+
+    def _on_ack(self, sender: int, ack: object) -> str | None:
+        return None
+
+    def _check(self) -> None:
+        pass
+
+
+def explored_with(machine: type[Machine], scope: Scope) -> tuple[str, str]:
+    protocol = replace(
+        PROTOCOLS["hybrid-basic"], machine=machine, make=lambda size: [machine(me) for me in range(size)]
+    )
+    explored = Explorer(protocol, scope).run()
+    assert explored.fault is not None
+    assert explored.scenario is not None
+    return explored.fault, explored.scenario
+
+
+def test_a_fault_is_shown_by_a_shortest_scenario() -> None:
+    fault, scenario = explored_with(Unflagged, Scope())
+    assert fault == "message 3 is delivered before message 1"
+    assert len(scenario.splitlines()) == 8  # three sends and two receptions, no shorter one shows it
+    assert scenario.startswith("hybrid-basic, 3 processes\n\np1 sends m1 to p2\np1 sends m2 to p3\n")
+
+
+def test_what_waits_for_ever_is_found() -> None:
+    fault, scenario = explored_with(Forgetful, Scope(messages=2))
+    assert fault == "something is never delivered, though nothing was lost"
+    assert scenario.splitlines()[2:4] == ["p1 sends m1 to p2", "p1 sends m2 to p2"]
+
+
+def test_the_scenario_can_be_replayed() -> None:
+    explored = explore("cykas", Scope(messages=2, doubles=1))
+    assert explored.scenario is not None
+    assert replay(explored.scenario).endswith("delivered twice or to the wrong process: m1 at p2\n")
+    answered = (
+        "rst, 3 processes\n\np1 sends m1 to p2\np2 receives from p1, answering m2 to p3\nsettle\ncheck\n"
+    )
+    assert "p2 delivers m1\np2 causally sends m2 to p3\n" in replay(answered)
+
+
+def test_faults_outside_the_model_break_a_protocol() -> None:
+    """Why Table 1 says "reliable" and "FIFO"."""
+    assert explore("cykas", Scope(messages=2, doubles=1)).fault is not None
+    assert explore("cykas", Scope(messages=2, losses=1)).fault is not None
+    assert explore("newtop", Scope(messages=2, reorder=True)).fault is not None
+    assert explore("tree", Scope(messages=2, reorder=True)).fault is not None
+
+
+def test_a_search_gives_up_where_told_to() -> None:
+    assert not explore("hybrid-basic", Scope(most=50)).complete
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reorder", [True, False], ids=["reordering", "fifo"])
+@pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps"])
+def test_four_messages_in_all_interleavings(name: str, reorder: bool) -> None:
+    explored = explore(name, Scope(messages=4, reorder=reorder))
+    assert explored.fault is None, explored.scenario
+    assert explored.complete
+    assert explored.states > 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps"])
+def test_three_messages_a_loss_and_a_double(name: str) -> None:
+    explored = explore(name, Scope(messages=3, losses=1, doubles=1))
+    assert explored.fault is None, explored.scenario
+    assert explored.complete
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hybrid-multicast", "hybrid-multicast-sps"])
+def test_multicasts_in_all_interleavings(name: str) -> None:
+    """Two messages to any receivers; three as far as the budget of states goes."""
+    assert explore(name, Scope(messages=2, answers=True)).fault is None
+    assert explore(name, Scope(messages=3, reorder=False, most=8_000)).fault is None
+    assert explore(name, Scope(messages=2, losses=1, most=5_000)).fault is None
+    assert explore(name, Scope(messages=2, doubles=1, most=5_000)).fault is None
