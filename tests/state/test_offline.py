@@ -106,8 +106,7 @@ def test_some_of_4_events(start: int) -> None:
 @pytest.mark.slow
 def test_all_of_4_events() -> None:
     for facts in enumerated("abcd", superseding=True):
-        m, want = Microcosm(as_givens(facts)), wanted(as_givens(facts))
-        assert found(m, 2) == want, facts
+        assert found(Microcosm(as_givens(facts)), 1) == wanted(as_givens(facts)), facts
 
 
 def test_without_related_pairs_propagation_is_exact() -> None:
@@ -119,11 +118,15 @@ def test_without_related_pairs_propagation_is_exact() -> None:
         assert found(Microcosm(givens), 0) == wanted(givens), facts
 
 
-@pytest.mark.slow
 @given(microcosms(6, 6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10)
 def test_random_ones_of_6_events(givens: Givens) -> None:
-    assert found(Microcosm(givens), 2) == wanted(givens)
+    """Held to `possible`, which reads no rules and is itself held to the enumeration."""
+    m = Microcosm(givens)
+    left = found(m, 2)
+    assert left is not None
+    for pair, signs in left.items():
+        assert signs == {str(relation) for relation in m.possible(*pair).relations}
 
 
 @given(microcosms(2, 5))
