@@ -6,6 +6,8 @@ alone is exact, so the search is complete for the rules of the seed; it is expon
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from microcosm.engine.assumption import Assumption, assumptions
 from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.hypothesis import Hypothesis
@@ -14,7 +16,7 @@ from microcosm.engine.memo import Memo
 from microcosm.engine.steps import Steps
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import NoneWith, Not
+from microcosm.logic.rule import Judged, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Stop
@@ -134,19 +136,26 @@ class Refutation:
         head = rule.instance.conclusion
         left, right = (b, a) if rule.turned else (a, b)
         at = {head.left: left, head.right: right}
-        leaves = [
-            leaf
-            for premise in rule.instance.premises
-            if isinstance(premise, Not | NoneWith) and (leaf := self._steps.absence(premise, head, at))
-        ]
+        guards = list(self._guard_nodes(rule, at))
         assert isinstance(head.relation, Relation)
         proof = Derivation(
             rule.instance.name,
             Conclusion(head.judgement, names[left], str(head.relation), names[right]),
-            (*leaves, clash),
+            (*guards, clash),
             {"assumes": [names[a], str(assumed), names[b]]},
         )
         self.hypothesis.conclude(head.relation, left, right, proof)
+
+    def _guard_nodes(self, rule: Assumption, at: dict[str, int]) -> Iterator[Derivation]:
+        """What the rule asks of the pair besides, as far as it has nodes."""
+        for premise in rule.instance.premises:
+            match premise:
+                case Judged(_, left, _, right):
+                    yield self._steps.premise(self._memo, premise, at[left], at[right])
+                case Not() | NoneWith():
+                    leaf = self._steps.absence(premise, rule.instance.conclusion, at)
+                    if leaf is not None:
+                        yield leaf
 
     def _rule(self, relation: Relation, a: int, b: int) -> Assumption | None:
         """A rule that may assume `a relation b`."""

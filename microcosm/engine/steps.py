@@ -129,7 +129,7 @@ class Steps:
             match premise:
                 case Judged(judgement, left, relation, right):
                     done = ready.get((judged(judgement, relation), number[left], number[right]))
-                    premises.append(done or self._premise(memo, premise, at[left], at[right]))
+                    premises.append(done or self.premise(memo, premise, at[left], at[right]))
                 case Not() | NoneWith():
                     leaf = self.absence(premise, instance.conclusion, at)
                     if leaf is not None:
@@ -146,7 +146,7 @@ class Steps:
         )
         return Derivation(instance.name, conclusion, tuple(premises), evidence)
 
-    def _premise(self, memo: Memo, premise: Judged, x: int, y: int) -> Derivation:
+    def premise(self, memo: Memo, premise: Judged, x: int, y: int) -> Derivation:
         if isinstance(premise.relation, Relation):
             return self._derive(memo, ((premise.judgement, premise.relation), x, y))
         for pred in self._engine.program.of:
