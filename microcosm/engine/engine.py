@@ -14,16 +14,17 @@ from itertools import pairwise
 from microcosm.engine.body import Pred
 from microcosm.engine.ground import Ground, Universe
 from microcosm.engine.memo import Memo, Orders
+from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.base import base_facts
 from microcosm.relations.bits import bits, from_positions, lowest
+from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
 from microcosm.relations.relation import Relation
-from microcosm.relations.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,14 @@ class Engine:
 
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
         self.program: Program = compile_rules(rules)
+        with without_collection():
+            self._lay(givens)
+
+    def _lay(self, givens: Givens) -> None:
         self.ground = Ground(givens, base_facts(givens), _causal_names(givens))
         self.universe = self.ground.universe
-        self._orders = Orders(self.program, self.ground)
+        self._processes = Processes(givens, self.universe)
+        self._orders = Orders(self.program, self.ground, self._processes)
         self.memo = Memo(self._orders, self.universe.named)
         self._outside: Memo | None = None
         try:
@@ -71,14 +77,14 @@ class Engine:
         """The positions of two distinct events and the memo to ask; unnamed events are outsiders."""
         position = self.universe.position
         x, y = position.get(a, -1), position.get(b, -1)
-        named = self.universe.named
-        if x >= 0 and y >= 0 and named >> x & 1 and named >> y & 1:
+        vacant = self.universe.vacant
+        if x >= 0 and y >= 0 and x not in vacant and y not in vacant:
             return self.memo, x, y
         slots = iter(range(self.universe.OUTSIDERS))
         places = []
-        domain = named
+        domain = self.universe.named
         for name, at in ((a, x), (b, y)):
-            if at < 0 or not named >> at & 1:
+            if at < 0 or at in vacant:
                 at = next(slots)  # noqa: PLW2901
                 self.universe.names[at] = name
                 domain |= 1 << at
@@ -182,6 +188,7 @@ class Engine:
         before = self.ground.given[Relation.BEFORE]
         last = before.last()
         self.ground.append(event)
+        self._processes.add([event])
         changed, gained = list[int](), 0
         if last is not None:
             try:
@@ -237,8 +244,7 @@ class Engine:
                 row = given.row(mine.position[event])
                 assert names(mine, row) == names(theirs, fresh.given[relation].row(theirs.position[event]))
         for order in self._orders.built().values():
-            if isinstance(order, Rows):
-                order._check()
+            order._check()
 
     @property
     def _plain(self) -> bool:

@@ -48,6 +48,9 @@ class HappensBefore(Protocol):
     def chain(self, a: int, b: int) -> list[int] | None:
         """A shortest chain of edges from a to b, both included; None when not a < b."""
 
+    def _check(self) -> None:
+        """Assert every invariant."""
+
 
 def cycle_or_order(size: int, successors: list[set[int]], predecessors: list[set[int]]) -> list[int]:
     """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""

@@ -7,16 +7,15 @@ log remain unmatched. A log with holes is welcome; partial knowledge is what a m
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal
 
 from microcosm.errors import TextError
 from microcosm.relations.clock import Clock, between
+from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens, Message
 from microcosm.relations.relation import Relation
@@ -69,7 +68,7 @@ def extract(
     events times the entries of their clocks, plus sorting.
     """
     report = Report() if report is None else report
-    with _without_collection():
+    with without_collection():
         return _extract(events, process, token, with_clocks, report)
 
 
@@ -105,18 +104,6 @@ def _extract(
         outside=sum(len(run.events) for run in runs) - events_kept,
         reported=dict(report.counts),
     )
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Many small objects and no garbage cycles are made: looking for some takes a quarter of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
