@@ -24,7 +24,14 @@ BELOW = {
 }
 """The parts of the package, and what each may import besides itself."""
 
-OUTSIDE = {"lark": {"logic"}, "networkx": {"state"}, "rich": {"cli"}, "typer": {"cli"}}
+OUTSIDE = {
+    "lark": {"logic"},
+    "networkx": {"state"},
+    "numpy": {"relations", "state"},
+    "pyarrow": {"state"},
+    "rich": {"cli"},
+    "typer": {"cli"},
+}
 """The only other distributions, and the parts that may import them."""
 
 DOORS = {"datetime", "glob", "io", "os", "pathlib", "random", "shutil", "subprocess", "tempfile", "time"}

@@ -18,6 +18,7 @@ from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
+from microcosm.relations import shape
 from microcosm.relations.base import base_facts
 from microcosm.relations.bits import bits, from_positions, lowest
 from microcosm.relations.collection import without_collection
@@ -130,10 +131,13 @@ class Engine:
     def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
         """The verdict of every pair of named events, in the order of `names`, first before second."""
         at = [self.universe.position[name] for name in names]
-        relations = [(r, self.memo.judged(online(r))) for r in ONLINE_ORDER]
+        judgements = {r: self.memo.judged(online(r)) for r in ONLINE_ORDER}
+        last = judgements[Relation.UNKNOWN]
+        if len(self.universe) > shape.ROWS_UP_TO:
+            del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
         for i, (a, x) in enumerate(zip(names, at, strict=True)):
             rows = []
-            for relation, judged in relations:
+            for relation, judged in judgements.items():
                 rows.append((relation, judged.row(x)))
                 if relation is Relation.BEFORE:
                     rows.append((Relation.AFTER, judged.col(x)))
@@ -144,7 +148,8 @@ class Engine:
                         yield a, names[j], relation
                         break
                 else:
-                    yield a, names[j], Relation.SILENT
+                    unknown = Relation.UNKNOWN not in judgements and last.holds(x, y)
+                    yield a, names[j], Relation.UNKNOWN if unknown else Relation.SILENT
 
     def saturate(self) -> None:
         """Derive every online judgement now, so that each later question is a bit test."""

@@ -82,10 +82,10 @@ class _Base:
         )
 
     def _met_by_all(self, none: Body, own: int, found: int, ends: dict[int, int]) -> bool:
-        """Whether of every pair of the ends some event of `found` makes the pattern, that must not be, true.
+        """Whether of every pair of the ends some event of `found` makes the pattern true, which must not be.
 
-        A few events of `found` are tried, far from each other. Each leaves over the left ends that it does not
-        serve, with all right ones, and the right ends that it does not serve, with the other left ones.
+        A few events of `found` are tried, far from each other. Each leaves over the left ends that it does
+        not serve, with all right ones, and the right ends that it does not serve, with the other left ones.
         """
         left_over = [(ends[LEFT], ends[RIGHT])]
         for event in _spread(found):

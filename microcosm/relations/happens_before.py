@@ -48,6 +48,9 @@ class HappensBefore(Protocol):
     def chain(self, a: int, b: int) -> list[int] | None:
         """A shortest chain of edges from a to b, both included; None when not a < b."""
 
+    def edges(self) -> Iterable[tuple[int, int]]:
+        """Every edge, once."""
+
     def _check(self) -> None:
         """Assert every invariant."""
 

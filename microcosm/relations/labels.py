@@ -47,8 +47,6 @@ class Labels:
         self.size = size
         self.updates = 0
         """How many vectors changes have touched so far."""
-        self.version = 0
-        """Another one after each change: whoever keeps what rests on labels compares it."""
         self._process = process
         self._cover(edges, most)
 
@@ -141,7 +139,6 @@ class Labels:
             self.cover.index.extend([0] * more)
             self.cover.vector.extend([0] * more)
             self.size = size
-            self.version += 1
 
     def add(self, a: int, b: int) -> tuple[list[int], int]:
         if a == b:
@@ -157,7 +154,6 @@ class Labels:
             self._cover([*self.edges()])
             labels = self.cover
         labels.ascending = labels.ascending and a < b
-        self.version += 1
         if labels.chain[a] == UNPLACED:
             self._begin(a)
         if labels.chain[b] == UNPLACED:
@@ -173,7 +169,6 @@ class Labels:
 
     def remove(self, a: int, b: int) -> None:
         labels = self.cover
-        self.version += 1
         several = labels.crossing.get(b, [])
         if a in several:
             if self._outgoing is not None:
@@ -183,7 +178,7 @@ class Labels:
                 del labels.crossing[b]
             self._relabel(b)
             return
-        assert labels.chain[a] == labels.chain[b] and labels.index[a] + 1 == labels.index[b]
+        assert self._has(a, b), "only an edge can be removed"
         self._split(b)
 
     # -- inside ------------------------------------------------------------------------------------

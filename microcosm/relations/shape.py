@@ -1,4 +1,4 @@
-"""Which representation of happens-before suits a set of edges: rows, or labels where few chains cover many events."""
+"""Which representation of happens-before suits a set of edges: rows, or labels where chains are few."""
 
 from __future__ import annotations
 

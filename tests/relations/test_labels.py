@@ -22,7 +22,7 @@ class LabelsMachine(RowsMachine):
     """The machine of `Rows`, over labels."""
 
     @initialize(processes=st.integers(0, 4), saturated=st.just(False), limit=st.integers(0, 3))
-    def start(self, processes: int, saturated: bool, limit: int) -> None:  # noqa: ARG002
+    def start(self, processes: int, saturated: bool, limit: int) -> None:
         def process(at: int) -> Hashable:
             return at * 7 % 5 % processes
 
