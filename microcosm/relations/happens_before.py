@@ -24,6 +24,9 @@ class HappensBefore(Protocol):
     size: int
     """Positions are below it."""
 
+    updates: int
+    """How many rows, or labels, changes have touched so far."""
+
     def before(self, a: int, b: int) -> bool:
         """Whether a < b. Cost: a bit test once the row is known."""
 

@@ -9,7 +9,7 @@ from microcosm.relations.happens_before import HappensBefore
 from microcosm.relations.labels import Labels
 from microcosm.relations.rows import Rows
 
-ROWS_UP_TO = 20_000
+ROWS_UP_TO = 20_480
 """Up to so many positions all rows together are some ten megabytes, and nothing is faster."""
 
 EVENTS_A_CHAIN = 64

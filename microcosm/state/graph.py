@@ -22,6 +22,7 @@ INTERNAL = "internal"
 def to_networkx(givens: Givens) -> networkx.MultiDiGraph[str]:
     """See `Microcosm.to_networkx`. Cost: linear."""
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=givens.name or "")
+    graph.add_nodes_from(givens.clocks)  # their order is that of events with equal components
     graph.add_nodes_from(givens.named())
     for fact in (*givens.external.values(), *givens.refuted.values()):
         graph.add_edge(fact.left, fact.right, key=str(fact.relation), source=fact.source)
