@@ -11,7 +11,9 @@ from benchmarks import closure, increments, labels, online_table, startup
 from benchmarks.measure import Line, machine
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-ALL = {module.NAME.replace(" ", "-"): module for module in (startup, closure, online_table, labels, increments)}
+ALL = {
+    module.NAME.replace(" ", "-"): module for module in (startup, closure, online_table, labels, increments)
+}
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
 
 

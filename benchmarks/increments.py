@@ -1,4 +1,4 @@
-"""Claim: correspondences that come one by one, with a question between any two, cost little more than at once.
+"""Claim: correspondences that come one by one, a question after each, cost little more than all at once.
 
 What is given last is added one by one: in causal order or, everything shuffled, in random order. The batch is
 reading the whole as text and closing it in both directions. The case says how many rows or labels the

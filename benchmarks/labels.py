@@ -1,9 +1,9 @@
-"""Claim: a log of a million events is read, labelled and asked at a time per event that does not grow with it.
+"""Claim: a log of a million events is read, labelled and asked, at a time per event that does not grow.
 
-Logs of 8 and of 64 processes, a message to every third event. Each size runs in a process of its own, so that
-its peak memory is its own. Times are per event and per question; the ratio is to the smallest log, and constant
-time per event keeps it near 1. Pairs to ask about are drawn at random; what labels, numpy, single questions and
-bulk ones say of them is compared.
+Logs of 8 and of 64 processes, a message to every third event. Each size runs in a process of its own, so
+that its peak memory is its own. Times are per event and per question; the ratio is to the smallest log, and
+constant time per event keeps it near 1. Pairs to ask about are drawn at random; what labels, numpy, single
+questions and bulk ones say of them is compared.
 """
 
 from __future__ import annotations

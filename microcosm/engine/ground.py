@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain as joined
 from typing import Protocol
 
 from microcosm.relations.base import STAMPED_OUT
@@ -88,15 +89,29 @@ class Pairs:
         self.after: dict[int, set[int]] = {}
         self.before: dict[int, dict[int, None]] = {}  # in the order in which they were put
         self._support: tuple[int, int] | None = None
-        for a, b in pairs:
-            self.put(a, b)
+        self.put_all(pairs)
 
     def put(self, a: int, b: int) -> None:
         """Add a pair."""
-        self.after.setdefault(a, set()).add(b)
-        self.before.setdefault(b, {})[a] = None
-        if self._support is not None:
-            self._support = self._support[0] | 1 << a, self._support[1] | 1 << b
+        support = self._support
+        self.put_all([(a, b)])
+        if support is not None:
+            self._support = support[0] | 1 << a, support[1] | 1 << b
+
+    def put_all(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Add many pairs."""
+        after, before = self.after, self.before
+        for a, b in pairs:
+            later, earlier = after.get(a), before.get(b)
+            if later is None:
+                after[a] = {b}
+            else:
+                later.add(b)
+            if earlier is None:
+                before[b] = {a: None}
+            else:
+                earlier[a] = None
+        self._support = None
 
     def drop(self, a: int, b: int) -> None:
         """Take a pair away; it must be there."""
@@ -243,12 +258,12 @@ class Ground:
         # stamps and messages among the named, until the ground is built anew.
         self._members, self._mentions = Counter[int](), Counter[int]()
         for facts, uses in ((givens.external, self._members), (givens.refuted, self._mentions)):
-            ends: list[int] = []
+            stated: dict[Relation, list[tuple[int, int]]] = {relation: [] for relation in self.RELATIONS}
             for fact in facts.values():
-                a, b = position[fact.left], position[fact.right]
-                self.given[fact.relation].put(a, b)
-                ends += (a, b)
-            uses.update(ends)
+                stated[fact.relation].append((position[fact.left], position[fact.right]))
+            for relation, pairs in stated.items():
+                self.given[relation].put_all(pairs)
+                uses.update(joined.from_iterable(pairs))
         self._in_m = _row(chain) | clocks.support() | _row(at for group in groups for at in group)
         self._in_name = _row(position[event] for event in givens.stamps)
         self._in_name |= _row(position[message.event] for message in givens.messages)

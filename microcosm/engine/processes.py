@@ -15,7 +15,14 @@ INTERNAL = object()
 
 
 class Processes:
-    """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`."""
+    """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
+
+    >>> from microcosm.relations.givens import Message
+    >>> universe = Universe(["phone:12", "shop/phone:7", "upload", "a:b", "sent"])
+    >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
+    >>> [processes(at) for at in universe.position.values()]
+    ['phone', 'shop/phone', None, None, 'phone']
+    """
 
     def __init__(self, givens: Givens, universe: Universe) -> None:
         self._universe = universe
@@ -31,14 +38,7 @@ class Processes:
         """The process, None where nothing says."""
         name = self._universe.names[position]
         stated = self._stated.get(name)
-        return stated if stated is not None else named_in(name)
-
-
-def named_in(event: str) -> str | None:
-    """The process in an id of the form `process:seq`.
-
-    >>> named_in("phone:12"), named_in("shop/phone:7"), named_in("upload"), named_in("a:b")
-    ('phone', 'shop/phone', None, None)
-    """
-    process, _, seq = event.rpartition(":")
-    return process if process and seq.isdecimal() else None
+        if stated is not None:
+            return stated
+        process, _, seq = name.rpartition(":")
+        return process if seq.isdecimal() and process else None

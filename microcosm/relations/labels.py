@@ -53,6 +53,7 @@ class Labels:
     def _cover(self, edges: Iterable[tuple[int, int]], most: int | None = None) -> None:
         self.cover = cover(self.size, edges, self._process, most)
         """The labels themselves."""
+        self._chain, self._index, self._vector = self.cover.chain, self.cover.index, self.cover.vector
         self._fresh = len(self.cover.chains)
         self._guard = guards(max(1, self._fresh))
         self._outgoing: dict[int, list[int]] | None = None  # edges that are no links, by their first end
@@ -61,11 +62,11 @@ class Labels:
     # -- questions ---------------------------------------------------------------------------------
 
     def before(self, a: int, b: int) -> bool:
-        labels = self.cover
-        number = labels.chain[a]
-        if number == labels.chain[b]:
-            return labels.index[a] < labels.index[b]
-        return labels.index[a] < labels.vector[b] >> number * FIELD & COMPONENT
+        chain, index = self._chain, self._index
+        number = chain[a]
+        if number == chain[b]:
+            return index[a] < index[b]
+        return index[a] < self._vector[b] >> number * FIELD & COMPONENT
 
     def past(self, b: int) -> int:
         vector, own, index = self.cover.vector[b], self.cover.chain[b], self.cover.index[b]

@@ -45,7 +45,8 @@ class Bulk:
         self._engine: Engine = known._engine
         self._known = known
         self._arrays: LabelArrays | None = None
-        self._position: Any = None
+        self._names: list[str] = []
+        self._position: Any = None  # of each of these names
         self._rank: dict[str, int] | None = None
 
     def stated(self, row: int) -> Iterator[str]:
@@ -84,10 +85,10 @@ class Bulk:
         """For a numpy array of shape (k, 2), of places in `Microcosm.events`: places in `VERDICTS`."""
         import numpy as np
 
-        names = self._known.events
         if self._position is None:
-            at = self._engine.universe.position
-            self._position = np.array([at[name] for name in names], dtype=np.int64)
+            self._names, at = self._known.events, self._engine.universe.position
+            self._position = np.array([at[name] for name in self._names], dtype=np.int64)
+        names = self._names
         pairs = np.asarray(pairs)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
             raise Undefined("pairs of places are an array of integers with two columns")
