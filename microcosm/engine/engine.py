@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microcosm.engine.body import Pred
+from microcosm.engine.clean import surely_clean
 from microcosm.engine.ground import Ground, Universe
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.processes import Processes
@@ -213,7 +214,7 @@ class Engine:
                     return self._clash(x, Relation.BEFORE, Relation.BEFORE, lowest(both))
         related = self.memo.judged(initial(Relation.RELATED))
         rows, cols = concurrent.support()
-        for x in bits(rows | cols):
+        for x in bits((rows | cols) & ~self._surely_clean()):
             row = concurrent.row(x) | concurrent.col(x)
             if not row:
                 continue
@@ -257,6 +258,12 @@ class Engine:
         plan = self.program.of.get(initial(Relation.BEFORE))
         others = (self.program.of.get(initial(r)) for r in (Relation.CONCURRENT, Relation.RELATED))
         return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
+
+    def _surely_clean(self) -> int:
+        if not self.ground.clocks or not self._plain:
+            return 0
+        plan = self.program.of.get(initial(Relation.CONCURRENT))
+        return surely_clean(self.ground, self.order(initial(Relation.BEFORE)), plan)
 
     def _closed(self, pred: Pred) -> bool:
         return self.program.of[pred].shape is Shape.CLOSURE

@@ -250,7 +250,7 @@ class Ground:
     ) -> None:
         self.universe = universe = Universe(names)
         position = universe.position
-        clocks = ClockRows(givens.clocks, position)
+        self.clocks = clocks = ClockRows(givens.clocks, position)
         chain = [position[event] for event in givens.internal]
         groups = [[position[event] for event in group] for group in givens.tokens.values()]
         self.given = {r: GivenRelation(r, clocks, list(chain), groups) for r in self.RELATIONS}

@@ -236,8 +236,10 @@ class _Part:
         return False
 
     def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
-        fact = Correspondence(self._names[before], Relation.BEFORE, self._names[after], source)
-        givens.add(fact)
+        a, b = self._names[before], self._names[after]
+        key = (a, "<", b)  # what `Givens.add` would find out of the correspondence
+        if key not in givens.external:
+            givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)
 
     def _time(self, time: Clock) -> Clock:
         """A clock by the names that its processes have among several executions."""
