@@ -20,8 +20,8 @@ from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement
-from microcosm.relations import shape
 from microcosm.relations.bits import bits
+from microcosm.relations.rows import Rows
 
 
 class Tables:
@@ -163,7 +163,7 @@ class Table:
         if a == b:
             return False
         if self._goals is not None and not self.tables.saturated:
-            wide = self.tables.scope.domain.bit_length() > shape.ROWS_UP_TO
+            wide = self.tables.scope.domain.bit_length() > Rows.SATURATE
             answer = self._goals.decide(a, b, inf if wide else self.SEARCH)
             if answer is not None:
                 return answer

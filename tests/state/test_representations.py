@@ -39,6 +39,7 @@ def by_labels() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shape, "ROWS_UP_TO", 0)
         patch.setattr(shape, "EVENTS_A_CHAIN", 0)
+        patch.setattr(Rows, "SATURATE", 0)
         yield
 
 
