@@ -7,13 +7,13 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import closure, exact, online_table, protocols, refutation, startup
+from benchmarks import closure, exact, increments, labels, online_table, protocols, refutation, startup
 from benchmarks.measure import Line, machine
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 ALL = {
     module.NAME.replace(" ", "-"): module
-    for module in (startup, closure, online_table, refutation, exact, protocols)
+    for module in (startup, closure, online_table, labels, increments, refutation, exact, protocols)
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
 
@@ -49,10 +49,12 @@ def cells(line: Line) -> tuple[str, ...]:
 def duration(seconds: float) -> str:
     """Three digits, and a unit that suits them.
 
-    >>> duration(0.00123), duration(1.5)
-    ('1.23 ms', '1.5 s')
+    >>> duration(0.00123), duration(1.5), duration(2.5e-7)
+    ('1.23 ms', '1.5 s', '250 ns')
     """
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+    size, unit = next((u for u in units if seconds >= u[0]), units[-1])
+    return f"{seconds / size:.3g} {unit}"
 
 
 def show(lines: list[Line]) -> None:

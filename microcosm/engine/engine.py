@@ -12,18 +12,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microcosm.engine.body import Pred
+from microcosm.engine.clean import surely_clean
 from microcosm.engine.ground import Ground, Universe
 from microcosm.engine.memo import Memo, Orders
+from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
+from microcosm.relations import shape
 from microcosm.relations.base import base_facts
 from microcosm.relations.bits import bits, from_positions, lowest
+from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
 from microcosm.relations.relation import Relation
-from microcosm.relations.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,14 @@ class Engine:
 
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
         self.program: Program = compile_rules(rules)
+        with without_collection():
+            self._lay(givens)
+
+    def _lay(self, givens: Givens) -> None:
         self.ground = Ground(givens, base_facts(givens), _causal_names(givens))
         self.universe = self.ground.universe
-        self._orders = Orders(self.program, self.ground)
+        self._processes = Processes(givens, self.universe)
+        self._orders = Orders(self.program, self.ground, self._processes)
         self.memo = Memo(self._orders, self.universe.named)
         self._outside: Memo | None = None
         try:
@@ -71,14 +79,14 @@ class Engine:
         """The positions of two distinct events and the memo to ask; unnamed events are outsiders."""
         position = self.universe.position
         x, y = position.get(a, -1), position.get(b, -1)
-        named = self.universe.named
-        if x >= 0 and y >= 0 and named >> x & 1 and named >> y & 1:
+        vacant = self.universe.vacant
+        if x >= 0 and y >= 0 and x not in vacant and y not in vacant:
             return self.memo, x, y
         slots = iter(range(self.universe.OUTSIDERS))
         places = []
-        domain = named
+        domain = self.universe.named
         for name, at in ((a, x), (b, y)):
-            if at < 0 or not named >> at & 1:
+            if at < 0 or at in vacant:
                 at = next(slots)  # noqa: PLW2901
                 self.universe.names[at] = name
                 domain |= 1 << at
@@ -124,10 +132,13 @@ class Engine:
     def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
         """The verdict of every pair of named events, in the order of `names`, first before second."""
         at = [self.universe.position[name] for name in names]
-        relations = [(r, self.memo.judged(online(r))) for r in ONLINE_ORDER]
+        judgements = {r: self.memo.judged(online(r)) for r in ONLINE_ORDER}
+        last = judgements[Relation.UNKNOWN]
+        if len(self.universe) > shape.ROWS_UP_TO:
+            del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
         for i, (a, x) in enumerate(zip(names, at, strict=True)):
             rows = []
-            for relation, judged in relations:
+            for relation, judged in judgements.items():
                 rows.append((relation, judged.row(x)))
                 if relation is Relation.BEFORE:
                     rows.append((Relation.AFTER, judged.col(x)))
@@ -138,7 +149,8 @@ class Engine:
                         yield a, names[j], relation
                         break
                 else:
-                    yield a, names[j], Relation.SILENT
+                    unknown = Relation.UNKNOWN not in judgements and last.holds(x, y)
+                    yield a, names[j], Relation.UNKNOWN if unknown else Relation.SILENT
 
     def saturate(self) -> None:
         """Derive every online judgement now, so that each later question is a bit test."""
@@ -182,6 +194,7 @@ class Engine:
         before = self.ground.given[Relation.BEFORE]
         last = before.last()
         self.ground.append(event)
+        self._processes.add([event])
         changed, gained = list[int](), 0
         if last is not None:
             try:
@@ -201,7 +214,7 @@ class Engine:
                     return self._clash(x, Relation.BEFORE, Relation.BEFORE, lowest(both))
         related = self.memo.judged(initial(Relation.RELATED))
         rows, cols = concurrent.support()
-        for x in bits(rows | cols):
+        for x in bits((rows | cols) & ~self._surely_clean()):
             row = concurrent.row(x) | concurrent.col(x)
             if not row:
                 continue
@@ -237,8 +250,7 @@ class Engine:
                 row = given.row(mine.position[event])
                 assert names(mine, row) == names(theirs, fresh.given[relation].row(theirs.position[event]))
         for order in self._orders.built().values():
-            if isinstance(order, Rows):
-                order._check()
+            order._check()
 
     @property
     def _plain(self) -> bool:
@@ -246,6 +258,12 @@ class Engine:
         plan = self.program.of.get(initial(Relation.BEFORE))
         others = (self.program.of.get(initial(r)) for r in (Relation.CONCURRENT, Relation.RELATED))
         return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
+
+    def _surely_clean(self) -> int:
+        if not self.ground.clocks or not self._plain:
+            return 0
+        plan = self.program.of.get(initial(Relation.CONCURRENT))
+        return surely_clean(self.ground, self.order(initial(Relation.BEFORE)), plan)
 
     def _closed(self, pred: Pred) -> bool:
         return self.program.of[pred].shape is Shape.CLOSURE

@@ -36,7 +36,7 @@ class Goals:
             kept, middle = ends if ends[0] in (LEFT, RIGHT) else ends[::-1]
             self._steps.append((bound, Join(rest.without(reads[0]), (LEFT, RIGHT), middle, scope), kept))
 
-    def decide(self, a: int, b: int, limit: int) -> bool | None:
+    def decide(self, a: int, b: int, limit: float) -> bool | None:
         """Whether the pair holds; None when more than `limit` events were met on the way."""
         met: dict[int, int] = {}
         first = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain as joined
 from typing import Protocol
 
 from microcosm.relations.base import STAMPED_OUT
@@ -55,7 +56,8 @@ class Universe:
     """Positions for event names, in the order given; a new name takes the next position.
 
     `named` is the set of all positions in use, `members` those of the events in M. The first two
-    positions are for `OUTSIDERS`: events that a question names and no given does.
+    positions are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the
+    positions that were named once and are not now.
     """
 
     OUTSIDERS = 2
@@ -65,6 +67,7 @@ class Universe:
         self.position = {name: at for at, name in enumerate(self.names) if at >= self.OUTSIDERS}
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
         self.members = 0
+        self.vacant: set[int] = set()
 
     def at(self, name: str) -> int:
         """The position of a name, a new one if need be."""
@@ -84,22 +87,37 @@ class Pairs:
 
     def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
         self.after: dict[int, set[int]] = {}
-        self.before: dict[int, set[int]] = {}
+        self.before: dict[int, dict[int, None]] = {}  # in the order in which they were put
         self._support: tuple[int, int] | None = None
-        for a, b in pairs:
-            self.put(a, b)
+        self.put_all(pairs)
 
     def put(self, a: int, b: int) -> None:
         """Add a pair."""
-        self.after.setdefault(a, set()).add(b)
-        self.before.setdefault(b, set()).add(a)
-        if self._support is not None:
-            self._support = self._support[0] | 1 << a, self._support[1] | 1 << b
+        support = self._support
+        self.put_all([(a, b)])
+        if support is not None:
+            self._support = support[0] | 1 << a, support[1] | 1 << b
+
+    def put_all(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Add many pairs."""
+        after, before = self.after, self.before
+        for a, b in pairs:
+            later, earlier = after.get(a), before.get(b)
+            if later is None:
+                after[a] = {b}
+            else:
+                later.add(b)
+            if earlier is None:
+                before[b] = {a: None}
+            else:
+                earlier[a] = None
+        self._support = None
 
     def drop(self, a: int, b: int) -> None:
         """Take a pair away; it must be there."""
-        for table, key, value in ((self.after, a, b), (self.before, b, a)):
-            table[key].remove(value)
+        self.after[a].remove(b)
+        del self.before[b][a]
+        for table, key in ((self.after, a), (self.before, b)):
             if not table[key]:
                 del table[key]
         self._support = None
@@ -159,9 +177,12 @@ class GivenRelation(Pairs):
         return self._chain[-1] if self._chain else None
 
     def cover(self) -> Iterator[tuple[int, int]]:
-        """Pairs of a `<` relation whose transitive closure is that of all its pairs."""
-        for a, later in self.after.items():
-            for b in later:
+        """Pairs of a `<` relation whose transitive closure is that of all its pairs.
+
+        Those that lead to the same event come in the order in which they were stated.
+        """
+        for b, earlier in self.before.items():
+            for a in earlier:
                 yield a, b
         yield from zip(self._chain, self._chain[1:], strict=False)
         if self._clocks:
@@ -229,21 +250,23 @@ class Ground:
     ) -> None:
         self.universe = universe = Universe(names)
         position = universe.position
-        clocks = ClockRows(givens.clocks, position)
+        self.clocks = clocks = ClockRows(givens.clocks, position)
         chain = [position[event] for event in givens.internal]
         groups = [[position[event] for event in group] for group in givens.tokens.values()]
         self.given = {r: GivenRelation(r, clocks, list(chain), groups) for r in self.RELATIONS}
-        for fact in (*givens.external.values(), *givens.refuted.values()):
-            self._relation(fact.relation).put(position[fact.left], position[fact.right])
         # How many external (refuted) correspondences name an event. Compressed givens hold theirs in M,
         # stamps and messages among the named, until the ground is built anew.
         self._members, self._mentions = Counter[int](), Counter[int]()
+        for facts, uses in ((givens.external, self._members), (givens.refuted, self._mentions)):
+            stated: dict[Relation, list[tuple[int, int]]] = {relation: [] for relation in self.RELATIONS}
+            for fact in facts.values():
+                stated[fact.relation].append((position[fact.left], position[fact.right]))
+            for relation, pairs in stated.items():
+                self.given[relation].put_all(pairs)
+                uses.update(joined.from_iterable(pairs))
         self._in_m = _row(chain) | clocks.support() | _row(at for group in groups for at in group)
         self._in_name = _row(position[event] for event in givens.stamps)
         self._in_name |= _row(position[message.event] for message in givens.messages)
-        for fact in (*givens.external.values(), *givens.refuted.values()):
-            for name in (fact.left, fact.right):
-                self._uses(fact)[position[name]] += 1
         universe.members = self._in_m | _row(self._members)
         self._base = base
         self.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
@@ -298,6 +321,7 @@ class Ground:
         universe.members = universe.members | bit if member else universe.members & ~bit
         named = member or self._in_name & bit or self._mentions[at]
         universe.named = universe.named | bit if named else universe.named & ~bit
+        (universe.vacant.discard if named else universe.vacant.add)(at)
 
     def _relation(self, relation: Relation) -> GivenRelation:
         return self.given[relation]

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from microcosm.engine.body import Pred, Source
 from microcosm.engine.ground import Empty, Ground, RowRelation
+from microcosm.engine.processes import Processes
 from microcosm.engine.program import Program, Shape
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.logic.judgement import Judgement
+from microcosm.relations import shape
 from microcosm.relations.bits import bits
 from microcosm.relations.happens_before import HappensBefore
-from microcosm.relations.rows import Rows
 
 
 class Orders:
     """The happens-before of each transitive predicate, shared by all memos of a microcosm."""
 
-    def __init__(self, program: Program, ground: Ground) -> None:
+    def __init__(self, program: Program, ground: Ground, processes: Processes) -> None:
         self.program = program
         self.ground = ground
+        self.processes = processes
         self._orders: dict[Pred, HappensBefore] = {}
 
     def order(self, pred: Pred) -> HappensBefore:
@@ -29,12 +31,13 @@ class Orders:
         if found is None:
             plan = self.program.of[pred]
             size = len(self.ground.universe)
+            edges: Iterable[tuple[int, int]]
             if plan.plain:
-                found = Rows(size, self.ground.given[pred[1]].cover() if plan.bodies[pred] else ())
+                edges = self.ground.given[pred[1]].cover() if plan.bodies[pred] else ()
             else:
                 view = View(plan.bodies[pred], Memo(self, self.ground.universe.named))
-                found = Rows(size, ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a))))
-            self._orders[pred] = found
+                edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
+            found = self._orders[pred] = shape.happens_before(size, edges, self.processes)
         return found
 
     def built(self) -> dict[Pred, HappensBefore]:

@@ -17,6 +17,9 @@ from microcosm.relations.bits import lowest
 WIDE = 64
 """A set of so many related events is followed through a relation event by event, a larger one is not."""
 
+MANY = 16
+"""So many sets of pairs are looked after, no more."""
+
 
 class Outlook:
     """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
@@ -73,14 +76,32 @@ class _Base:
             return True
         if any(not self._between(middle, ends) for middle in self._middles):
             return True
-        for none, own, join in self._nones:
-            found = join.solve({LEFT: a, RIGHT: b}, self._scope.domain)
-            for event in {lowest(found), found.bit_length() - 1} if found else ():
-                if all(
-                    not ends[p.left if p.right == own else p.right] & ~self._towards(p, own, event)
-                    for p in none.pairs
-                ):
-                    return True
+        return any(
+            self._met_by_all(none, own, join.solve({LEFT: a, RIGHT: b}, self._scope.domain), ends)
+            for none, own, join in self._nones
+        )
+
+    def _met_by_all(self, none: Body, own: int, found: int, ends: dict[int, int]) -> bool:
+        """Whether of every pair of the ends some event of `found` makes the pattern true, which must not be.
+
+        A few events of `found` are tried, far from each other. Each leaves over the left ends that it does
+        not serve, with all right ones, and the right ends that it does not serve, with the other left ones.
+        """
+        left_over = [(ends[LEFT], ends[RIGHT])]
+        for event in _spread(found):
+            served = dict.fromkeys((LEFT, RIGHT), -1)
+            for p in none.pairs:
+                served[p.left if p.right == own else p.right] &= self._towards(p, own, event)
+            halves = [
+                half
+                for left, right in left_over
+                for half in ((left & ~served[LEFT], right), (left & served[LEFT], right & ~served[RIGHT]))
+            ]
+            left_over = [(left, right) for left, right in halves if left and right]
+            if not left_over:
+                return True
+            if len(left_over) > MANY:
+                return False
         return False
 
     def _between(self, middle: int, ends: dict[int, int]) -> int:
@@ -96,6 +117,18 @@ class _Base:
     def _towards(self, p: Pair, own: int, event: int) -> int:
         relation = self._scope.relation(p.source)
         return relation.col(event) if p.right == own else relation.row(event)
+
+
+def _spread(events: int) -> list[int]:
+    """The first and the last of some events, and some between them."""
+    if not events:
+        return []
+    first, last = lowest(events), events.bit_length() - 1
+    found = [first, last]
+    for part in (2, 1, 3):
+        start = first + (last - first) * part // 4
+        found.append(start + lowest(events >> start))
+    return list(dict.fromkeys(found))
 
 
 def image(relation: RowRelation, forwards: bool, events: int) -> int | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from math import inf
 from operator import or_
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
@@ -21,6 +22,7 @@ from microcosm.engine.join import Join, Scope
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement
 from microcosm.relations.bits import bits
+from microcosm.relations.rows import Rows
 
 
 class Tables:
@@ -141,7 +143,9 @@ class Table:
     """One predicate of a recursive stratum as a relation."""
 
     SEARCH = 48
-    """A search that has met so many events without an answer gives way to saturation."""
+    """A search that has met so many events without an answer gives way to saturation, where rows of all
+    events would not be too many.
+    """
 
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred
@@ -160,7 +164,8 @@ class Table:
         if a == b:
             return False
         if self._goals is not None and not self.tables.saturated:
-            answer = self._goals.decide(a, b, self.SEARCH)
+            wide = self.tables.scope.domain.bit_length() > Rows.SATURATE
+            answer = self._goals.decide(a, b, inf if wide else self.SEARCH)
             if answer is not None:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)

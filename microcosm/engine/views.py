@@ -69,14 +69,25 @@ class Pointwise:
 
 
 class Remembered(dict[int, int]):
-    """Rows that are computed when first asked for; asking again is a look-up."""
+    """Rows that are computed when first asked for; asking again is a look-up.
+
+    Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
+    """
+
+    BUDGET = 1 << 30
 
     def __init__(self, compute: RowOf) -> None:
         super().__init__()
         self._compute = compute
+        self._bits = 0
 
     def __missing__(self, at: int) -> int:
-        row = self[at] = self._compute(at)
+        row = self._compute(at)
+        self._bits += row.bit_length()
+        if self._bits > self.BUDGET:
+            self.clear()
+            self._bits = row.bit_length()
+        self[at] = row
         return row
 
 

@@ -10,9 +10,7 @@ that it was first given with; an ordering stated twice is one.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterable
 
 from microcosm.errors import TextError
 from microcosm.logic import statement as st
@@ -25,6 +23,7 @@ from microcosm.logic.provenance import line_of
 from microcosm.logic.statement import Fault, Statement
 from microcosm.logic.statement_lane import recognise
 from microcosm.logic.statement_tokens import TOKEN, Names
+from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
@@ -51,7 +50,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
     'line 1'
     """
     text = text.removeprefix("\ufeff")
-    with _without_collection():
+    with without_collection():
         if text[: _blank(text) + 1].endswith("{"):
             return read_json(text, file)
         if "\r" in text:
@@ -234,15 +233,3 @@ def _mention(line: str, name: str, nth: int) -> int | None:
 def _blank(text: str) -> int:
     """The number of blanks that `text` begins with."""
     return len(text) - len(text.lstrip()) if text[:1].isspace() else 0
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Reading makes millions of objects and no garbage cycles: looking for some would double its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -14,6 +14,7 @@ The binary ones relate two different events, as every relation here does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from functools import cached_property
 
 from microcosm.errors import RuleError
 from microcosm.relations.givens import Givens
@@ -55,9 +56,12 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
             process.setdefault(message.event, {})[message.process] = None
         self._events = {"send": sent.keys(), "receive": received.keys()}
         self._shared = {"matches": (sent, received), "same_process": (process, process)}
-        self._by_key = {name: (_inverse(a), _inverse(b)) for name, (a, b) in self._shared.items()}
         self._stamps = givens.stamps
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
+
+    @cached_property
+    def _by_key(self) -> dict[str, tuple[_Keys, _Keys]]:
+        return {name: (_inverse(a), _inverse(b)) for name, (a, b) in self._shared.items()}
 
     def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
         if name not in self._made:

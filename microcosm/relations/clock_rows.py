@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from microcosm.relations.bits import from_positions
 from microcosm.relations.clock import Clock, between
@@ -19,9 +19,12 @@ from microcosm.relations.relation import Relation
 class ClockRows:
     """What the clocks of n events of P processes give, as rows of bits.
 
-    `before` and `concurrent` decide one pair in constant time; a row costs O(P · log n) steps on chains.
-    Prefix masks take up to n²/8 bytes over all chains, and are made when a row is first asked for.
+    `relation` decides one pair in constant time; a row costs O(P · log n) steps on chains. Up to `KEPT`
+    events a mask is kept for each prefix of a chain, n²/8 bytes over all chains; for more events a mask for
+    each chain, out of which a prefix is cut.
     """
+
+    KEPT = 1 << 14
 
     def __init__(self, clocks: Mapping[str, Clock], position: Mapping[str, int]) -> None:
         self._clock = {position[event]: clock for event, clock in clocks.items()}
@@ -34,6 +37,7 @@ class ClockRows:
         self._own = {p: [self._clock[at].own for at in chain] for p, chain in self._chains.items()}
         self._ticked_last = {p: self._reach_ends(chain) for p, chain in self._chains.items()}
         self._prefixes: dict[str, list[int]] = {}
+        self._masks: dict[str, tuple[int, bool]] = {}  # of whole chains, and whether positions rise along
         self._components: dict[tuple[str, str], tuple[list[int], bool]] = {}
 
     def __bool__(self) -> bool:
@@ -47,6 +51,14 @@ class ClockRows:
         if one.process == other.process:
             return Relation.BEFORE if self._rank[a] < self._rank[b] else Relation.AFTER
         return between(one, other)
+
+    def clock(self, at: int) -> Clock:
+        """The clock of a clocked position."""
+        return self._clock[at]
+
+    def chains(self) -> Iterable[tuple[str, list[int]]]:
+        """Each process and its clocked positions, in their order."""
+        return self._chains.items()
 
     def support(self) -> int:
         """The positions of all clocked events."""
@@ -167,6 +179,8 @@ class ClockRows:
         return row
 
     def _prefix(self, process: str, length: int | None = None) -> int:
+        if len(self._clock) > self.KEPT:
+            return self._cut_out(process, length)
         prefixes = self._prefixes.get(process)
         if prefixes is None:
             prefixes = [0]
@@ -174,6 +188,16 @@ class ClockRows:
                 prefixes.append(prefixes[-1] | 1 << at)
             self._prefixes[process] = prefixes
         return prefixes[-1 if length is None else length]
+
+    def _cut_out(self, process: str, length: int | None) -> int:
+        chain = self._chains[process]
+        if process not in self._masks:
+            rising = all(a < b for a, b in itertools.pairwise(chain))
+            self._masks[process] = from_positions(chain, max(chain) + 1), rising
+        mask, rising = self._masks[process]
+        if length is None or length == len(chain):
+            return mask
+        return mask & (1 << chain[length]) - 1 if rising else from_positions(chain[:length], max(chain) + 1)
 
     def _where(
         self,

@@ -30,8 +30,12 @@ class Doubt:
     def __len__(self) -> int:
         return len(self._recent) + len(self._listed)
 
-    def __contains__(self, y: int) -> bool:
-        return y in self._recent or not self._believed >> y & 1
+    def among(self, events: list[int]) -> list[int]:
+        """Those of some events about whom rows of the future are not believed."""
+        if not self:
+            return []
+        recent, listed = self._recent, set(self._listed)
+        return [y for y in events if y in recent or y in listed]
 
     @property
     def believed(self) -> int:

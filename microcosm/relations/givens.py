@@ -88,15 +88,13 @@ class Givens:
 
     def _members(self) -> Iterator[str]:
         yield from self.internal
-        for fact in self.external.values():
-            yield fact.left
-            yield fact.right
+        yield from [name for fact in self.external.values() for name in (fact.left, fact.right)]
         yield from self.clocks
         for group in self.tokens.values():
             yield from group
 
     def _named(self) -> Iterator[str]:
-        yield from self._members()
+        yield from dict.fromkeys(self._members())
         for fact in self.refuted.values():
             yield fact.left
             yield fact.right

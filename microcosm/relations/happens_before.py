@@ -24,6 +24,9 @@ class HappensBefore(Protocol):
     size: int
     """Positions are below it."""
 
+    updates: int
+    """How many rows, or labels, changes have touched so far."""
+
     def before(self, a: int, b: int) -> bool:
         """Whether a < b. Cost: a bit test once the row is known."""
 
@@ -47,6 +50,12 @@ class HappensBefore(Protocol):
 
     def chain(self, a: int, b: int) -> list[int] | None:
         """A shortest chain of edges from a to b, both included; None when not a < b."""
+
+    def edges(self) -> Iterable[tuple[int, int]]:
+        """Every edge, once."""
+
+    def _check(self) -> None:
+        """Assert every invariant."""
 
 
 def cycle_or_order(size: int, successors: list[set[int]], predecessors: list[set[int]]) -> list[int]:

@@ -147,10 +147,8 @@ class Rows:
         """Whether rows of the future can stay as they are after these rows of the past changed."""
         past, few = self._past, len(changed) <= self.FEW
         assert past is not None
-        if few or self._doubt:
-            for y in changed:
-                if few or y in self._doubt:
-                    self._doubt.put(y, past[y])
+        for y in changed if few else self._doubt.among(changed):
+            self._doubt.put(y, past[y])
         if len(self._doubt) > 64 + self.size // 4:
             self._future = None  # one pass for all of them, when next asked
             self._doubt = Doubt()

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations import shape
 from microcosm.relations.bits import bits
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
@@ -27,6 +28,7 @@ from microcosm.state.verdict_rows import (
     cover,
     related_names,
     seeds_own,
+    verdict_blocks,
     verdict_rows,
 )
 
@@ -91,7 +93,11 @@ def _hashed(parts: Iterable[bytes]) -> str:
 def _parts_of(known: Microcosm) -> Iterator[bytes]:
     engine = known._engine
     if seeds_own(known.rules):
-        yield from _parts(verdict_rows(engine, related_names(engine)))
+        names = related_names(engine)
+        if len(names) > shape.ROWS_UP_TO:
+            yield from _blockwise(engine, names)
+        else:
+            yield from _parts(verdict_rows(engine, names))
         return
     table = verdict_rows(engine, known.events, silent=True)
     if _under_shipped_rules(table) == table:
@@ -128,17 +134,33 @@ def _remarkable(table: VerdictRows) -> list[str]:
 
 
 def _parts(table: VerdictRows) -> Iterator[bytes]:
-    yield _number(len(table.names))
-    for name in table.names:
-        written = name.encode("utf-8", "surrogatepass")
-        yield _number(len(written)) + written
+    yield from _names(table.names)
     for relation in KNOWN:
         yield from _matrix(table, relation)
 
 
+def _blockwise(engine: Engine, names: list[str]) -> Iterator[bytes]:
+    """`_parts` of more events than all rows of which can be held."""
+    yield from _names(names)
+    for relation in KNOWN:
+        for rows in verdict_blocks(engine, names, relation):
+            yield _bytes(rows, len(names))
+
+
+def _names(names: list[str]) -> Iterator[bytes]:
+    yield _number(len(names))
+    for name in names:
+        written = name.encode("utf-8", "surrogatepass")
+        yield _number(len(written)) + written
+
+
 def _matrix(table: VerdictRows, relation: Relation) -> Iterator[bytes]:
-    width = len(table.names) + 7 >> 3
-    yield b"".join([row.to_bytes(width, "little") for row in table.rows[relation]])
+    yield _bytes(table.rows[relation], len(table.names))
+
+
+def _bytes(rows: list[int], events: int) -> bytes:
+    width = events + 7 >> 3
+    return b"".join([row.to_bytes(width, "little") for row in rows])
 
 
 def _number(number: int) -> bytes:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import networkx
 
     from microcosm.relations.search import Stop
+    from microcosm.state.bulk import Bulk
     from microcosm.state.conflict import Given
     from microcosm.state.offline import Decisions, Offline
     from microcosm.state.possibility import Left, Possibility, Worlds
@@ -64,6 +65,7 @@ class Microcosm:
         self._engine = self._build(self._givens)
         self._finder: Witness | None = None
         self._fitting: Worlds | None = None
+        self._many: Bulk | None = None
 
     @classmethod
     def read(cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None) -> Microcosm:
@@ -76,6 +78,19 @@ class Microcosm:
     ) -> Microcosm:
         """A microcosm from text in either form. Raises `TextError`, `Contradiction`."""
         return cls(read_givens(text, file), strict=strict, rules=rules)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: networkx.Graph[str], *, strict: bool = False, rules: RuleBook | None = None
+    ) -> Microcosm:
+        """A microcosm from a directed graph, such as `to_networkx` makes; a plain edge a → b says `a < b`.
+
+        The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
+        `Contradiction`.
+        """
+        from microcosm.state.graph import from_networkx
+
+        return cls(from_networkx(graph), strict=strict, rules=rules)
 
     # -- what is known -------------------------------------------------------------------------------
 
@@ -237,6 +252,76 @@ class Microcosm:
 
         return conflict(self._givens, stop)
 
+    def online_many(self, pairs: Any) -> Any:
+        """The verdicts of online decision making on many pairs.
+
+        For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
+        places in `events`: an array of places in `microcosm.state.bulk.VERDICTS`. For an Arrow table whose
+        first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
+        about a tenth of that where happens-before is kept as labels and numpy is there.
+
+        >>> known = Microcosm.parse("a < b < c")
+        >>> list(known.online_many([("a", "c"), ("c", "b")]))
+        [Relation.BEFORE, Relation.AFTER]
+        """
+        if hasattr(pairs, "append_column"):
+            return self._bulk.table(pairs)
+        return self._bulk.codes(pairs) if hasattr(pairs, "dtype") else self._bulk.verdicts(pairs)
+
+    def past(self, event: str) -> Iterator[str]:
+        """The events before an event, in the order in which the givens name them; so are all that follow."""
+        from microcosm.state.neighbourhood import past
+
+        return past(self, event)
+
+    def future(self, event: str) -> Iterator[str]:
+        """The events after an event."""
+        from microcosm.state.neighbourhood import future
+
+        return future(self, event)
+
+    def concurrent(self, event: str) -> Iterator[str]:
+        """The events known to be concurrent with an event."""
+        from microcosm.state.neighbourhood import concurrent
+
+        return concurrent(self, event)
+
+    def unknown(self, event: str) -> Iterator[str]:
+        """The events that are `?` to an event."""
+        from microcosm.state.neighbourhood import with_verdict
+
+        return with_verdict(self, Relation.UNKNOWN, event)
+
+    def silent(self, event: str) -> Iterator[str]:
+        """The events that no rule says anything of, beside an event."""
+        from microcosm.state.neighbourhood import with_verdict
+
+        return with_verdict(self, Relation.SILENT, event)
+
+    def between(self, first: str, last: str) -> Iterator[str]:
+        """The events after one and before another."""
+        from microcosm.state.neighbourhood import between
+
+        return between(self, first, last)
+
+    def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
+        """The last events before both of two events, and the first events after both."""
+        from microcosm.state.neighbourhood import frontier
+
+        return frontier(self, a, b)
+
+    def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
+        """A longest chain of events, each before the next; from `first` and to `last` where given."""
+        from microcosm.state.hasse import longest_chain
+
+        return longest_chain(self, first, last)
+
+    def hasse(self) -> networkx.DiGraph[str]:
+        """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
+        from microcosm.state.graph import hasse
+
+        return hasse(self)
+
     def explain_evolution(
         self, a: str, b: str, change: Correspondence, update: bool = False
     ) -> Derivation | None:
@@ -386,14 +471,21 @@ class Microcosm:
     # -- inside --------------------------------------------------------------------------------
 
     @property
+    def _bulk(self) -> Bulk:
+        if self._many is None:
+            from microcosm.state.bulk import Bulk
+
+            self._many = Bulk(self)
+        return self._many
+
+    @property
     def _witness(self) -> Witness:
         if self._finder is None:
             self._finder = Witness(self._engine, self._givens)
         return self._finder
 
     def _changed(self) -> None:
-        self._finder = None
-        self._fitting = None
+        self._finder = self._fitting = self._many = None
 
     def _build(self, givens: Givens) -> Engine:
         try:

@@ -7,16 +7,15 @@ log remain unmatched. A log with holes is welcome; partial knowledge is what a m
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal
 
 from microcosm.errors import TextError
 from microcosm.relations.clock import Clock, between
+from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens, Message
 from microcosm.relations.relation import Relation
@@ -69,7 +68,7 @@ def extract(
     events times the entries of their clocks, plus sorting.
     """
     report = Report() if report is None else report
-    with _without_collection():
+    with without_collection():
         return _extract(events, process, token, with_clocks, report)
 
 
@@ -105,18 +104,6 @@ def _extract(
         outside=sum(len(run.events) for run in runs) - events_kept,
         reported=dict(report.counts),
     )
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Many small objects and no garbage cycles are made: looking for some takes a quarter of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
@@ -249,8 +236,10 @@ class _Part:
         return False
 
     def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
-        fact = Correspondence(self._names[before], Relation.BEFORE, self._names[after], source)
-        givens.add(fact)
+        a, b = self._names[before], self._names[after]
+        key = (a, "<", b)  # what `Givens.add` would find out of the correspondence
+        if key not in givens.external:
+            givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)
 
     def _time(self, time: Clock) -> Clock:
         """A clock by the names that its processes have among several executions."""

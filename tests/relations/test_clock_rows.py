@@ -26,9 +26,10 @@ def given_before(a: Clock, b: Clock, at: int, other: int) -> bool:
     return a.reached_by(b)
 
 
-@given(clocks())
-def test_rows_say_what_two_clocks_say(recorded: dict[str, Clock]) -> None:
+@given(clocks(), st.sampled_from([0, 1 << 14]))
+def test_rows_say_what_two_clocks_say(recorded: dict[str, Clock], kept: int) -> None:
     rows = ClockRows(recorded, {event: at for at, event in enumerate(recorded)})
+    rows.KEPT = kept
     listed = list(recorded.values())
     for a, one in enumerate(listed):
         for b, other in enumerate(listed):

@@ -1,0 +1,79 @@
+"""Claim: correspondences that come one by one, a question after each, cost little more than all at once.
+
+What is given last is added one by one: in causal order or, everything shuffled, in random order. The batch is
+reading the whole as text and closing it in both directions. The case says how many rows or labels the
+additions updated. At the end both say the same of pairs drawn at random.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from benchmarks.families import Family, rand, trace
+from benchmarks.measure import Line, paired
+from microcosm import Correspondence, Microcosm, Relation
+from microcosm.engine.program import initial
+from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
+from microcosm.relations.rows import Rows
+
+NAME = "increments"
+
+
+def run(quick: bool = False) -> list[Line]:
+    """Logs and random pairs."""
+    size, added = (600, 200) if quick else (20_000, 10_000)
+    lines = []
+    for family in (trace(size, 8), rand(size, 4)):
+        for shuffled in (False, True):
+            lines += measure(family, shuffled, added, rounds=1 if quick else 3)
+    return lines
+
+
+def measure(family: Family, shuffled: bool, added: int, rounds: int) -> list[Line]:
+    rng = Random(5)
+    pairs = in_causal_order(family)
+    if shuffled:
+        rng.shuffle(pairs)
+    facts = [Correspondence(f"e{a}", Relation.BEFORE, f"e{b}") for a, b in pairs]
+    whole = "\n".join(map(str, facts))
+    start = "\n".join(map(str, facts[:-added]))
+    events = sorted({name for fact in facts[:-added] for name in (fact.left, fact.right)})
+    asked = [rng.sample(events, 2) for _ in range(added)]
+    bases = [read(start) for _ in range(rounds)]
+    updates = [order(base).updates for base in bases]
+
+    def one_by_one() -> Microcosm:
+        known = bases.pop()
+        for fact, (a, b) in zip(facts[-added:], asked, strict=True):
+            known.add(fact)
+            known.online(a, b)
+        return known
+
+    subjects = {"one by one, a question after each": one_by_one, "the whole at once": lambda: read(whole)}
+    lines, answers = paired(NAME, "", subjects, rounds=rounds, patience=3600)
+    slowly, at_once = answers.values()
+    assert isinstance(slowly, Microcosm)
+    assert isinstance(at_once, Microcosm)
+    assert all(slowly.online(a, b) is at_once.online(a, b) for a, b in asked)
+    count = order(slowly).updates - updates[0]
+    what = "random" if shuffled else "causal"
+    case = f"{family.name}, {what} order: {added:,} added, {count:,} updates"
+    return [Line(NAME, case, line.subject, line.seconds, line.ratio, line.runs) for line in lines]
+
+
+def in_causal_order(family: Family) -> list[tuple[int, int]]:
+    rank = {v: at for at, v in enumerate(cycle_or_order(family.size, *edge_sets(family.size, family.before)))}
+    return sorted(family.before, key=lambda pair: rank[pair[1]])
+
+
+def read(text: str) -> Microcosm:
+    """A microcosm whose happens-before is known in both directions."""
+    known = Microcosm.parse(text)
+    before = order(known)
+    if isinstance(before, Rows):
+        before.saturate()
+    return known
+
+
+def order(known: Microcosm) -> HappensBefore:
+    return known._engine.order(initial(Relation.BEFORE))

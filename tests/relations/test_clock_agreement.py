@@ -1,0 +1,40 @@
+"""Clocks that agree with labels: who is found to agree has nothing before it that is concurrent to it."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from microcosm.relations.bits import bits
+from microcosm.relations.clock import Clock
+from microcosm.relations.clock_agreement import agreeing
+from microcosm.relations.clock_rows import ClockRows
+from microcosm.relations.happens_before import Cycle
+from microcosm.relations.labels import Labels
+from tests.relations.test_clock_rows import clocks
+from tests.strategies import microcosms
+
+
+@given(clocks(), st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=3))
+def test_whoever_agrees_has_no_concurrent_event_before_it(
+    recorded: dict[str, Clock], more: set[tuple[int, int]]
+) -> None:
+    size = len(recorded)
+    rows = ClockRows(recorded, {event: at for at, event in enumerate(recorded)})
+    edges = [*rows.cover(), *((a, b) for a, b in more if max(a, b) < size)]
+    try:
+        labels = Labels(size, edges, [clock.process for clock in recorded.values()].__getitem__)
+    except Cycle:
+        assume(False)
+    for b in bits(agreeing(rows, labels)):
+        assert not rows.concurrent(b) & labels.past(b)
+
+
+@given(microcosms(4, 8))
+def test_in_a_sound_log_every_clocked_event_agrees(known: object) -> None:
+    given_clocks = known.clocks  # type: ignore[attr-defined]
+    rows = ClockRows(given_clocks, {event: at for at, event in enumerate(given_clocks)})
+    owner = [clock.process for clock in given_clocks.values()].__getitem__
+    labels = Labels(len(given_clocks), rows.cover(), owner)
+    if len({clock.process for clock in given_clocks.values()}) == len(labels.cover.chains):
+        assert agreeing(rows, labels) == rows.support()
