@@ -1,0 +1,227 @@
+"""The eighteen verdicts on a trace: six orderings, each as an execution, a closure and an interior, with witnesses.
+
+A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate
+itself, or is one of the patterns that the theorems of `docs/reading-004.md` name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from microcosm.orderings.boxes import (
+    Edges,
+    mailbox_execution,
+    message_order,
+    outbox_execution,
+    synchronous_execution,
+)
+from microcosm.orderings.computation import Computation, linear_extension
+from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
+from microcosm.orderings.monitor import Pair, violations
+from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.patterns import crown_through, knot_through, minimal, smallest
+from microcosm.orderings.queue import queue_execution
+
+BUDGET = 2_000_000
+"""Steps after which a smaller pattern is not looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Why no execution keeps an ordering: messages that form a pattern which it excludes."""
+
+    kind: Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An ordering of a trace: may, must and does it hold?
+
+    `execution` is None where there is none. `inverted` shows that the execution breaks the ordering
+    and `pattern` that all do, `kept` is an execution that keeps it and `broken` one that breaks it,
+    by the pair `broken_by`; executions are causally equivalent to the trace.
+    """
+
+    execution: bool | None
+    closure: bool
+    interior: bool
+    inverted: Pair | None = None
+    pattern: Pattern | None = None
+    kept: list[int] | None = None
+    broken: list[int] | None = None
+    broken_by: Pair | None = None
+
+
+def classify(computation: Computation, execution: Sequence[int] | None = None) -> dict[Ordering, Verdict]:
+    """The verdicts on a computation and, where given, on one of its executions.
+
+    Cost: O(events × peers), and for the witnesses of a violated closure a bounded search more.
+
+    >>> from microcosm.orderings.computation import parse
+    >>> verdict = classify(parse("s1 r2|s2 r1"), [0, 2, 3, 1])[Ordering.RSC]
+    >>> verdict.execution, verdict.closure, verdict.pattern
+    (False, False, Pattern(kind='crown', messages=('1', '2')))
+    """
+    return _Classification(computation, execution).verdicts()
+
+
+class _Classification:
+    def __init__(self, computation: Computation, execution: Sequence[int] | None) -> None:
+        self._of = computation
+        self._execution = execution
+        order = list(execution) if execution is not None else linear_extension(computation)
+        assert order is not None
+        self._order = order
+        self._violated = violations(computation, order)
+        self._knot: Pattern | None = None
+
+    def verdicts(self) -> dict[Ordering, Verdict]:
+        found = {o: self._invariant(o) for o in (Ordering.FIFO_1_1, Ordering.CAUSAL)}
+        mailbox, outbox = boxes_break(self._of, self._order)
+        found[Ordering.FIFO_N_1] = self._verdict(
+            Ordering.FIFO_N_1, mailbox_execution, self._knotted(mailbox_execution), lambda _: mailbox
+        )
+        found[Ordering.FIFO_1_N] = self._verdict(
+            Ordering.FIFO_1_N, outbox_execution, self._knotted(outbox_execution), lambda _: outbox
+        )
+        knot = found[Ordering.FIFO_N_1].pattern or found[Ordering.FIFO_1_N].pattern
+        found[Ordering.FIFO_N_N] = self._verdict(
+            Ordering.FIFO_N_N,
+            queue_execution,
+            self._ladder,
+            lambda order: queue_breaks(self._of, order),
+            excluded=knot,
+        )
+        found[Ordering.RSC] = self._verdict(
+            Ordering.RSC,
+            synchronous_execution,
+            self._crown,
+            lambda order: synchrony_breaks(self._of, order),
+        )
+        return found
+
+    def _invariant(self, ordering: Ordering) -> Verdict:
+        """Fifo 1-1 and Causal hold of all executions of a computation or of none (Theorem 10)."""
+        pair = self._violated.get(ordering)
+        given = self._execution is not None
+        if pair is None:
+            return Verdict(True if given else None, True, True, kept=self._order)
+        pattern = Pattern("inversion", pair)
+        return Verdict(
+            False if given else None,
+            False,
+            False,
+            pair if given else None,
+            pattern,
+            broken=self._order,
+            broken_by=pair,
+        )
+
+    def _verdict(
+        self,
+        ordering: Ordering,
+        execution: Callable[[Computation], list[int] | None],
+        explain: Callable[[], Pattern],
+        breaks: Callable[[list[int]], Edges | None],
+        excluded: Pattern | None = None,
+    ) -> Verdict:
+        pair = self._violated.get(ordering)
+        given = self._execution is not None
+        holds = (pair is None) if given else None
+        inverted = pair if given else None
+        kept = None
+        if excluded is None:
+            kept = self._order if pair is None else execution(self._of)
+        if kept is None:
+            pattern = excluded or explain()
+            return Verdict(
+                holds, False, False, inverted, pattern, broken=self._order, broken_by=self._violated[ordering]
+            )
+        if pair is not None:
+            again = violations(self._of, kept).get(ordering)
+            assert again is None, f"{ordering.value}: the execution that was made breaks it"
+            return Verdict(
+                holds, True, False, inverted, kept=kept, broken=self._order, broken_by=pair
+            )
+        edges = breaks(kept)
+        if edges is None:
+            return Verdict(holds, True, True, inverted, kept=kept)
+        broken = linear_extension(self._of, edges)
+        assert broken is not None
+        by = violations(self._of, broken).get(ordering)
+        assert by is not None, f"{ordering.value}: the execution that was made keeps it"
+        return Verdict(holds, True, False, inverted, kept=kept, broken=broken, broken_by=by)
+
+    def _named(self, kind: Literal["causal-knot", "crown", "ladder", "cycle"], found: Sequence[int]) -> Pattern:
+        return Pattern(kind, tuple(self._of.messages[m] for m in found))
+
+    def _received(self) -> list[int]:
+        return [m for m, receptions in enumerate(self._of.receptions) if receptions]
+
+    def _knotted(self, execution: Callable[[Computation], list[int] | None]) -> Callable[[], Pattern]:
+        def explain() -> Pattern:
+            if self._knot is not None:
+                return self._knot
+            core = narrowed(self._of, self._order, lambda part: execution(part) is None)
+            found = smallest(knot_through, self._of, self._starts(core), BUDGET)
+            if found is None:
+                return self._named("cycle", self._minimal(core, execution))
+            self._knot = self._named("causal-knot", found)
+            return self._knot
+
+        return explain
+
+    def _crown(self) -> Pattern:
+        _, waiting = message_order(self._of)
+        stuck = [m for m in self._received() if waiting[m]]
+        if len(stuck) > 1000:
+            stuck = self._starts(narrowed(self._of, self._order, lambda p: synchronous_execution(p) is None))
+        found = smallest(crown_through, self._of, stuck, BUDGET)
+        assert found is not None
+        return self._named("crown", found)
+
+    def _ladder(self) -> Pattern:
+        core = narrowed(self._of, self._order, lambda part: queue_execution(part) is None)
+        return self._named("ladder", self._minimal(core, queue_execution))
+
+    def _starts(self, core: list[int]) -> list[int]:
+        """First what surely is part of a pattern, then, in a small computation, all that is received."""
+        rest = self._received()
+        return [*core, *(m for m in rest if m not in set(core))] if len(rest) <= 1000 else core
+
+    def _minimal(
+        self, core: list[int], execution: Callable[[Computation], list[int] | None]
+    ) -> tuple[int, ...]:
+        return minimal(self._of, core, lambda part: execution(part) is None)
+
+
+def narrowed(
+    computation: Computation, order: Sequence[int], breaks: Callable[[Computation], bool]
+) -> list[int]:
+    """Consecutive messages, in the order of their sends, that break an ordering, and no fewer at either end.
+
+    Galloping from the beginning and back, so that early patterns of long traces are found soon.
+    """
+    sent = [computation.message[event] for event in order if computation.sends(event)]
+
+    def first(messages: list[int]) -> int:
+        """The least k so that the first k messages break it."""
+        high = 4
+        low = 0
+        while high < len(messages) and not breaks(computation.restrict(messages[:high])):
+            low, high = high, high * 4
+        high = min(high, len(messages))
+        while high - low > 1:
+            middle = (low + high) // 2
+            if breaks(computation.restrict(messages[:middle])):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    prefix = sent[: first(sent)]
+    backwards = prefix[::-1]
+    return backwards[: first(backwards)][::-1]
