@@ -57,14 +57,14 @@ def outbox_execution(computation: Computation) -> list[int] | None:
 
 def synchronous_execution(computation: Computation) -> list[int] | None:
     """A causally equivalent execution that is RSC, or None: messages as single steps. Cost: linear."""
-    order, _ = message_order(computation)
+    order = _message_order(computation)
     if order is None:
         return None
     return [e for m in order for e in (computation.send[m], *computation.receptions[m])]
 
 
-def message_order(computation: Computation) -> tuple[list[int] | None, list[int]]:
-    """The messages in an order in which each peer meets them, or None; and what each still waits for."""
+def _message_order(computation: Computation) -> list[int] | None:
+    """The messages in an order in which each peer meets them, or None."""
     message = computation.message
     following: list[list[int]] = [[] for _ in computation.messages]
     waiting = [0] * len(computation.messages)
@@ -81,4 +81,4 @@ def message_order(computation: Computation) -> tuple[list[int] | None, list[int]
             waiting[after] -= 1
             if not waiting[after]:
                 ready.append(after)
-    return (order if len(order) == len(waiting) else None), waiting
+    return order if len(order) == len(waiting) else None

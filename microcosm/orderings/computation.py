@@ -20,7 +20,7 @@ class NoComputation(MicrocosmError):
 class Computation:
     """Events 0 … n-1, messages 0 … k-1. Sends without a reception are part of it; internal events are not.
 
-    `chains[p]` are the events of peer p in order; `peer[e]`, `index[e]` and `message[e]` are an
+    `chains[p]` are the events of peer p in order, numbered one after the other; `peer[e]`, `index[e]` and `message[e]` are an
     event's peer, its place in the chain and its message. `send[m]` is the event that sends m and
     `receptions[m]` are those that receive it, at most one a peer and none at the sender.
     """
@@ -65,17 +65,30 @@ class Computation:
         return found
 
     def restrict(self, messages: Iterable[int]) -> Computation:
-        """The computation of some messages only: all events of the others are left out."""
-        kept = set(messages)
-        return build(
-            {
-                name: [
-                    ("send" if self.sends(e) else "receive", self.messages[self.message[e]])
-                    for e in chain
-                    if self.message[e] in kept
-                ]
-                for name, chain in zip(self.peers, self.chains, strict=True)
-            }
+        """The computation of some messages only: all events of the others are left out.
+
+        Messages and peers keep their order, and peers without events are dropped. Cost: that of
+        sorting what is kept.
+        """
+        kept = sorted(set(messages))
+        number = {m: at for at, m in enumerate(kept)}
+        parts: dict[int, list[int]] = {}
+        for m in kept:
+            for event in (self.send[m], *self.receptions[m]):
+                parts.setdefault(self.peer[event], []).append(event)
+        old = [event for p in sorted(parts) for event in sorted(parts[p])]
+        new = {event: at for at, event in enumerate(old)}
+        chains = [[new[event] for event in sorted(parts[p])] for p in sorted(parts)]
+        return Computation(
+            tuple(self.peers[p] for p in sorted(parts)),
+            tuple(self.messages[m] for m in kept),
+            tuple(self.names[event] for event in old),
+            chains,
+            [p for p, chain in enumerate(chains) for _ in chain],
+            [at for chain in chains for at in range(len(chain))],
+            [number[self.message[event]] for event in old],
+            [new[self.send[m]] for m in kept],
+            [[new[event] for event in self.receptions[m]] for m in kept],
         )
 
     def __str__(self) -> str:

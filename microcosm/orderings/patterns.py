@@ -12,6 +12,9 @@ from microcosm.orderings.computation import Computation
 
 Messages = tuple[int, ...]
 
+Search = Callable[[Computation, int, int | None], tuple[Messages | None, int]]
+"""The smallest pattern through a message, of fewer than so many messages; and the steps it took."""
+
 
 def is_crown(computation: Computation, messages: Messages) -> bool:
     """Definition 12 with n ≥ 2: each message is sent causally before the next one is received."""
@@ -40,7 +43,7 @@ def is_knot(computation: Computation, messages: Messages) -> bool:
 
 
 def smallest(
-    search: Callable[[Computation, int, int | None], tuple[Messages | None, int]],
+    search: Search,
     computation: Computation,
     starts: Iterable[int],
     budget: int,
@@ -60,7 +63,7 @@ def smallest(
     return best
 
 
-def crown_through(computation: Computation, start: int, below: int | None = None) -> tuple[Messages | None, int]:
+def crown_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
     """The smallest crown with a message in it, of fewer than `below` messages; and the steps it took."""
     send, message = computation.send, computation.message
     parent: dict[int, int] = {start: start}
@@ -99,7 +102,7 @@ def _back(parent: dict[int, int], last: int, start: int) -> Messages:
     return tuple(reversed(found))
 
 
-def knot_through(computation: Computation, start: int, below: int | None = None) -> tuple[Messages | None, int]:
+def knot_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
     """The smallest causal knot that begins with a message, of fewer than `below` ones; and the steps it took.
 
     From a send along causality to another one, from there to its reception, along the receptions of

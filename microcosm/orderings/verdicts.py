@@ -13,19 +13,21 @@ from typing import Literal
 from microcosm.orderings.boxes import (
     Edges,
     mailbox_execution,
-    message_order,
     outbox_execution,
     synchronous_execution,
 )
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
-from microcosm.orderings.monitor import Pair, violations
+from microcosm.orderings.monitor import Pair, violation, violations
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.patterns import crown_through, knot_through, minimal, smallest
+from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, smallest
 from microcosm.orderings.queue import queue_execution
 
-BUDGET = 2_000_000
+BUDGET = 1_000_000
 """Steps after which a smaller pattern is not looked for."""
+
+SMALL = 1000
+"""Of a computation of at most so many messages the smallest pattern is found, of others a small one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class _Classification:
         knot = found[Ordering.FIFO_N_1].pattern or found[Ordering.FIFO_1_N].pattern
         found[Ordering.FIFO_N_N] = self._verdict(
             Ordering.FIFO_N_N,
-            queue_execution,
+            self._queue_execution,
             self._ladder,
             lambda order: queue_breaks(self._of, order),
             excluded=knot,
@@ -141,7 +143,7 @@ class _Classification:
                 holds, False, False, inverted, pattern, broken=self._order, broken_by=self._violated[ordering]
             )
         if pair is not None:
-            again = violations(self._of, kept).get(ordering)
+            again = violation(self._of, kept, ordering)
             assert again is None, f"{ordering.value}: the execution that was made breaks it"
             return Verdict(
                 holds, True, False, inverted, kept=kept, broken=self._order, broken_by=pair
@@ -151,46 +153,53 @@ class _Classification:
             return Verdict(holds, True, True, inverted, kept=kept)
         broken = linear_extension(self._of, edges)
         assert broken is not None
-        by = violations(self._of, broken).get(ordering)
+        by = violation(self._of, broken, ordering)
         assert by is not None, f"{ordering.value}: the execution that was made keeps it"
         return Verdict(holds, True, False, inverted, kept=kept, broken=broken, broken_by=by)
 
     def _named(self, kind: Literal["causal-knot", "crown", "ladder", "cycle"], found: Sequence[int]) -> Pattern:
         return Pattern(kind, tuple(self._of.messages[m] for m in found))
 
-    def _received(self) -> list[int]:
-        return [m for m, receptions in enumerate(self._of.receptions) if receptions]
-
     def _knotted(self, execution: Callable[[Computation], list[int] | None]) -> Callable[[], Pattern]:
         def explain() -> Pattern:
-            if self._knot is not None:
-                return self._knot
-            core = narrowed(self._of, self._order, lambda part: execution(part) is None)
-            found = smallest(knot_through, self._of, self._starts(core), BUDGET)
-            if found is None:
-                return self._named("cycle", self._minimal(core, execution))
-            self._knot = self._named("causal-knot", found)
+            if self._knot is None:
+                core = narrowed(self._of, self._order, lambda part: execution(part) is None)
+                found = self._smallest(knot_through, core)
+                if found is None:
+                    return self._named("cycle", self._minimal(core, execution))
+                self._knot = self._named("causal-knot", found)
             return self._knot
 
         return explain
 
     def _crown(self) -> Pattern:
-        _, waiting = message_order(self._of)
-        stuck = [m for m in self._received() if waiting[m]]
-        if len(stuck) > 1000:
-            stuck = self._starts(narrowed(self._of, self._order, lambda p: synchronous_execution(p) is None))
-        found = smallest(crown_through, self._of, stuck, BUDGET)
+        core = narrowed(self._of, self._order, lambda part: synchronous_execution(part) is None)
+        found = self._smallest(crown_through, core)
         assert found is not None
         return self._named("crown", found)
+
+    def _queue_execution(self, computation: Computation) -> list[int] | None:
+        """Beginnings of a long execution are tried first: what excludes them excludes it."""
+        sent = sent_in(computation, self._order)
+        size = SMALL
+        while size < len(sent):
+            if queue_execution(computation.restrict(sent[:size])) is None:
+                return None
+            size *= 8
+        return queue_execution(computation)
 
     def _ladder(self) -> Pattern:
         core = narrowed(self._of, self._order, lambda part: queue_execution(part) is None)
         return self._named("ladder", self._minimal(core, queue_execution))
 
-    def _starts(self, core: list[int]) -> list[int]:
-        """First what surely is part of a pattern, then, in a small computation, all that is received."""
-        rest = self._received()
-        return [*core, *(m for m in rest if m not in set(core))] if len(rest) <= 1000 else core
+    def _smallest(self, search: Search, core: list[int]) -> tuple[int, ...] | None:
+        """The smallest pattern of a small computation; of a large one the smallest in its `core`."""
+        if len(self._of.messages) <= SMALL:
+            return smallest(search, self._of, range(len(self._of.messages)), BUDGET)
+        part = self._of.restrict(core)
+        found = smallest(search, part, range(len(core)), BUDGET)
+        kept = sorted(core)
+        return None if found is None else tuple(kept[m] for m in found)
 
     def _minimal(
         self, core: list[int], execution: Callable[[Computation], list[int] | None]
@@ -205,7 +214,7 @@ def narrowed(
 
     Galloping from the beginning and back, so that early patterns of long traces are found soon.
     """
-    sent = [computation.message[event] for event in order if computation.sends(event)]
+    sent = sent_in(computation, order)
 
     def first(messages: list[int]) -> int:
         """The least k so that the first k messages break it."""
@@ -225,3 +234,8 @@ def narrowed(
     prefix = sent[: first(sent)]
     backwards = prefix[::-1]
     return backwards[: first(backwards)][::-1]
+
+
+def sent_in(computation: Computation, order: Sequence[int]) -> list[int]:
+    """The messages in the order of their sends."""
+    return [computation.message[event] for event in order if computation.sends(event)]
