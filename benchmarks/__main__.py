@@ -7,12 +7,13 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import closure, exact, online_table, refutation, startup
+from benchmarks import closure, exact, online_table, orderings, refutation, startup
 from benchmarks.measure import Line, machine
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 ALL = {
-    module.NAME.replace(" ", "-"): module for module in (startup, closure, online_table, refutation, exact)
+    module.NAME.replace(" ", "-"): module
+    for module in (startup, closure, online_table, refutation, exact, orderings)
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
 

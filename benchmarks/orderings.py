@@ -1,7 +1,7 @@
 """Claim: the eighteen verdicts on a log cost time that grows linearly with it.
 
-Logs of 64 processes, made as a network would that keeps one queue for all, a mailbox for each receiver, rendezvous,
-or nothing at all. "Slope" is the exponent between the smallest and the largest size: 1 is linear.
+Logs of 64 processes, made as a network would that keeps one queue for all, a mailbox for each receiver,
+rendezvous, or nothing at all. "Slope" is the exponent between the smallest and the largest size: 1 is linear.
 """
 
 from __future__ import annotations

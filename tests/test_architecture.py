@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "microcosm"
-CORE = {"relations", "logic", "engine", "state"}
+CORE = {"relations", "logic", "engine", "state", "orderings"}
 
 BELOW = {
     "errors": set(),
@@ -18,7 +18,8 @@ BELOW = {
     "engine": {"errors", "relations", "logic"},
     "state": {"errors", "files", "relations", "logic", "engine"},
     "traces": {"errors", "files", "relations"},
-    "cli": {"errors", "files", "relations", "logic", "engine", "state", "traces", "__init__"},
+    "orderings": {"errors", "relations"},
+    "cli": {"errors", "files", "relations", "logic", "engine", "state", "traces", "orderings", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},
 }

@@ -75,7 +75,9 @@ def _previous_received(computation: Computation) -> list[int]:
 def queue_breaks(computation: Computation, order: Sequence[int]) -> Edges | None:
     """For Fifo n-n, where `order` is Fifo n-n itself. Cost: linear, and no clocks."""
     message, send, peer, index = computation.message, computation.send, computation.peer, computation.index
-    sent = [m for m in map(message.__getitem__, filter(computation.sends, order)) if computation.receptions[m]]
+    sent = [
+        m for m in map(message.__getitem__, filter(computation.sends, order)) if computation.receptions[m]
+    ]
     for a, b in pairwise(sent):
         sa, sb = send[a], send[b]
         firsts, seconds = computation.receptions[a], computation.receptions[b]

@@ -39,9 +39,8 @@ class Monitor:
         self._clocks: list[list[int]] = []  # how many sends of each peer a peer has seen
         self._seen: list[list[int]] = []  # how many sends of each peer precede a send received by a peer
         self._witness: list[dict[int, str]] = []  # by sender: the message received that had seen most of it
-        self._channel: dict[tuple[int, int], tuple[int, str]] = {}
-        self._mailbox: dict[int, tuple[int, str]] = {}
-        self._outbox: dict[int, tuple[int, str]] = {}
+        # By sender and receiver (-1: any): the latest send that has been received, and its message.
+        self._boxes: dict[tuple[int, int], tuple[int, str]] = {}
         self._queue = (0, "")
 
     def _peer(self, name: str) -> int:
@@ -74,7 +73,7 @@ class Monitor:
         """The next event receives `message`; the orderings that are violated from now on."""
         receiver = self._peer(peer)
         position, sender, own, clock = self._transit[message]
-        violated = self.violated
+        violated, boxes = self.violated, self._boxes
         before = len(violated)
         if message != self._last:
             violated.setdefault(Ordering.RSC, (message, self._last))
@@ -82,14 +81,14 @@ class Monitor:
             violated.setdefault(Ordering.FIFO_N_N, (message, self._queue[1]))
         else:
             self._queue = (position, message)
-        for boxes, key, ordering in (
-            (self._outbox, sender, Ordering.FIFO_1_N),
-            (self._mailbox, receiver, Ordering.FIFO_N_1),
-            (self._channel, (sender, receiver), Ordering.FIFO_1_1),
+        for ordering, of in (
+            (Ordering.FIFO_1_N, (sender, -1)),
+            (Ordering.FIFO_N_1, (-1, receiver)),
+            (Ordering.FIFO_1_1, (sender, receiver)),
         ):
-            latest = boxes.get(key)  # type: ignore[attr-defined]
+            latest = boxes.get(of)
             if latest is None or latest[0] <= position:
-                boxes[key] = (position, message)  # type: ignore[index]
+                boxes[of] = (position, message)
             else:
                 violated.setdefault(ordering, (message, latest[1]))
         if self._with_clocks and Ordering.CAUSAL not in violated:

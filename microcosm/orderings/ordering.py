@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Ordering(str, Enum):
+class Ordering(StrEnum):
     """What a network may keep: whatever is sent first, in a sense, is received first.
 
     Members stand in the order of the table; `weaker` has what each implies at once (Lemma 4).

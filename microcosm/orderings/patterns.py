@@ -50,7 +50,7 @@ def smallest(
 ) -> Messages | None:
     """The smallest pattern that goes through one of `starts`.
 
-    After so many steps as `budget` says no further start is tried: what is found then need not be the smallest.
+    After `budget` steps no further start is tried, and what is found need not be the smallest.
     """
     best: Messages | None = None
     for start in starts:
@@ -155,9 +155,29 @@ def _couples(rides: dict[int, tuple[int, int]], start: int) -> Messages:
     return tuple(m for couple in reversed(found) for m in couple)
 
 
+def path(computation: Computation, start: int, ends: Iterable[int]) -> list[int]:
+    """A shortest causal path from an event to one of `ends`. Cost: linear in what is nearer than that."""
+    parent = {start: start}
+    level = [start]
+    targets = set(ends)
+    while targets.isdisjoint(level):
+        reached = []
+        for event in level:
+            for after in computation.successors(event):
+                if after not in parent:
+                    parent[after] = event
+                    reached.append(after)
+        level = reached
+        assert level, "no causal path"
+    found = [next(event for event in level if event in targets)]
+    while found[-1] != start:
+        found.append(parent[found[-1]])
+    return found[::-1]
+
+
 def minimal(
     computation: Computation, messages: Iterable[int], breaks: Callable[[Computation], bool]
-) -> Messages:
+) -> list[int]:
     """As few of the messages as still break an ordering: without any one of them they do not.
 
     `breaks` must hold of all of them, and with any of more messages if it holds of fewer.
@@ -173,5 +193,5 @@ def minimal(
             else:
                 at += size
         if size == 1:
-            return tuple(kept)
+            return kept
         size = max(1, size // 2)

@@ -3,9 +3,9 @@
 Let ⊲ be the least transitive relation that holds of causally ordered events and, whenever a reception
 of message a is ⊲ before one of another message b, also of their sends. **Theorem.** Some causally equivalent
 execution is Fifo n-n iff ⊲ is irreflexive. If it is: place any send all of whose ⊲-predecessors are
-placed, and where there is none receive the message at the head of the queue. Something of it can always be received: what
-it waits for begins with receptions that wait for nothing, and the message of such a one was sent before the head, or
-is the head. `docs/reading-004.md` has the proof, and why no bounded pattern exists.
+placed, and where there is none receive the message at the head of the queue. Something of it can always
+be received: what it waits for begins with receptions that wait for nothing, and the message of such a
+one was sent before the head, or is the head. `docs/reading-004.md` has the proof, and why no bounded pattern exists.
 
 The relation is worked out backwards: `later[e][q]` counts the last events of peer q that are e itself or
 ⊲-after e. The send of m is ready when all that follows it is done and, for each peer q, the send
@@ -40,7 +40,9 @@ class _Derivation:
         count = len(computation)
         chains = computation.chains
         self._done = bytearray(count) + b"\1"  # the last one stands for "no event"
-        self._from_end = [len(chains[p]) - i for p, i in zip(computation.peer, computation.index, strict=True)]
+        self._from_end = [
+            len(chains[p]) - i for p, i in zip(computation.peer, computation.index, strict=True)
+        ]
         self._from_end.append(0)
         self._home = [*computation.peer, 0]
         self._earliest = [self._answered(chain) for chain in chains]
@@ -101,7 +103,7 @@ class _Derivation:
             self._waiting += self._awaited.pop(event)
 
     def _received(self, event: int, m: int, later: list[int]) -> list[int] | None:
-        """What is ⊲-after the send of a received message but itself; None, and a wake-up, if not known yet."""
+        """What is ⊲-after the send of a received message; None, and a wake-up, if not known yet."""
         of, done, home, from_end = self._of, self._done, self._home, self._from_end
         receptions = of.receptions[m]
         for reception in receptions:

@@ -1,4 +1,4 @@
-"""The eighteen verdicts on a trace: six orderings, each as an execution, a closure and an interior, with witnesses.
+"""The eighteen verdicts on a trace: six orderings as executions, closures and interiors, with witnesses.
 
 A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate
 itself, or is one of the patterns that the theorems of `docs/reading-004.md` name.
@@ -20,7 +20,7 @@ from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
 from microcosm.orderings.monitor import Pair, violation, violations
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, smallest
+from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, path, smallest
 from microcosm.orderings.queue import queue_execution
 
 BUDGET = 1_000_000
@@ -30,12 +30,23 @@ SMALL = 1000
 """Of a computation of at most so many messages the smallest pattern is found, of others a small one."""
 
 
+Made = Callable[[Computation], list[int] | None]
+"""An execution that keeps an ordering, or None."""
+
+Kind = Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Why no execution keeps an ordering: messages that form a pattern which it excludes."""
+    """Why no execution keeps an ordering: messages that form a pattern which it excludes.
 
-    kind: Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
+    Of a crown or causal knot there is none smaller, and none of the messages of a ladder can be left
+    out (of long traces: see `SMALL`). `within` adds those of the causal paths that the pattern rests on.
+    """
+
+    kind: Kind
     messages: tuple[str, ...]
+    within: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,7 @@ def classify(computation: Computation, execution: Sequence[int] | None = None) -
     >>> from microcosm.orderings.computation import parse
     >>> verdict = classify(parse("s1 r2|s2 r1"), [0, 2, 3, 1])[Ordering.RSC]
     >>> verdict.execution, verdict.closure, verdict.pattern
-    (False, False, Pattern(kind='crown', messages=('1', '2')))
+    (False, False, Pattern(kind='crown', messages=('1', '2'), within=('1', '2')))
     """
     return _Classification(computation, execution).verdicts()
 
@@ -111,7 +122,9 @@ class _Classification:
         given = self._execution is not None
         if pair is None:
             return Verdict(True if given else None, True, True, kept=self._order)
-        pattern = Pattern("inversion", pair)
+        number = {name: m for m, name in enumerate(self._of.messages) if name in pair}
+        found = [number[name] for name in pair]
+        pattern = self._pattern("inversion", found)
         return Verdict(
             False if given else None,
             False,
@@ -125,9 +138,9 @@ class _Classification:
     def _verdict(
         self,
         ordering: Ordering,
-        execution: Callable[[Computation], list[int] | None],
+        execution: Made,
         explain: Callable[[], Pattern],
-        breaks: Callable[[list[int]], Edges | None],
+        added: Callable[[list[int]], Edges | None],
         excluded: Pattern | None = None,
     ) -> Verdict:
         pair = self._violated.get(ordering)
@@ -145,10 +158,8 @@ class _Classification:
         if pair is not None:
             again = violation(self._of, kept, ordering)
             assert again is None, f"{ordering.value}: the execution that was made breaks it"
-            return Verdict(
-                holds, True, False, inverted, kept=kept, broken=self._order, broken_by=pair
-            )
-        edges = breaks(kept)
+            return Verdict(holds, True, False, inverted, kept=kept, broken=self._order, broken_by=pair)
+        edges = added(kept)
         if edges is None:
             return Verdict(holds, True, True, inverted, kept=kept)
         broken = linear_extension(self._of, edges)
@@ -157,26 +168,53 @@ class _Classification:
         assert by is not None, f"{ordering.value}: the execution that was made keeps it"
         return Verdict(holds, True, False, inverted, kept=kept, broken=broken, broken_by=by)
 
-    def _named(self, kind: Literal["causal-knot", "crown", "ladder", "cycle"], found: Sequence[int]) -> Pattern:
-        return Pattern(kind, tuple(self._of.messages[m] for m in found))
+    def _pattern(self, kind: Kind, found: Sequence[int]) -> Pattern:
+        names = self._of.messages
+        within = self._on_paths(kind, found)
+        return Pattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
 
-    def _knotted(self, execution: Callable[[Computation], list[int] | None]) -> Callable[[], Pattern]:
+    def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
+        """The messages of a pattern and those of a shortest causal path for each of its links."""
+        of = self._of
+        messages = set(found)
+        links: list[tuple[int, list[int]]] = []
+        if kind == "crown":
+            links = [
+                (of.send[m], of.receptions[n]) for m, n in zip(found, (*found[1:], found[0]), strict=True)
+            ]
+        elif kind == "causal-knot":
+            links = [(of.send[m], [of.send[n]]) for m, n in zip(found[::2], found[1::2], strict=True)]
+        elif kind == "inversion":
+            links = [(of.send[found[0]], [of.send[found[1]]])]
+        for start, ends in links:
+            messages |= {of.message[event] for event in path(of, start, ends)}
+        return sorted(messages)
+
+    def _knotted(self, execution: Made) -> Callable[[], Pattern]:
         def explain() -> Pattern:
             if self._knot is None:
-                core = narrowed(self._of, self._order, lambda part: execution(part) is None)
+                core = self._narrowed(execution)
                 found = self._smallest(knot_through, core)
                 if found is None:
-                    return self._named("cycle", self._minimal(core, execution))
-                self._knot = self._named("causal-knot", found)
+                    return self._pattern("cycle", self._minimal(core, execution))
+                self._knot = self._pattern("causal-knot", found)
             return self._knot
 
         return explain
 
+    def _narrowed(self, execution: Made) -> list[int]:
+        return narrowed(self._of, self._order, lambda part: execution(part) is None)
+
+    def _minimal(self, core: list[int], execution: Made) -> list[int]:
+        return minimal(self._of, core, lambda part: execution(part) is None)
+
     def _crown(self) -> Pattern:
-        core = narrowed(self._of, self._order, lambda part: synchronous_execution(part) is None)
-        found = self._smallest(crown_through, core)
+        found = self._smallest(crown_through, self._narrowed(synchronous_execution))
         assert found is not None
-        return self._named("crown", found)
+        return self._pattern("crown", found)
+
+    def _ladder(self) -> Pattern:
+        return self._pattern("ladder", self._minimal(self._narrowed(queue_execution), queue_execution))
 
     def _queue_execution(self, computation: Computation) -> list[int] | None:
         """Beginnings of a long execution are tried first: what excludes them excludes it."""
@@ -188,10 +226,6 @@ class _Classification:
             size *= 8
         return queue_execution(computation)
 
-    def _ladder(self) -> Pattern:
-        core = narrowed(self._of, self._order, lambda part: queue_execution(part) is None)
-        return self._named("ladder", self._minimal(core, queue_execution))
-
     def _smallest(self, search: Search, core: list[int]) -> tuple[int, ...] | None:
         """The smallest pattern of a small computation; of a large one the smallest in its `core`."""
         if len(self._of.messages) <= SMALL:
@@ -200,11 +234,6 @@ class _Classification:
         found = smallest(search, part, range(len(core)), BUDGET)
         kept = sorted(core)
         return None if found is None else tuple(kept[m] for m in found)
-
-    def _minimal(
-        self, core: list[int], execution: Callable[[Computation], list[int] | None]
-    ) -> tuple[int, ...]:
-        return minimal(self._of, core, lambda part: execution(part) is None)
 
 
 def narrowed(
