@@ -21,8 +21,9 @@ class Computation:
     """Events 0 … n-1, messages 0 … k-1. Sends without a reception are part of it; internal events are not.
 
     `chains[p]` are the events of peer p in order, numbered one after the other; `peer[e]`, `index[e]`
-    and `message[e]` are an event's peer, its place in the chain and its message. `send[m]` is the event that sends m and
-    `receptions[m]` are those that receive it, at most one a peer and none at the sender.
+    and `message[e]` are an event's peer, its place in the chain and its message. `send[m]`
+    is the event that sends m and `receptions[m]` are those that receive it, at most one a peer
+    and none at the sender.
     """
 
     peers: tuple[str, ...]

@@ -25,8 +25,12 @@ class Monitor:
     Cost: constant an event, and linear in the peers for Causal, which is passed over without `clocks`.
 
     >>> monitor = Monitor()
-    >>> monitor.send("p", "a"), monitor.send("p", "b"), monitor.receive("q", "b")[0]
-    ([], [], <Ordering.RSC: 'rsc'>)
+    >>> for message in "ab":
+    ...     _ = monitor.send("p", message)
+    >>> monitor.receive("q", "b")
+    []
+    >>> [one.value for one in monitor.receive("r", "a")], monitor.violated[Ordering.FIFO_1_N]
+    (['rsc', 'fifo-n-n', 'fifo-1-n'], ('a', 'b'))
     """
 
     def __init__(self, clocks: bool = True) -> None:

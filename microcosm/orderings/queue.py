@@ -5,7 +5,8 @@ of message a is ⊲ before one of another message b, also of their sends. **Theo
 execution is Fifo n-n iff ⊲ is irreflexive. If it is: place any send all of whose ⊲-predecessors are
 placed, and where there is none receive the message at the head of the queue. Something of it can always
 be received: what it waits for begins with receptions that wait for nothing, and the message of such a
-one was sent before the head, or is the head. `docs/reading-004.md` has the proof, and why no bounded pattern exists.
+one was sent before the head, or is the head. `docs/reading-004.md` has the proof, and why no bounded
+pattern exists.
 
 The relation is worked out backwards: `later[e][q]` counts the last events of peer q that are e itself or
 ⊲-after e. The send of m is ready when all that follows it is done and, for each peer q, the send
@@ -26,7 +27,7 @@ def queue_execution(computation: Computation) -> list[int] | None:
     Cost: O(events × peers), and as much again for each derived edge that is kept.
 
     >>> queue_execution(parse("s1 r2|s2 r1")), queue_execution(parse("s1 r2|s2 s3|r3 s4|r4 r1"))
-    ([2, 0, 3, 1], None)
+    ([2, 0, 1, 3], None)
     """
     derived = _Derivation(computation).run()
     return None if derived is None else _schedule(computation, derived)

@@ -92,6 +92,7 @@ def satisfied(execution: tuple[Placed, ...], before: set[tuple[Placed, Placed]])
     return frozenset(NAMES) - broken
 
 
+@cache
 def verdicts(chains: Chains) -> dict[str, tuple[bool, bool]]:
     """Closure and interior of each ordering."""
     before = causal(chains)

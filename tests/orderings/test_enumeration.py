@@ -6,20 +6,16 @@ from random import Random
 
 import pytest
 
-from microcosm.orderings.computation import Computation, build
+from microcosm.orderings.computation import Computation
 from microcosm.orderings.monitor import violations
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import queue_execution
 from microcosm.orderings.verdicts import Verdict, classify
 from tests.orderings import oracle
+from tests.orderings.notation import computation_of
 
 Verdicts = dict[Ordering, Verdict]
-
-
-def computation_of(chains: oracle.Chains) -> Computation:
-    kinds = {"s": "send", "r": "receive"}
-    return build({f"p{p}": [(kinds[k], f"m{m}") for k, m in chain] for p, chain in enumerate(chains)})
 
 
 def said(verdicts: Verdicts) -> dict[str, tuple[bool, bool]]:
@@ -109,7 +105,7 @@ def test_random_executions_and_multicasts(receivers: int) -> None:
 
 
 def test_isomorphism_time_reversal_and_deletion() -> None:
-    """Time reversal exchanges Fifo n-1 and Fifo 1-n and fixes Fifo n-n; closures are closed under deletion."""
+    """Reversal exchanges Fifo n-1 and Fifo 1-n and fixes Fifo n-n; deletion keeps closures."""
     rng = Random(5)
     swapped = {"fifo-n-1": "fifo-1-n", "fifo-1-n": "fifo-n-1"}
     for _ in range(150):
