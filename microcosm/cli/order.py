@@ -60,6 +60,7 @@ def order(
     from microcosm.cli.reading import standard_input_once
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
+    from microcosm.traces.correspondences import without_collection
 
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
@@ -68,8 +69,9 @@ def order(
         raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
     standard_input_once(traces)
     for file in traces:
-        computation, execution, reported = _computation(file, level, format, pattern, trace, strict)
-        verdicts = classify(computation, execution)
+        with without_collection():
+            computation, execution, reported = _computation(file, level, format, pattern, trace, strict)
+            verdicts = classify(computation, execution)
         if json:
             shown = {
                 one.value: _fields(computation, verdict, incomplete) for one, verdict in verdicts.items()

@@ -69,17 +69,18 @@ class Decisions:
     def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
         """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
 
-        Where `stop` says so before the search is through, `exact` is false.
+        Where `stop` says so before the search is through, or an ordering of messages is known (of which
+        the rules tell much, and not all), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
-        events = bits(memo.domain) if self._few else self._relevant(memo, x, y, stop)
+        events = bits(memo.domain) if self._all else self._relevant(memo, x, y, stop)
         search = self._search(memo, [*events, x, y], stop)
         exact = False
         try:
             if depth is None:
                 _refuse(search.inconsistency())
                 search.settle(x, y)
-                exact = True
+                exact = not self._givens.orderings
             else:
                 search.deepen(depth)
         except (Stopped, Undecided):
@@ -91,7 +92,7 @@ class Decisions:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
         memo = self._engine.memo
         of = self._givens
-        events = bits(memo.domain) if self._few else self._positions(conflict(of, stop) or ())
+        events = bits(memo.domain) if self._all else self._positions(conflict(of, stop) or ())
         return self._search(memo, events, stop).inconsistency()
 
     def table(self, depth: int = 0, stop: Stop | None = None) -> Iterator[Left]:
@@ -102,7 +103,7 @@ class Decisions:
         """
         names = self._engine.universe.names
         memo = self._engine.memo
-        if depth == 0 and not self._few and _same(self._rules):
+        if depth == 0 and not self._all and _same(self._rules):
             pairs = Worlds(self._givens).propagated()
             if pairs is None:
                 _refuse(self.contradiction(stop))
@@ -119,8 +120,9 @@ class Decisions:
         )
 
     @property
-    def _few(self) -> bool:
-        return self._engine.memo.domain.bit_count() <= ALL
+    def _all(self) -> bool:
+        """Whether all events take part: there are few, or a known ordering relates distant ones."""
+        return bool(self._givens.orderings) or self._engine.memo.domain.bit_count() <= ALL
 
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
         return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)

@@ -69,7 +69,7 @@ def extract(
     events times the entries of their clocks, plus sorting.
     """
     report = Report() if report is None else report
-    with _without_collection():
+    with without_collection():
         return _extract(events, process, token, with_clocks, report)
 
 
@@ -108,7 +108,7 @@ def _extract(
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Many small objects and no garbage cycles are made: looking for some takes a quarter of the time."""
     enabled = gc.isenabled()
     gc.disable()
