@@ -168,3 +168,19 @@ def test_for_people(run: Run) -> None:
     assert "  a | !1 " in told.out
     assert run("order", "run.jsonl", "--explain", "fifo").code == 2
     assert run("order", "missing.jsonl").code == 4
+
+
+def test_check_sees_facts_that_contradict_a_known_ordering(run: Run) -> None:
+    text = (
+        "send s1 = m1 a -> b\nsend s2 = m2 a -> b\nreceive r1 = m1 b\nreceive r2 = m2 b\ns1 < s2\nr2 < r1\n"
+    )
+    Path("kept.mc").write_text(text, encoding="utf-8")
+    Path("broken.mc").write_text(text + "ordering causal\n", encoding="utf-8")
+    assert run("check", "kept.mc").code == 0
+    ran = run("check", "broken.mc", "--json")
+    assert ran.code == 1
+    assert (ran.json["consistent"], ran.json["conflict"]) == (False, None)
+    Path("proof.json").write_text(json.dumps(ran.json["derivation"]), encoding="utf-8")
+    assert run("verify", "broken.mc", "proof.json").code == 0
+    assert "Causal-Receive" in run("check", "broken.mc").out
+    assert run("offline", "broken.mc", "r1", "r2").code == 1
