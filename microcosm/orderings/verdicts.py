@@ -23,10 +23,10 @@ from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, path, smallest
 from microcosm.orderings.queue import queue_execution
 
-BUDGET = 1_000_000
+BUDGET = 500_000
 """Steps after which a smaller pattern is not looked for."""
 
-SMALL = 1000
+SMALL = 200
 """Of a computation of at most so many messages the smallest pattern is found, of others a small one."""
 
 
@@ -219,7 +219,7 @@ class _Classification:
     def _queue_execution(self, computation: Computation) -> list[int] | None:
         """Beginnings of a long execution are tried first: what excludes them excludes it."""
         sent = sent_in(computation, self._order)
-        size = SMALL
+        size = 1000
         while size < len(sent):
             if queue_execution(computation.restrict(sent[:size])) is None:
                 return None
