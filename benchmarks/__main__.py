@@ -7,13 +7,26 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import closure, exact, increments, labels, online_table, protocols, refutation, startup
+from benchmarks import (
+    closure,
+    exact,
+    increments,
+    labels,
+    online_table,
+    orderings,
+    protocols,
+    refutation,
+    startup,
+)
 from benchmarks.measure import Line, machine
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 ALL = {
     module.NAME.replace(" ", "-"): module
-    for module in (startup, closure, online_table, labels, increments, refutation, exact, protocols)
+    for module in (
+        *(startup, closure, online_table, labels, increments),
+        *(refutation, exact, protocols, orderings),
+    )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "microcosm"
-CORE = {"relations", "logic", "engine", "state", "protocol"}
+CORE = {"relations", "logic", "engine", "state", "orderings", "protocol"}
 
 BELOW = {
     "errors": set(),
@@ -18,11 +18,12 @@ BELOW = {
     "engine": {"errors", "relations", "logic"},
     "state": {"errors", "files", "relations", "logic", "engine"},
     "traces": {"errors", "files", "relations"},
+    "orderings": {"errors", "relations"},
     "protocol": {"errors", "relations"},
     "simulation": {"errors", "relations", "protocol"},
     "cli": {
         *("errors", "files", "relations", "logic", "engine", "state", "traces"),
-        *("protocol", "simulation", "__init__"),
+        *("orderings", "protocol", "simulation", "__init__"),
     },
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},

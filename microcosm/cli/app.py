@@ -35,6 +35,7 @@ COMMANDS = {
     "diff": "bisim",
     "extract": "traces",
     "trace": "traces",
+    "order": "order",
     "simulate": "simulate",
     "rules": "rules",
     "repl": "repl",

@@ -22,6 +22,7 @@ app = typer.Typer()
 
 FITS = "consistent: some world fits all that is given"
 NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
+OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
 UNDECIDED = "undecided: the search was stopped before it was known whether any world fits"
 
 
@@ -62,9 +63,10 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
             reading.microcosm_of(givens, book)
         except exits.Inconsistent as error:
             shown = error
-        consistent = shown is None and Worlds(givens).one(stop) is not None
-        found = None if consistent else conflict(givens, stop)
-        proof = _proof(givens, book, shown, stop) if not consistent else None
+        fits = shown is None and Worlds(givens).one(stop) is not None
+        found = None if fits else conflict(givens, stop)
+        proof = None if fits and not givens.orderings else _proof(givens, book, shown, stop)
+        consistent = fits and proof is None  # of orderings of messages worlds know nothing, and rules do
     except Undecided:
         if json:
             output.emit({"consistent": None, "derivation": None, "conflict": None})
@@ -80,7 +82,7 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
         output.say(f"{file}: {shown}")
         exits.show_sides(shown, sys.stdout, givens)
     else:
-        output.say(f"{file}: {FITS if consistent else NO_WORLD}")
+        output.say(f"{file}: {FITS if consistent else OUT_OF_ORDER if fits else NO_WORLD}")
         output.say(*conflict_lines(found or ()))
         if proof is not None:
             output.say("")

@@ -180,6 +180,8 @@ class Hypothesis:
         reads = self._reads(rule)
         if any(p.source.judgement is self.judgement and (p not in reads or not p.pred) for p in rule.pairs):
             return  # absence of what is being concluded: nothing that an assumption could be held against
+        if any(p.positive and self._never(p) for p in rule.pairs):
+            return
         rest = _without(rule, reads)
         if not reads:
             self._begin(rule)
@@ -190,6 +192,10 @@ class Hypothesis:
             relation = read.source.relation
             assert relation is not None
             self._triggers.setdefault(relation, []).append(_Trigger(rule, read, others, rest, plain))
+
+    def _never(self, read: Pair) -> bool:
+        """Whether a premise is a base predicate that holds of no events: no assumption can change that."""
+        return read.source.kind == "base" and not any(self._memo.relation(read.source).support())
 
     def _begin(self, rule: Body) -> None:
         """What a rule concludes from lower strata alone."""

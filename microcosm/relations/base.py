@@ -7,6 +7,9 @@ One meaning for everybody who evaluates rules:
     matches(a, b)       a sends a message that b receives (the same message id)
     same_process(a, b)  a and b are message events of one process
     stamped_out(a, b)   the stamps of a and b rule out that a is before b
+    causal(a, b)        matches(a, b), and the network is stated to keep Causal, or a stronger
+                        ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
+    causal_interior(a, b)   the same of its interior; likewise the others
 
 The binary ones relate two different events, as every relation here does.
 """
@@ -22,7 +25,26 @@ from microcosm.relations.stamps import too_late
 
 STAMPED_OUT = "stamped_out"
 
-PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2, STAMPED_OUT: 2}
+STRONGER = {
+    "fifo-1-1": ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),
+    "causal": ("causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),
+    "fifo-n-1": ("fifo-n-1", "fifo-n-n", "rsc"),
+    "fifo-1-n": ("fifo-1-n", "fifo-n-n", "rsc"),
+    "fifo-n-n": ("fifo-n-n", "rsc"),
+    "rsc": ("rsc",),
+}
+"""Each message ordering, and those that imply it (seed 004, Lemma 4; of interiors Theorem 27)."""
+
+_ORDERED = {
+    name.replace("-", "_") + ending: {*(f"{one} interior" for one in stronger), *(() if ending else stronger)}
+    for name, stronger in STRONGER.items()
+    for ending in ("", "_interior")
+}
+"""Each predicate that rests on a known ordering, and the statements that make it true of messages."""
+
+PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2, STAMPED_OUT: 2} | dict.fromkeys(
+    _ORDERED, 2
+)
 """Every base predicate, and how many events it is said of."""
 
 
@@ -55,7 +77,10 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
             known.setdefault(message.event, {})[message.message] = None
             process.setdefault(message.event, {})[message.process] = None
         self._events = {"send": sent.keys(), "receive": received.keys()}
+        nothing: tuple[_Keys, _Keys] = ({}, {})
         self._shared = {"matches": (sent, received), "same_process": (process, process)}
+        for name, statements in _ORDERED.items():
+            self._shared[name] = nothing if statements.isdisjoint(givens.orderings) else (sent, received)
         self._stamps = givens.stamps
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
 

@@ -81,17 +81,20 @@ class Decisions:
     def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
         """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
 
-        Where `stop` says so before the search is through, `exact` is false.
+        Where `stop` says so before the search is through, or an ordering of messages is known (of which
+        the rules tell much, and not all), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
         worlds = Worlds(self._givens).possible(a, b, stop)
         if not worlds.relations:
             _refuse(self.contradiction(stop))
-        events = bits(memo.domain) if self._few else self._relevant(memo, x, y, worlds, stop)
+        events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)
         search = self._search(memo, [*events, x, y], _limited(stop))
         through = True
         try:
             if depth is None:
+                if self._givens.orderings:  # which say more than `possible` knows
+                    _refuse(search.inconsistency())
                 search.settle(x, y)
             else:
                 search.deepen(depth)
@@ -100,13 +103,14 @@ class Decisions:
         _refuse(search.clash)
         told = not through and depth is None and worlds.exact and _same(self._rules)
         found = _verdict(search, x, y, worlds.relations if told else ())
-        return replace(found, exact=worlds.exact and set(found.possible) == set(worlds.relations))
+        tight = worlds.exact and set(found.possible) == set(worlds.relations)
+        return replace(found, exact=tight and not self._givens.orderings)
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
         memo = self._engine.memo
         of = self._givens
-        events = bits(memo.domain) if self._few else self._positions(conflict(of, stop) or ())
+        events = bits(memo.domain) if self._all else self._positions(conflict(of, stop) or ())
         return self._search(memo, events, stop).inconsistency()
 
     def table(self, depth: int = 0, stop: Stop | None = None) -> Iterator[Left]:
@@ -117,7 +121,7 @@ class Decisions:
         """
         names = self._engine.universe.names
         memo = self._engine.memo
-        if depth == 0 and not self._few and _same(self._rules):
+        if depth == 0 and not self._all and _same(self._rules):
             pairs = Worlds(self._givens).propagated()
             if pairs is None:
                 _refuse(self.contradiction(stop))
@@ -134,8 +138,9 @@ class Decisions:
         )
 
     @property
-    def _few(self) -> bool:
-        return self._engine.memo.domain.bit_count() <= ALL
+    def _all(self) -> bool:
+        """Whether all events take part: there are few, or a known ordering relates distant ones."""
+        return bool(self._givens.orderings) or self._engine.memo.domain.bit_count() <= ALL
 
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
         return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)

@@ -36,6 +36,8 @@ KINDS = {
     "ambiguous-message": "a received message was sent by several processes; they are not matched",
     "message-against-clock": "clocks say that a message was not sent before its reception; they are believed",
     "message-cycle": "a message is received before it is sent; process order is believed",
+    "self-send": "a process receives its own message; the reception is left out",
+    "line-before-cause": "a line stands before one that it depends on: the lines are no execution",
     "stamp-inversion": "a stamp is no later than that of an earlier event; it is not believed",
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
     "isolated-event": "an event has no correspondence with any other",

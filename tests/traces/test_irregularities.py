@@ -116,8 +116,17 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
     "isolated-event": [([S, R, line("r", 1)], [("isolated-event", 3)], "p:1<q:1")],
 }  # fmt: skip
 
-ELSEWHERE = {"long-line", "bad-clock", "bad-host", "unparsed-text", "no-text", "line-order"}
-"""Kinds that a single format or the reading of lines reports: tested beside it."""
+ELSEWHERE = {
+    "self-send",
+    "line-before-cause",
+    "long-line",
+    "bad-clock",
+    "bad-host",
+    "unparsed-text",
+    "no-text",
+    "line-order",
+}
+"""Kinds that a single format, the reading of lines or `order` reports: tested beside it."""
 
 
 def extracted(lines: list[str], kind: str, report: Report) -> Extraction:

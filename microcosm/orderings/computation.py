@@ -1,0 +1,234 @@
+"""A computation: the events of each peer in order, and which reception answers which send.
+
+Seed 004, Definition 2, with one thing beyond it: a message may have several receivers (multicast).
+Events, peers and messages are numbers; their names are kept for reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from microcosm.errors import MicrocosmError
+
+
+class NoComputation(MicrocosmError):
+    """What was given is no computation: what is wrong, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """Events 0 … n-1, messages 0 … k-1. Sends without a reception are part of it; internal events are not.
+
+    `chains[p]` are the events of peer p in order, numbered one after the other; `peer[e]`, `index[e]`
+    and `message[e]` are an event's peer, its place in the chain and its message. `send[m]`
+    is the event that sends m and `receptions[m]` are those that receive it, at most one a peer
+    and none at the sender.
+    """
+
+    peers: tuple[str, ...]
+    messages: tuple[str, ...]
+    names: tuple[str, ...]
+    chains: list[list[int]]
+    peer: list[int]
+    index: list[int]
+    message: list[int]
+    send: list[int]
+    receptions: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.peer)
+
+    def sends(self, event: int) -> bool:
+        """Whether an event is a send."""
+        return self.send[self.message[event]] == event
+
+    def next(self, event: int) -> int:
+        """The event after this one on its peer, or -1."""
+        chain, at = self.chains[self.peer[event]], self.index[event] + 1
+        return chain[at] if at < len(chain) else -1
+
+    def successors(self, event: int) -> list[int]:
+        """The next event of the peer and, of a send, its receptions: what generates the causal order."""
+        after = self.next(event)
+        found = [] if after < 0 else [after]
+        return found + self.receptions[self.message[event]] if self.sends(event) else found
+
+    def future(self, event: int) -> set[int]:
+        """The events strictly after this one causally. Cost: linear in them."""
+        found: set[int] = set()
+        waiting = self.successors(event)
+        while waiting:
+            reached = waiting.pop()
+            if reached not in found:
+                found.add(reached)
+                waiting += self.successors(reached)
+        return found
+
+    def restrict(self, messages: Iterable[int]) -> Computation:
+        """The computation of some messages only: all events of the others are left out.
+
+        Messages and peers keep their order, and peers without events are dropped. Cost: that of
+        sorting what is kept.
+        """
+        kept = sorted(set(messages))
+        number = {m: at for at, m in enumerate(kept)}
+        parts: dict[int, list[int]] = {}
+        for m in kept:
+            for event in (self.send[m], *self.receptions[m]):
+                parts.setdefault(self.peer[event], []).append(event)
+        old = [event for p in sorted(parts) for event in sorted(parts[p])]
+        new = {event: at for at, event in enumerate(old)}
+        chains = [[new[event] for event in sorted(parts[p])] for p in sorted(parts)]
+        return Computation(
+            tuple(self.peers[p] for p in sorted(parts)),
+            tuple(self.messages[m] for m in kept),
+            tuple(self.names[event] for event in old),
+            chains,
+            [p for p, chain in enumerate(chains) for _ in chain],
+            [at for chain in chains for at in range(len(chain))],
+            [number[self.message[event]] for event in old],
+            [new[self.send[m]] for m in kept],
+            [[new[event] for event in self.receptions[m]] for m in kept],
+        )
+
+    def __str__(self) -> str:
+        """The notation of the tests, peers apart by bars.
+
+        >>> str(parse("s1 r2|s2 r1"))
+        's1 r2|s2 r1'
+        """
+        return "|".join(
+            " ".join(("s" if self.sends(e) else "r") + self.messages[self.message[e]] for e in chain)
+            for chain in self.chains
+        )
+
+
+def build(
+    events: Mapping[str, Sequence[tuple[str, str]]], names: Mapping[str, Sequence[str]] | None = None
+) -> Computation:
+    """The computation of each peer's `("send" | "receive", message)` in order.
+
+    `names` are those of the events, `peer:position` where they are not given. Raises
+    `NoComputation` for a message sent twice, received twice by a peer, never sent, sent to its own
+    sender, and for a cycle.
+    """
+    chains: list[list[int]] = []
+    peer: list[int] = []
+    index: list[int] = []
+    message: list[int] = []
+    numbers: dict[str, int] = {}
+    send: list[int] = []
+    receptions: list[list[int]] = []
+    labels: list[str] = []
+    for p, (process, chain) in enumerate(events.items()):
+        chains.append(list(range(len(peer), len(peer) + len(chain))))
+        for at, (kind, name) in enumerate(chain):
+            event = len(peer)
+            m = numbers.setdefault(name, len(numbers))
+            if m == len(send):
+                send.append(-1)
+                receptions.append([])
+            if kind == "send":
+                if send[m] >= 0:
+                    raise NoComputation(f"message {name} is sent twice")
+                send[m] = event
+            else:
+                receptions[m].append(event)
+            peer.append(p)
+            index.append(at)
+            message.append(m)
+            labels.append(names[process][at] if names is not None else f"{process}:{at + 1}")
+    for name, m in numbers.items():
+        receivers = [peer[event] for event in receptions[m]]
+        if send[m] < 0:
+            raise NoComputation(f"message {name} is received and never sent")
+        if peer[send[m]] in receivers:
+            raise NoComputation(f"message {name} is sent to its own sender")
+        if len(set(receivers)) < len(receivers):
+            raise NoComputation(f"message {name} is received twice by one peer")
+    found = Computation(
+        tuple(events), tuple(numbers), tuple(labels), chains, peer, index, message, send, receptions
+    )
+    if linear_extension(found) is None:
+        raise NoComputation("a message is received before it is sent")
+    return found
+
+
+def parse(text: str) -> Computation:
+    """A computation in the notation of the tests: `s1 r2|s2 r1`, one part a peer (p1, p2, …).
+
+    >>> parse("s1|r1").receptions
+    [[1]]
+    """
+    peers = [part.split() for part in text.split("|")]
+    return build(
+        {
+            f"p{at}": [("send" if word[0] == "s" else "receive", word[1:]) for word in words]
+            for at, words in enumerate(peers, 1)
+        }
+    )
+
+
+def linear_extension(
+    computation: Computation, extra: Mapping[int, Sequence[int]] | None = None, beyond: int = 0
+) -> list[int] | None:
+    """The events in an order that extends the causal one and `extra` edges, or None where there is a cycle.
+
+    Nodes n … n + `beyond` - 1 may stand in `extra` and are left out of the result. Cost: linear.
+
+    >>> linear_extension(parse("s1 r2|s2 r1"), {2: [0]})
+    [2, 0, 1, 3]
+    """
+    return sort(computation, extra or {}, beyond)[0]
+
+
+def sort(
+    computation: Computation, extra: Mapping[int, Sequence[int]], beyond: int = 0
+) -> tuple[list[int] | None, list[int]]:
+    """The order, or None; and how many predecessors of each node remain unplaced (Kahn)."""
+    count = len(computation)
+    waiting = [1] * count + [0] * beyond
+    for chain in computation.chains:
+        if chain:
+            waiting[chain[0]] = 0
+    for receptions in computation.receptions:
+        for event in receptions:
+            waiting[event] += 1
+    for targets in extra.values():
+        for target in targets:
+            waiting[target] += 1
+    order: list[int] = []
+    message, send, receptions_of = computation.message, computation.send, computation.receptions
+    following = _following(computation)
+    ready = [node for node in range(count + beyond - 1, -1, -1) if not waiting[node]]
+    nothing: tuple[int, ...] = ()
+    placed = 0
+    while ready:
+        node = ready.pop()
+        placed += 1
+        if node < count:
+            order.append(node)
+            if send[message[node]] == node:
+                for target in receptions_of[message[node]]:
+                    waiting[target] -= 1
+                    if not waiting[target]:
+                        ready.append(target)
+            target = following[node]
+            if target >= 0:
+                waiting[target] -= 1
+                if not waiting[target]:
+                    ready.append(target)
+        for target in extra.get(node, nothing):
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return (order if placed == count + beyond else None), waiting
+
+
+def _following(computation: Computation) -> list[int]:
+    following = [-1] * len(computation)
+    for chain in computation.chains:
+        for at in range(1, len(chain)):
+            following[chain[at - 1]] = chain[at]
+    return following

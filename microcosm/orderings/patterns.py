@@ -1,0 +1,197 @@
+"""Patterns that no execution of an ordering has: crowns, causal knots, and ladders.
+
+A pattern is a tuple of messages. The searches find the smallest one through each message that they are
+given to begin with; each result can be checked by itself (`is_crown`, `is_knot`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from microcosm.orderings.computation import Computation
+
+Messages = tuple[int, ...]
+
+Search = Callable[[Computation, int, int | None], tuple[Messages | None, int]]
+"""The smallest pattern through a message, of fewer than so many messages; and the steps it took."""
+
+
+def is_crown(computation: Computation, messages: Messages) -> bool:
+    """Definition 12 with n ≥ 2: each message is sent causally before the next one is received."""
+    futures = [computation.future(computation.send[m]) for m in messages]
+    after = (*messages[1:], *messages[:1])
+    return len(set(messages)) == len(messages) >= 2 and all(
+        not future.isdisjoint(computation.receptions[m]) for future, m in zip(futures, after, strict=True)
+    )
+
+
+def is_knot(computation: Computation, messages: Messages) -> bool:
+    """Definition 14: sends are ordered within each couple, receptions from one couple to the next.
+
+    The messages of a couple may be the same where a message has several receivers.
+    """
+    if not messages or len(messages) % 2:
+        return False
+    for at in range(0, len(messages), 2):
+        first, second, third = messages[at], messages[at + 1], messages[(at + 2) % len(messages)]
+        if first != second and computation.send[second] not in computation.future(computation.send[first]):
+            return False
+        reached = set(computation.receptions[third])
+        if all(computation.future(r).isdisjoint(reached) for r in computation.receptions[second]):
+            return False
+    return True
+
+
+def smallest(
+    search: Search,
+    computation: Computation,
+    starts: Iterable[int],
+    budget: int,
+) -> Messages | None:
+    """The smallest pattern that goes through one of `starts`.
+
+    After `budget` steps no further start is tried, and what is found need not be the smallest.
+    """
+    best: Messages | None = None
+    for start in starts:
+        found, steps = search(computation, start, None if best is None else len(best))
+        if found is not None and (best is None or len(found) < len(best)):
+            best = found
+        budget -= steps
+        if best is not None and budget < 0:
+            break
+    return best
+
+
+def crown_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
+    """The smallest crown with a message in it, of fewer than `below` messages; and the steps it took."""
+    send, message = computation.send, computation.message
+    parent: dict[int, int] = {start: start}
+    seen: set[int] = set()
+    level = [start]
+    steps = 0
+    size = 1
+    while level and (below is None or size + 1 <= below):
+        size += 1
+        reached: list[int] = []
+        for m in level:
+            waiting = computation.successors(send[m])
+            mine: set[int] = set() if m == start else seen
+            while waiting:
+                event = waiting.pop()
+                if event in mine:
+                    continue
+                mine.add(event)
+                steps += 1
+                other = message[event]
+                if send[other] != event:
+                    if other == start and m != start:
+                        return _back(parent, m, start), steps
+                    if other not in parent:
+                        parent[other] = m
+                        reached.append(other)
+                waiting += computation.successors(event)
+        level = reached
+    return None, steps
+
+
+def _back(parent: dict[int, int], last: int, start: int) -> Messages:
+    found = [last]
+    while found[-1] != start:
+        found.append(parent[found[-1]])
+    return tuple(reversed(found))
+
+
+def knot_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
+    """The smallest causal knot that begins with a message, of fewer than `below` ones; and the steps it took.
+
+    From a send along causality to another one, from there to its reception, along the receptions of
+    that peer to another one, and to its send: until `start` is reached again.
+    """
+    send, message = computation.send, computation.message
+    origin: dict[int, int] = {}  # by event: the first message of the couple that reached it
+    rides: dict[int, tuple[int, int]] = {}  # by first message of a couple: the couple before it
+    lowest = [len(chain) for chain in computation.chains]  # by peer: from where receptions are reached
+    level = [start]
+    steps = 0
+    size = 0
+    while level and (below is None or size + 2 < below):
+        size += 2
+        reached: list[int] = []
+        for first in level:
+            waiting = [send[first]]
+            while waiting:
+                event = waiting.pop()
+                if event in origin:
+                    continue
+                origin[event] = first
+                steps += 1
+                waiting += computation.successors(event)
+                second = message[event]
+                if send[second] != event:
+                    continue
+                for reception in computation.receptions[second]:
+                    p, at = computation.peer[reception], computation.index[reception]
+                    chain = computation.chains[p]
+                    for place in range(at + 1, lowest[p]):
+                        steps += 1
+                        third = message[chain[place]]
+                        if send[third] != chain[place] and third not in rides:
+                            rides[third] = (first, second)
+                            reached.append(third)
+                    lowest[p] = min(lowest[p], at + 1)
+            if start in rides:
+                return _couples(rides, start), steps
+        level = reached
+    return None, steps
+
+
+def _couples(rides: dict[int, tuple[int, int]], start: int) -> Messages:
+    found: list[tuple[int, int]] = []
+    at = start
+    while not found or at != start:
+        found.append(rides[at])
+        at = found[-1][0]
+    return tuple(m for couple in reversed(found) for m in couple)
+
+
+def path(computation: Computation, start: int, ends: Iterable[int]) -> list[int]:
+    """A shortest causal path from an event to one of `ends`. Cost: linear in what is nearer than that."""
+    parent = {start: start}
+    level = [start]
+    targets = set(ends)
+    while targets.isdisjoint(level):
+        reached = []
+        for event in level:
+            for after in computation.successors(event):
+                if after not in parent:
+                    parent[after] = event
+                    reached.append(after)
+        level = reached
+        assert level, "no causal path"
+    found = [next(event for event in level if event in targets)]
+    while found[-1] != start:
+        found.append(parent[found[-1]])
+    return found[::-1]
+
+
+def minimal(
+    computation: Computation, messages: Iterable[int], breaks: Callable[[Computation], bool]
+) -> list[int]:
+    """As few of the messages as still break an ordering: without any one of them they do not.
+
+    `breaks` must hold of all of them, and with any of more messages if it holds of fewer.
+    """
+    kept = list(messages)
+    size = max(1, len(kept) // 2)
+    while True:
+        at = 0
+        while at < len(kept):
+            fewer = kept[:at] + kept[at + size :]
+            if fewer and breaks(computation.restrict(fewer)):
+                kept = fewer
+            else:
+                at += size
+        if size == 1:
+            return kept
+        size = max(1, size // 2)

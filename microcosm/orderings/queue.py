@@ -1,0 +1,187 @@
+"""Closure of Fifo n-n, one queue for all: the question that seed 004 leaves open (its section 3.3).
+
+Let ⊲ be the least transitive relation that holds of causally ordered events and, whenever a reception
+of message a is ⊲ before one of another message b, also of their sends. **Theorem.** Some causally equivalent
+execution is Fifo n-n iff ⊲ is irreflexive. If it is: place any send all of whose ⊲-predecessors are
+placed, and where there is none receive the message at the head of the queue. Something of it can always
+be received: what it waits for begins with receptions that wait for nothing, and the message of such a
+one was sent before the head, or is the head. `docs/reading-004.md` has the proof, and why no bounded
+pattern exists.
+
+The relation is worked out backwards: `later[e][q]` counts the last events of peer q that are e itself or
+⊲-after e. The send of m is ready when all that follows it is done and, for each peer q, the send
+answered by the earliest reception of q that is ⊲-after a reception of m.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from microcosm.orderings.boxes import Edges
+from microcosm.orderings.computation import Computation, parse
+
+
+def queue_execution(computation: Computation) -> list[int] | None:
+    """A causally equivalent execution that is Fifo n-n, or None.
+
+    Cost: O(events × peers), and as much again for each derived edge that is kept.
+
+    >>> queue_execution(parse("s1 r2|s2 r1")), queue_execution(parse("s1 r2|s2 s3|r3 s4|r4 r1"))
+    ([2, 0, 1, 3], None)
+    """
+    derived = _Derivation(computation).run()
+    return None if derived is None else _schedule(computation, derived)
+
+
+class _Derivation:
+    """The derived edges from sends to sends, found from the ends of the chains (Kahn, backwards)."""
+
+    def __init__(self, computation: Computation) -> None:
+        self._of = computation
+        count = len(computation)
+        chains = computation.chains
+        self._done = bytearray(count) + b"\1"  # the last one stands for "no event"
+        self._from_end = [
+            len(chains[p]) - i for p, i in zip(computation.peer, computation.index, strict=True)
+        ]
+        self._from_end.append(0)
+        self._home = [*computation.peer, 0]
+        self._earliest = [self._answered(chain) for chain in chains]
+        self._later: list[list[int] | None] = [None] * (count + 1)
+        self._awaited: dict[int, list[int]] = {}
+        self._unready = [len(receptions) + 1 for receptions in computation.receptions]
+        self._edges: Edges = {}
+        self._waiting: list[int] = []
+
+    def _answered(self, chain: list[int]) -> list[int]:
+        """By the number of last events of a peer: the send that the earliest reception among them answers."""
+        found = [-1]
+        for event in reversed(chain):
+            found.append(found[-1] if self._of.sends(event) else self._of.send[self._of.message[event]])
+        return found
+
+    def run(self) -> Edges | None:
+        """The edges, or None where ⊲ is reflexive somewhere."""
+        chains = self._of.chains
+        left = [len(chain) - 1 for chain in chains]
+        self._waiting = list(range(len(chains)))
+        placed = 0
+        while self._waiting:
+            p = self._waiting.pop()
+            chain, at = chains[p], left[p]
+            while at >= 0 and self._place(chain[at], chain[at + 1] if at + 1 < len(chain) else -1):
+                at -= 1
+                placed += 1
+            left[p] = at
+        return self._edges if placed == len(self._of) else None
+
+    def _place(self, event: int, after: int) -> bool:
+        of = self._of
+        m = of.message[event]
+        p = of.peer[event]
+        later = self._later[after] or [0] * len(of.chains)
+        if of.send[m] != event:
+            later = later.copy()
+            later[p] = self._from_end[event]
+            self._later[event] = later
+            self._finish(event)
+            return True
+        if of.receptions[m]:
+            found = self._received(event, m, later)
+            if found is None:
+                return False
+            later = found
+        else:
+            later = later.copy()
+        later[p] = self._from_end[event]
+        self._later[event] = later
+        self._finish(event)
+        return True
+
+    def _finish(self, event: int) -> None:
+        self._done[event] = 1
+        if event in self._awaited:
+            self._waiting += self._awaited.pop(event)
+
+    def _received(self, event: int, m: int, later: list[int]) -> list[int] | None:
+        """What is ⊲-after the send of a received message; None, and a wake-up, if not known yet."""
+        of, done, home, from_end = self._of, self._done, self._home, self._from_end
+        receptions = of.receptions[m]
+        for reception in receptions:
+            if not done[reception]:
+                self._awaited.setdefault(reception, []).append(of.peer[event])
+                return None
+        after = self._later[receptions[0]]
+        assert after is not None
+        for reception in receptions[1:]:
+            other = self._later[reception]
+            assert other is not None
+            after = [a if a > b else b for a, b in zip(after, other, strict=True)]
+        first = [answered[count] for answered, count in zip(self._earliest, after, strict=True)]
+        for reception in receptions:
+            q = of.peer[reception]
+            if first[q] == event:
+                first[q] = self._earliest[q][from_end[reception] - 1]
+        for send in first:
+            if not done[send]:
+                self._awaited.setdefault(send, []).append(of.peer[event])
+                return None
+        found = [a if a > b else b for a, b in zip(later, after, strict=True)]
+        targets = []
+        nearest = of.peer[receptions[0]]
+        for send in (first[nearest], *first):
+            if found[home[send]] < from_end[send]:
+                beyond = self._later[send]
+                assert beyond is not None
+                found = [a if a > b else b for a, b in zip(found, beyond, strict=True)]
+                targets.append(send)
+        if targets:
+            self._edges[event] = targets
+        for reception in receptions:
+            if not of.index[reception] or done[reception - 1]:
+                self._later[reception] = None  # nobody asks any more
+        return found
+
+
+def _schedule(computation: Computation, derived: Edges) -> list[int]:
+    """Sends as soon as they can be placed, else receptions of the message at the head of the queue."""
+    waiting = [1] * len(computation)
+    for chain in computation.chains:
+        if chain:
+            waiting[chain[0]] = 0
+    for receptions in computation.receptions:
+        for event in receptions:
+            waiting[event] += 1
+    for targets in derived.values():
+        for target in targets:
+            waiting[target] += 1
+    order: list[int] = []
+    place_of: dict[int, int] = {}
+    sends = [event for event, count in enumerate(waiting) if not count]
+    receivable: list[tuple[int, int]] = []
+    while sends or receivable:
+        event = sends.pop() if sends else heappop(receivable)[1]
+        order.append(event)
+        after = computation.successors(event)
+        m = computation.message[event]
+        if computation.send[m] == event:
+            place_of[m] = len(place_of)
+            after = [*after, *derived.get(event, ())]
+        for target in after:
+            waiting[target] -= 1
+            if not waiting[target]:
+                if computation.sends(target):
+                    sends.append(target)
+                else:
+                    heappush(receivable, (place_of[computation.message[target]], target))
+    return order
+
+
+def ladder(rungs: int) -> Computation:
+    """The k-ladder: 2k + 2 messages, not Fifo n-n in any execution, and minimal in this.
+
+    >>> str(ladder(1))
+    'sc0 sb0|rb0 sb1|sc1 rc0|rb1 rc1'
+    """
+    steps = [f"rb{i - 1} sb{i}|sc{i} rc{i - 1}" for i in range(1, rungs + 1)]
+    return parse("|".join(["sc0 sb0", *steps, f"rb{rungs} rc{rungs}"]))

@@ -1,0 +1,270 @@
+"""The eighteen verdicts on a trace: six orderings as executions, closures and interiors, with witnesses.
+
+A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate
+itself, or is one of the patterns that the theorems of `docs/reading-004.md` name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from microcosm.orderings.boxes import (
+    Edges,
+    mailbox_execution,
+    outbox_execution,
+    synchronous_execution,
+)
+from microcosm.orderings.computation import Computation, linear_extension
+from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
+from microcosm.orderings.monitor import Pair, violation, violations
+from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, path, smallest
+from microcosm.orderings.queue import queue_execution
+
+BUDGET = 500_000
+"""Steps after which a smaller pattern is not looked for."""
+
+SMALL = 200
+"""Of a computation of at most so many messages the smallest pattern is found, of others a small one."""
+
+
+Made = Callable[[Computation], list[int] | None]
+"""An execution that keeps an ordering, or None."""
+
+Kind = Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Why no execution keeps an ordering: messages that form a pattern which it excludes.
+
+    Of a crown or causal knot there is none smaller, and none of the messages of a ladder can be left
+    out (of long traces: see `SMALL`). `within` adds those of the causal paths that the pattern rests on.
+    """
+
+    kind: Kind
+    messages: tuple[str, ...]
+    within: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An ordering of a trace: may, must and does it hold?
+
+    `execution` is None where there is none. `inverted` shows that the execution breaks the ordering
+    and `pattern` that all do, `kept` is an execution that keeps it and `broken` one that breaks it,
+    by the pair `broken_by`; executions are causally equivalent to the trace.
+    """
+
+    execution: bool | None
+    closure: bool
+    interior: bool
+    inverted: Pair | None = None
+    pattern: Pattern | None = None
+    kept: list[int] | None = None
+    broken: list[int] | None = None
+    broken_by: Pair | None = None
+
+
+def classify(computation: Computation, execution: Sequence[int] | None = None) -> dict[Ordering, Verdict]:
+    """The verdicts on a computation and, where given, on one of its executions.
+
+    Cost: O(events × peers), and for the witnesses of a violated closure a bounded search more.
+
+    >>> from microcosm.orderings.computation import parse
+    >>> verdict = classify(parse("s1 r2|s2 r1"), [0, 2, 3, 1])[Ordering.RSC]
+    >>> verdict.execution, verdict.closure, verdict.pattern
+    (False, False, Pattern(kind='crown', messages=('1', '2'), within=('1', '2')))
+    """
+    return _Classification(computation, execution).verdicts()
+
+
+class _Classification:
+    def __init__(self, computation: Computation, execution: Sequence[int] | None) -> None:
+        self._of = computation
+        self._execution = execution
+        order = list(execution) if execution is not None else linear_extension(computation)
+        assert order is not None
+        self._order = order
+        self._violated = violations(computation, order)
+        self._knot: Pattern | None = None
+
+    def verdicts(self) -> dict[Ordering, Verdict]:
+        found = {o: self._invariant(o) for o in (Ordering.FIFO_1_1, Ordering.CAUSAL)}
+        mailbox, outbox = boxes_break(self._of, self._order)
+        found[Ordering.FIFO_N_1] = self._verdict(
+            Ordering.FIFO_N_1, mailbox_execution, self._knotted(mailbox_execution), lambda _: mailbox
+        )
+        found[Ordering.FIFO_1_N] = self._verdict(
+            Ordering.FIFO_1_N, outbox_execution, self._knotted(outbox_execution), lambda _: outbox
+        )
+        knot = found[Ordering.FIFO_N_1].pattern or found[Ordering.FIFO_1_N].pattern
+        found[Ordering.FIFO_N_N] = self._verdict(
+            Ordering.FIFO_N_N,
+            self._queue_execution,
+            self._ladder,
+            lambda order: queue_breaks(self._of, order),
+            excluded=knot,
+        )
+        found[Ordering.RSC] = self._verdict(
+            Ordering.RSC,
+            synchronous_execution,
+            self._crown,
+            lambda order: synchrony_breaks(self._of, order),
+        )
+        return found
+
+    def _invariant(self, ordering: Ordering) -> Verdict:
+        """Fifo 1-1 and Causal hold of all executions of a computation or of none (Theorem 10)."""
+        pair = self._violated.get(ordering)
+        given = self._execution is not None
+        if pair is None:
+            return Verdict(True if given else None, True, True, kept=self._order)
+        number = {name: m for m, name in enumerate(self._of.messages) if name in pair}
+        found = [number[name] for name in pair]
+        pattern = self._pattern("inversion", found)
+        return Verdict(
+            False if given else None,
+            False,
+            False,
+            pair if given else None,
+            pattern,
+            broken=self._order,
+            broken_by=pair,
+        )
+
+    def _verdict(
+        self,
+        ordering: Ordering,
+        execution: Made,
+        explain: Callable[[], Pattern],
+        added: Callable[[list[int]], Edges | None],
+        excluded: Pattern | None = None,
+    ) -> Verdict:
+        pair = self._violated.get(ordering)
+        given = self._execution is not None
+        holds = (pair is None) if given else None
+        inverted = pair if given else None
+        kept = None
+        if excluded is None:
+            kept = self._order if pair is None else execution(self._of)
+        if kept is None:
+            pattern = excluded or explain()
+            return Verdict(
+                holds, False, False, inverted, pattern, broken=self._order, broken_by=self._violated[ordering]
+            )
+        if pair is not None:
+            again = violation(self._of, kept, ordering)
+            assert again is None, f"{ordering.value}: the execution that was made breaks it"
+            return Verdict(holds, True, False, inverted, kept=kept, broken=self._order, broken_by=pair)
+        edges = added(kept)
+        if edges is None:
+            return Verdict(holds, True, True, inverted, kept=kept)
+        broken = linear_extension(self._of, edges)
+        assert broken is not None
+        by = violation(self._of, broken, ordering)
+        assert by is not None, f"{ordering.value}: the execution that was made keeps it"
+        return Verdict(holds, True, False, inverted, kept=kept, broken=broken, broken_by=by)
+
+    def _pattern(self, kind: Kind, found: Sequence[int]) -> Pattern:
+        names = self._of.messages
+        within = self._on_paths(kind, found)
+        return Pattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
+
+    def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
+        """The messages of a pattern and those of a shortest causal path for each of its links."""
+        of = self._of
+        messages = set(found)
+        links: list[tuple[int, list[int]]] = []
+        if kind == "crown":
+            links = [
+                (of.send[m], of.receptions[n]) for m, n in zip(found, (*found[1:], found[0]), strict=True)
+            ]
+        elif kind == "causal-knot":
+            links = [(of.send[m], [of.send[n]]) for m, n in zip(found[::2], found[1::2], strict=True)]
+        elif kind == "inversion":
+            links = [(of.send[found[0]], [of.send[found[1]]])]
+        for start, ends in links:
+            messages |= {of.message[event] for event in path(of, start, ends)}
+        return sorted(messages)
+
+    def _knotted(self, execution: Made) -> Callable[[], Pattern]:
+        def explain() -> Pattern:
+            if self._knot is None:
+                core = self._narrowed(execution)
+                found = self._smallest(knot_through, core)
+                if found is None:
+                    return self._pattern("cycle", self._minimal(core, execution))
+                self._knot = self._pattern("causal-knot", found)
+            return self._knot
+
+        return explain
+
+    def _narrowed(self, execution: Made) -> list[int]:
+        return narrowed(self._of, self._order, lambda part: execution(part) is None)
+
+    def _minimal(self, core: list[int], execution: Made) -> list[int]:
+        return minimal(self._of, core, lambda part: execution(part) is None)
+
+    def _crown(self) -> Pattern:
+        found = self._smallest(crown_through, self._narrowed(synchronous_execution))
+        assert found is not None
+        return self._pattern("crown", found)
+
+    def _ladder(self) -> Pattern:
+        return self._pattern("ladder", self._minimal(self._narrowed(queue_execution), queue_execution))
+
+    def _queue_execution(self, computation: Computation) -> list[int] | None:
+        """Beginnings of a long execution are tried first: what excludes them excludes it."""
+        sent = sent_in(computation, self._order)
+        size = 1000
+        while size < len(sent):
+            if queue_execution(computation.restrict(sent[:size])) is None:
+                return None
+            size *= 8
+        return queue_execution(computation)
+
+    def _smallest(self, search: Search, core: list[int]) -> tuple[int, ...] | None:
+        """The smallest pattern of a small computation; of a large one the smallest in its `core`."""
+        if len(self._of.messages) <= SMALL:
+            return smallest(search, self._of, range(len(self._of.messages)), BUDGET)
+        part = self._of.restrict(core)
+        found = smallest(search, part, range(len(core)), BUDGET)
+        kept = sorted(core)
+        return None if found is None else tuple(kept[m] for m in found)
+
+
+def narrowed(
+    computation: Computation, order: Sequence[int], breaks: Callable[[Computation], bool]
+) -> list[int]:
+    """Consecutive messages, in the order of their sends, that break an ordering, and no fewer at either end.
+
+    Galloping from the beginning and back, so that early patterns of long traces are found soon.
+    """
+    sent = sent_in(computation, order)
+
+    def first(messages: list[int]) -> int:
+        """The least k so that the first k messages break it."""
+        high = 4
+        low = 0
+        while high < len(messages) and not breaks(computation.restrict(messages[:high])):
+            low, high = high, high * 4
+        high = min(high, len(messages))
+        while high - low > 1:
+            middle = (low + high) // 2
+            if breaks(computation.restrict(messages[:middle])):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    prefix = sent[: first(sent)]
+    backwards = prefix[::-1]
+    return backwards[: first(backwards)][::-1]
+
+
+def sent_in(computation: Computation, order: Sequence[int]) -> list[int]:
+    """The messages in the order of their sends."""
+    return [computation.message[event] for event in order if computation.sends(event)]

@@ -1,0 +1,186 @@
+"""The six orderings of a log on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+SIX = ["fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"]
+
+Row = tuple[bool | None, bool | None, bool | None]
+
+
+def log(text: str, kinds: tuple[str, str] = ("send", "receive")) -> str:
+    """A log from `a!m b?m`: a word an event, in the order of the execution."""
+    counts: dict[str, int] = {}
+    lines = []
+    for word in text.split():
+        sends = "!" in word
+        process, message = word.split("!" if sends else "?")
+        counts[process] = counts.get(process, 0) + 1
+        kind = kinds[0] if sends else kinds[1]
+        lines.append({"process": process, "seq": counts[process], "kind": kind, "message": message})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def verdicts(run: Run, text: str, *options: str) -> dict[str, Row]:
+    Path("run.jsonl").write_text(text, encoding="utf-8")
+    ran = run("order", "run.jsonl", "--json", *options)
+    assert ran.code == 0, ran.err
+    found = ran.json["orderings"]
+    assert list(found) == SIX
+    return {name: (one["execution"], one["closure"], one["interior"]) for name, one in found.items()}
+
+
+def test_a_synchronous_run_and_a_crown(run: Run) -> None:
+    assert verdicts(run, log("a!1 b?1 b!2 a?2")) == dict.fromkeys(SIX, (True, True, True))
+    found = verdicts(run, log("a!1 b!2 a?2 b?1"))
+    assert found["rsc"] == (False, False, False)
+    assert found["fifo-n-n"] == (False, True, False)
+    assert found["fifo-n-1"] == found["fifo-1-n"] == (True, True, True)
+
+
+def test_witnesses(run: Run) -> None:
+    Path("run.jsonl").write_text(log("a!1 a!2 b?2 b!3 c?3 c?1"), encoding="utf-8")
+    found = run("order", "run.jsonl", "--json").json["orderings"]
+    causal = found["causal"]["witness"]
+    assert causal["execution"] == {"pair": ["1", "3"]}
+    assert causal["closure"] == {"pattern": "inversion", "messages": ["1", "3"], "within": ["1", "2", "3"]}
+    assert causal["interior"]["pair"] == ["1", "3"]
+    assert found["fifo-n-n"]["witness"]["closure"]["pattern"] == "causal-knot"
+    assert found["rsc"]["witness"]["closure"]["pattern"] == "crown"
+    fifo = found["fifo-1-1"]["witness"]
+    assert (fifo["execution"], fifo["interior"]) == (None, None)
+    assert fifo["closure"]["execution"] == ["a:1", "a:2", "b:1", "b:2", "c:1", "c:2"]
+
+
+def test_an_execution_that_keeps_what_the_lines_do_not(run: Run) -> None:
+    Path("run.jsonl").write_text(log("a!1 b!2 d?2 c?1"), encoding="utf-8")
+    one = run("order", "run.jsonl", "--json").json["orderings"]["rsc"]
+    assert (one["execution"], one["closure"], one["interior"]) == (False, True, False)
+    kept = one["witness"]["closure"]["execution"]
+    assert kept in (["a:1", "c:1", "b:1", "d:1"], ["b:1", "d:1", "a:1", "c:1"])
+    assert one["witness"]["interior"]["pair"] == ["1", "2"]
+
+
+def test_an_empty_log_satisfies_everything(run: Run) -> None:
+    assert verdicts(run, "") == dict.fromkeys(SIX, (True, True, True))
+
+
+def test_levels(run: Run) -> None:
+    """The application is asked where a log tells of it; the network below may have overtaken."""
+    text = log("a!1 a!2 b?2 b?1", ("causal_send", "deliver"))
+    network = [dict(json.loads(line)) for line in log("a!1 a!2 b?1 b?2").splitlines()]
+    for line in network:
+        line["seq"] += 2
+    text += "".join(json.dumps(line) + "\n" for line in network)
+    assert verdicts(run, text)["fifo-1-1"] == (False, False, False)
+    assert verdicts(run, text, "--level", "network")["fifo-1-1"] == (True, True, True)
+    assert verdicts(run, log("a!1 a!2 b?2 b?1"))["fifo-1-1"] == (False, False, False)
+    assert run("order", "run.jsonl", "--level", "wire").code == 2
+
+
+def test_what_is_not_monotone_is_null_of_an_incomplete_log(run: Run) -> None:
+    found = verdicts(run, log("a!1 b!2 a?2 b?1"), "--incomplete")
+    assert found["rsc"] == (False, False, False)
+    assert found["fifo-n-n"] == (False, None, False)
+    assert found["causal"] == (None, None, None)
+
+
+def test_lines_that_are_no_execution(run: Run) -> None:
+    """Program order is that of `seq`: the computation is there, an execution is not."""
+    assert verdicts(run, log("b?1 a!1"))["rsc"] == (None, True, True)
+    assert "line-before-cause" in run("order", "run.jsonl").err
+    strict = run("order", "run.jsonl", "--strict")
+    assert strict.code == 4
+    assert "run.jsonl:1" in strict.err
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("b?1", "unmatched-receive"),
+        ("a!1 a!1 b?1", "repeated-send"),
+        ("a!1 b?1 b?1", "duplicate-receive"),
+        ("a!1 a?1", "self-send"),
+        ("a?2 a!1 b?1 b!2", "message-cycle"),
+    ],
+)
+def test_bad_input_is_reported_and_left_out(run: Run, text: str, kind: str) -> None:
+    Path("run.jsonl").write_text(log(text), encoding="utf-8")
+    ran = run("order", "run.jsonl", "--json")
+    assert ran.code == 0
+    assert ran.json["reported"][kind] >= 1
+    assert f"[{kind}]" in ran.err
+    assert "run.jsonl:" in ran.err
+    strict = run("order", "run.jsonl", "--strict")
+    assert strict.code == 4
+    assert kind in strict.err
+
+
+def test_an_unreceived_message_is_no_error(run: Run) -> None:
+    Path("run.jsonl").write_text(log("a!1 a!2 b?2"), encoding="utf-8")
+    ran = run("order", "run.jsonl", "--json", "--strict")
+    assert ran.code == 0
+    assert ran.json["orderings"]["rsc"]["execution"] is True
+    assert ran.json["orderings"]["fifo-1-1"]["execution"] is True
+
+
+def test_a_multicast_is_no_duplicate(run: Run) -> None:
+    """Total order is what Fifo n-n of multicasts asks for; receivers that disagree rule it out."""
+    agreed = verdicts(run, log("a!1 b!2 c?1 d?1 c?2 d?2"))
+    assert agreed["fifo-n-n"][:2] == (True, True)
+    assert agreed["rsc"] == (False, True, False)
+    apart = verdicts(run, log("a!1 b!2 c?1 c?2 d?2 d?1"))
+    assert apart["fifo-n-n"] == apart["fifo-n-1"] == (False, False, False)
+    assert apart["fifo-1-n"] == (True, True, True)
+
+
+def test_several_files_in_their_order(run: Run) -> None:
+    Path("one.jsonl").write_text(log("a!1 b?1"), encoding="utf-8")
+    Path("two.jsonl").write_text(log("a!1 a!2 b?2 b?1"), encoding="utf-8")
+    ran = run("order", "two.jsonl", "one.jsonl", "--json")
+    assert [one["file"] for one in ran.json_lines] == ["two.jsonl", "one.jsonl"]
+    assert ran.json_lines[1]["orderings"]["rsc"]["interior"] is True
+
+
+def test_several_executions_must_be_told_apart(run: Run) -> None:
+    lines = [json.loads(line) for line in log("a!1 b?1").splitlines()]
+    text = "".join(json.dumps({**line, "trace": name}) + "\n" for name in ("t1", "t2") for line in lines)
+    Path("run.jsonl").write_text(text, encoding="utf-8")
+    ran = run("order", "run.jsonl")
+    assert ran.code == 4
+    assert "--trace" in ran.err
+    assert run("order", "run.jsonl", "--trace", "t2").code == 0
+
+
+def test_for_people(run: Run) -> None:
+    Path("run.jsonl").write_text(log("a!1 b!2 a?2 b?1"), encoding="utf-8")
+    ran = run("order", "run.jsonl")
+    assert "crown 1 2" in ran.out
+    assert "it could have kept: fifo-n-n" in ran.out
+    told = run("order", "run.jsonl", "--explain", "rsc")
+    assert "No order of the events keeps it: crown 1 2" in told.out
+    assert "  a | !1 " in told.out
+    assert run("order", "run.jsonl", "--explain", "fifo").code == 2
+    assert run("order", "missing.jsonl").code == 4
+
+
+def test_check_sees_facts_that_contradict_a_known_ordering(run: Run) -> None:
+    text = (
+        "send s1 = m1 a -> b\nsend s2 = m2 a -> b\nreceive r1 = m1 b\nreceive r2 = m2 b\ns1 < s2\nr2 < r1\n"
+    )
+    Path("kept.mc").write_text(text, encoding="utf-8")
+    Path("broken.mc").write_text(text + "ordering causal\n", encoding="utf-8")
+    assert run("check", "kept.mc").code == 0
+    ran = run("check", "broken.mc", "--json")
+    assert ran.code == 1
+    assert (ran.json["consistent"], ran.json["conflict"]) == (False, None)
+    Path("proof.json").write_text(json.dumps(ran.json["derivation"]), encoding="utf-8")
+    assert run("verify", "broken.mc", "proof.json").code == 0
+    assert "Causal-Receive" in run("check", "broken.mc").out
+    assert run("offline", "broken.mc", "r1", "r2").code == 1

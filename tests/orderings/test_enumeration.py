@@ -1,0 +1,141 @@
+"""All eighteen verdicts against enumeration: every small computation, and random ones of multicasts."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from microcosm.orderings.computation import Computation
+from microcosm.orderings.monitor import violations
+from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.patterns import is_crown, is_knot
+from microcosm.orderings.queue import queue_execution
+from microcosm.orderings.verdicts import Verdict, classify
+from tests.orderings import oracle
+from tests.orderings.notation import computation_of
+
+Verdicts = dict[Ordering, Verdict]
+
+
+def said(verdicts: Verdicts) -> dict[str, tuple[bool, bool]]:
+    return {one.value: (verdict.closure, verdict.interior) for one, verdict in verdicts.items()}
+
+
+def check(computation: Computation, verdicts: Verdicts) -> None:
+    """Every witness is what it claims to be."""
+    numbers = {name: m for m, name in enumerate(computation.messages)}
+    for ordering, verdict in verdicts.items():
+        assert (verdict.kept is None) is not verdict.closure
+        assert (verdict.broken is None) is verdict.interior
+        if verdict.kept is not None:
+            assert ordering not in violations(computation, verdict.kept)
+        if verdict.broken is not None:
+            assert violations(computation, verdict.broken)[ordering] == verdict.broken_by
+        if verdict.pattern is not None:
+            messages = tuple(numbers[name] for name in verdict.pattern.messages)
+            within = {numbers[name] for name in verdict.pattern.within}
+            assert set(messages) <= within
+            assert not classify(computation.restrict(within))[ordering].closure
+            if verdict.pattern.kind == "crown":
+                assert is_crown(computation, messages)
+            elif verdict.pattern.kind == "causal-knot":
+                assert is_knot(computation, messages)
+            elif verdict.pattern.kind != "inversion":
+                assert within == set(messages)
+                assert all(classify(computation.restrict(within - {m}))[ordering].closure for m in within)
+
+
+@pytest.mark.parametrize(("messages", "count"), [(0, 1), (1, 2), (2, 16), (3, 178), (4, 2744)])
+def test_all_computations(messages: int, count: int) -> None:
+    """2,940 computations with at least one message, of at most four peers, unreceived messages included."""
+    every = oracle.computations(messages, 4)
+    assert len(every) == count
+    for chains in every:
+        assert said(classify(computation_of(chains))) == oracle.verdicts(chains), chains
+
+
+def test_the_witnesses_of_all_computations_of_three_messages() -> None:
+    for chains in oracle.computations(3, 4):
+        computation = computation_of(chains)
+        check(computation, classify(computation))
+
+
+def drawn(
+    rng: Random, peers: int, messages: int, receivers: int
+) -> tuple[oracle.Chains, list[oracle.Placed]]:
+    """A random execution, and its chains."""
+    chains: list[list[oracle.Event]] = [[] for _ in range(peers)]
+    order: list[oracle.Placed] = []
+    left, transit = list(range(messages)), list[tuple[int, int]]()
+    while left or transit:
+        if left and (not transit or rng.random() < 0.5):
+            m, p = left.pop(0), rng.randrange(peers)
+            event: oracle.Placed = ("s", m, p)
+            others = [q for q in range(peers) if q != p]
+            transit += [(m, q) for q in rng.sample(others, rng.randint(0, min(receivers, len(others))))]
+        else:
+            event = ("r", *transit.pop(rng.randrange(len(transit))))
+        chains[event[2]].append(event[:2])
+        order.append(event)
+    return tuple(map(tuple, chains)), order
+
+
+@pytest.mark.parametrize("receivers", [1, 2, 3])
+def test_random_executions_and_multicasts(receivers: int) -> None:
+    """Multicast: each reception of a message counts, and those of one message are not compared."""
+    rng = Random(receivers)
+    for _ in range(400):
+        chains, order = drawn(rng, rng.randint(2, 4), rng.randint(1, 4), receivers)
+        if len(order) > 9:
+            continue
+        computation = computation_of(chains)
+        numbers = {
+            (kind, m, p): computation.chains[p][at]
+            for p, chain in enumerate(chains)
+            for at, (kind, m) in enumerate(chain)
+        }
+        verdicts = classify(computation, [numbers[event] for event in order])
+        assert said(verdicts) == oracle.verdicts(chains), chains
+        held = {one.value for one, verdict in verdicts.items() if verdict.execution}
+        assert held == oracle.satisfied(tuple(order), oracle.causal(chains))
+        for verdict in verdicts.values():
+            assert (verdict.inverted is None) is verdict.execution
+        check(computation, verdicts)
+
+
+def test_isomorphism_time_reversal_and_deletion() -> None:
+    """Reversal exchanges Fifo n-1 and Fifo 1-n and fixes Fifo n-n; deletion keeps closures."""
+    rng = Random(5)
+    swapped = {"fifo-n-1": "fifo-1-n", "fifo-1-n": "fifo-n-1"}
+    for _ in range(150):
+        chains, _ = drawn(rng, 4, 8, 1)
+        received = {m for chain in chains for kind, m in chain if kind == "r"}
+        chains = tuple(tuple(e for e in chain if e[1] in received) for chain in chains)
+        verdicts = said(classify(computation_of(chains)))
+        names = {m: at for at, m in enumerate(rng.sample(range(8), 8))}
+        renamed = [tuple((kind, names[m]) for kind, m in chain) for chain in chains]
+        rng.shuffle(renamed)
+        assert said(classify(computation_of(tuple(renamed)))) == verdicts
+        other = {"s": "r", "r": "s"}
+        backwards = tuple(tuple((other[kind], m) for kind, m in reversed(chain)) for chain in chains)
+        reversed_ = said(classify(computation_of(backwards)))
+        for name in ("fifo-1-1", "fifo-n-1", "fifo-1-n", "fifo-n-n"):
+            assert reversed_[swapped.get(name, name)] == verdicts[name]
+        computation = computation_of(chains)
+        for m in range(len(computation.messages)):
+            fewer = said(classify(computation.restrict(set(range(len(computation.messages))) - {m})))
+            assert all(fewer[name][0] or not verdicts[name][0] for name in fewer)
+
+
+@pytest.mark.slow
+def test_one_queue_with_five_messages() -> None:
+    """The closure of Fifo n-n of all fully received computations of five messages."""
+    count = 0
+    for chains in oracle.computations(5, 4):
+        if sum(map(len, chains)) == 10:
+            count += 1
+            before = oracle.causal(chains)
+            some = any("fifo-n-n" in oracle.satisfied(one, before) for one in oracle.executions(chains))
+            assert (queue_execution(computation_of(chains)) is not None) is some
+    assert count > 30_000
