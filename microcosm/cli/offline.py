@@ -73,7 +73,8 @@ def offline(
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
         return exits.REFUTED
-    note_unknown_events(known, left, right)
+    named = set(known.givens.named())
+    note_unknown_events(known, *(event for event in (left, right) if event not in named))
     written = certify(known, left, right, found, certificate)
     if json:
         output.emit({**offline_answer(left, right, found), **written})

@@ -163,7 +163,7 @@ def test_append_supersedes_by_default_and_not_strictly() -> None:
         ("a<e e<b a<c c<b", "a<c c<b"),
         ("a<c c<e e<d d<b", "a<c d<b c<d"),
         ("a<e b<e e<c e<d", "a<c a<d b<c b<d"),
-        ("a||e e<b c<>e", ""),
+        ("a||e e<b c<>e", "b!<a"),
         ("x<e | a e b", "x<b | a b"),
     ],
 )
