@@ -25,17 +25,27 @@ class Doubt:
         self._recent_row = 0
         self._listed: list[int] = []
         self._narrow: list[int] = []
+        self._own: dict[int, int] = {}
         self._believed = -1
 
     def __len__(self) -> int:
         return len(self._recent) + len(self._listed)
 
-    def among(self, events: list[int]) -> list[int]:
-        """Those of some events about whom rows of the future are not believed."""
+    def among(self, events: list[int], recent_only: bool = False) -> list[int]:
+        """Those of some events about whom rows of the future are not believed; or only the recent ones."""
         if not self:
             return []
-        recent, listed = self._recent, set(self._listed)
-        return [y for y in events if y in recent or y in listed]
+        recent, own = self._recent, {} if recent_only else self._own
+        return [y for y in events if y in recent or y in own]
+
+    def narrow(self, size: int) -> list[int]:
+        """The narrow rows, one a position below `size`, to be changed by whoever adds a link."""
+        self._narrow += [0] * (size - len(self._narrow))
+        return self._narrow
+
+    def bit(self, y: int) -> int:
+        """The bit of an event in narrow rows; 0 where it has none."""
+        return self._own.get(y, 0)
 
     @property
     def believed(self) -> int:
@@ -71,7 +81,7 @@ class Doubt:
         self._listed = sorted({*self._listed, *self._recent})
         self._recent.clear()
         self._recent_row = 0
-        own = {y: 1 << at for at, y in enumerate(self._listed)}
+        own = self._own = {y: 1 << at for at, y in enumerate(self._listed)}
         narrow = self._narrow = [0] * len(successors)
         for v in order:
             row = 0

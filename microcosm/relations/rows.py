@@ -124,9 +124,11 @@ class Rows:
             changed = [y for y in (b, *bits(self.future(b))) if not known >> y & 1]
         else:
             changed = self._gain(self._past, b, gained, self._successors)
-            if self._future is not None and not self._doubted(changed):
+            if self._future is not None and not self._doubted(changed, told=True):
                 told = (self.future(b) | 1 << b) & self._doubt.believed
                 self._gain(self._future, a, told, self._predecessors)
+                narrow = self._doubt.narrow(self.size)
+                self._gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors)
         self._successors[a].add(b)
         self._predecessors[b].add(a)
         if self._order is not None and self._rank[a] > self._rank[b]:
@@ -143,11 +145,14 @@ class Rows:
                 self._recompute(self._future, a, self._successors, self._predecessors, self._doubt.believed)
         self._changed(-1)
 
-    def _doubted(self, changed: list[int]) -> bool:
-        """Whether rows of the future can stay as they are after these rows of the past changed."""
+    def _doubted(self, changed: list[int], told: bool = False) -> bool:
+        """Whether rows of the future can stay as they are after these rows of the past changed.
+
+        `told`: if not, they will be told, narrow ones as well.
+        """
         past, few = self._past, len(changed) <= self.FEW
         assert past is not None
-        for y in changed if few else self._doubt.among(changed):
+        for y in changed if few else self._doubt.among(changed, told):
             self._doubt.put(y, past[y])
         if len(self._doubt) > 64 + self.size // 4:
             self._future = None  # one pass for all of them, when next asked
