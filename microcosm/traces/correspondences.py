@@ -88,7 +88,9 @@ def _extract(
     for part in parts:
         part.order_processes(givens, with_clocks)
         part.order_messages(givens)
+        part.order_links(givens)
         part.add_stamps(givens)
+    _order_foreign(parts, givens, chosen is not None, report)
     if token is not None:
         _check_attribute(parts, token)
         for part in parts:
@@ -141,6 +143,18 @@ def _check_attribute(parts: list[_Part], token: str) -> None:
     known = {name for part in parts for event in part.kept for name in part.entry(event).attributes}
     if token not in known:
         raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
+
+
+def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Report) -> None:
+    """Add the links from one execution to another, which only lead to last events: they close no cycle."""
+    links = [link for part in parts for link in part.foreign()]
+    known = {name for part in parts for name in part.names()} if links and not view else set()
+    for entry, name, last in links:
+        if name in known and last:
+            givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, "link"))
+        else:
+            what = "is not in the log" if name not in known else "is of another execution"
+            report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
 
 
 class _Part:
@@ -201,6 +215,28 @@ class _Part:
                 givens.messages.append(
                     Message(kind, self._names[event], message, self._full(entry.process), receivers)
                 )
+
+    def order_links(self, givens: Givens) -> None:
+        """Add that an event comes after those that the log says it does."""
+        internal = set(self._internal)
+        for before, after in self._before.links:
+            if after in self.kept and not (before in internal and after in internal):
+                self._add(givens, before, after, "link")
+
+    def foreign(self) -> Iterator[tuple[TraceEvent, str, bool]]:
+        """Links to events outside: who comes after, after whom, and whether nothing comes after it."""
+        if not self._run.foreign:
+            return
+        sources = {before for before, _ in chain(self._before.pairs, self._before.links)}
+        sources.update(self._run.previous)
+        sources.update(seen for covered in self._clocks.covers.values() for seen in covered)
+        for event, name in self._run.foreign:
+            if event in self.kept:
+                yield self.entry(event), name, event not in sources
+
+    def names(self) -> list[str]:
+        """The names of all events of the execution."""
+        return self._names
 
     def add_stamps(self, givens: Givens) -> None:
         """Add the stamps that are believed."""

@@ -37,6 +37,12 @@ KINDS = {
     "message-against-clock": "clocks say that a message was not sent before its reception; they are believed",
     "message-cycle": "a message is received before it is sent; process order is believed",
     "stamp-inversion": "a stamp is no later than that of an earlier event; it is not believed",
+    "unknown-event": "an event comes after one that is not in the log; nothing follows from it",
+    "link-cycle": "events come after one another in a circle; these links are not believed",
+    "clock-inversion": "an event has an earlier time of day than one it comes after; times order nothing",
+    "missing-time": "a span does not say when it began or ended; it is kept",
+    "ambiguous-content": "messages of equal content are told apart by their order (counted by content)",
+    "collective-mismatch": "processes disagree on a collective operation; it orders nothing",
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
     "isolated-event": "an event has no correspondence with any other",
 }
