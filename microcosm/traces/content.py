@@ -31,14 +31,17 @@ class Contents:
         """The name of the next reception of a content."""
         return self._next(content, 2)
 
-    def copies(self, content: Hashable) -> int:
-        """How often a content has been sent."""
-        return self._counts[content][1] if content in self._counts else 0
+    def ambiguous(self, content: Hashable) -> bool:
+        """Whether a content has just been found to be sent more than once and received; true once."""
+        counts = self._counts[content]
+        found = counts[1] > 1 and counts[2] > 0 and not counts[3]
+        counts[3] |= found
+        return found
 
     def _next(self, content: Hashable, side: int) -> str:
         counts = self._counts.get(content)
         if counts is None:
-            counts = self._counts[content] = [len(self._counts) + 1, 0, 0]
+            counts = self._counts[content] = [len(self._counts) + 1, 0, 0, 0]
         counts[side] += 1
         name = f"{self._prefix}{counts[0]}"
         return name if counts[side] == 1 else f"{name}.{counts[side]}"

@@ -56,10 +56,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         message = None
         if kind == "send":
             message = contents.sent(content)
-            if contents.copies(content) == 2:
-                report.add("ambiguous-content", f"{name}: {content} is sent again", file=file, line=number)
         elif kind == "receive":
             message = contents.received(content)
+        if message is not None and contents.ambiguous(content):
+            told = f"{name}: {content} is sent more than once, and received"
+            report.add("ambiguous-content", told, file=file, line=number)
         taken = options.positions_of(None, process)
         taken.add(taken.top + 1)
         more = {key: value for key, value in event.items() if key not in ("name", "nid")}
