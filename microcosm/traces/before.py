@@ -22,17 +22,15 @@ from microcosm.traces.report import Report
 class Before:
     """The graph of an execution, acyclic: `sources[i]` lead to event i besides the one before it.
 
-    `pairs` are the messages that are believed, `links` the other orders that the log states, `order` lists the events so that every edge leads
-    onwards, `stamps` are those that are believed.
+    `pairs` are the messages that are believed, `links` the other orders that the log states, `stamps`
+    the stamps that are believed. `order` lists the events so that every edge leads onwards.
     """
 
     def __init__(self, execution: Execution, clocks: Clocks, found: Exchange, report: Report) -> None:
         self._execution = execution
         self._report = report
         self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
-        self.links = [
-            (before, event) for event, sources in execution.links.items() for before in sources
-        ]
+        self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
         self.sources = self._sources(clocks)
         self.order = self._topological()
         if len(self.order) < len(execution.events):

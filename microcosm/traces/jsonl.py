@@ -25,7 +25,20 @@ from microcosm.traces.report import Report
 NAME = "jsonl"
 
 _FIELDS = frozenset(
-    ("process", "seq", "kind", "message", "to", "clock", "stamp", "label", "attributes", "trace", "id", "after")
+    (
+        "process",
+        "seq",
+        "kind",
+        "message",
+        "to",
+        "clock",
+        "stamp",
+        "label",
+        "attributes",
+        "trace",
+        "id",
+        "after",
+    )
 )
 _REQUIRED = frozenset(("process", "seq", "kind"))
 _LOOKED_AT = 20

@@ -41,7 +41,8 @@ class Lines:
 
     `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
     line longer than `limit` bytes is reported and skipped. Bytes that are no UTF-8 raise
-    `TextError` with line and column. What gzip packed is unpacked on the way. Memory: a few blocks, and at most one line.
+    `TextError` with line and column. What gzip packed is unpacked on the way. Memory: a few blocks,
+    and at most one line.
 
     >>> from io import BytesIO
     >>> list(Lines(BytesIO(b"a\\r\\n\\nb"), "<a doctest>", Report()))

@@ -19,7 +19,15 @@ from microcosm.traces.spans import Span, Spans, time_of
 
 NAME = "nezha"
 
-_COLUMNS = ("TraceID", "SpanID", "ParentID", "PodName", "OperationName", "StartTimeUnixNano", "EndTimeUnixNano")
+_COLUMNS = (
+    "TraceID",
+    "SpanID",
+    "ParentID",
+    "PodName",
+    "OperationName",
+    "StartTimeUnixNano",
+    "EndTimeUnixNano",
+)
 _NO_PARENT = ("", "root")
 
 

@@ -31,7 +31,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
     spans = Spans(file, report)
     for unit in units(stream, _KEYS, file, report):
-        for resource in _objects(unit.value["resourceSpans"]) if "resourceSpans" in unit.value else (unit.value,):
+        for resource in (
+            _objects(unit.value["resourceSpans"]) if "resourceSpans" in unit.value else (unit.value,)
+        ):
             lists = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
             if not lists and not any(name in resource for name in _SCOPES):
                 message = "not the spans of a resource: `scopeSpans` is missing"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from microcosm.traces.event import NOTHING, TraceEvent
 from microcosm.traces.report import Report
@@ -37,9 +38,8 @@ class Span:
     attributes: Mapping[str, object] = field(default_factory=lambda: NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class _Half:
-    """What is remembered of a span: one of two that may have the same id."""
+class _Half(NamedTuple):
+    """What is remembered of a span: one of several that may have the same id."""
 
     process: str
     service: str
@@ -65,13 +65,18 @@ class Spans:
         key = span.trace, span.id
         halves = self._halves.setdefault(key, [])
         server = span.shared or span.kind == "server"
-        if any(half.server == server for half in halves):
+        if any(half[1:] == (span.service, server, span.start) for half in halves):
             message = f"there is a span {span.id} already"
             self._report.add("duplicate-event", message, file=self._file, line=span.line, lost=2)
             return
         process = span.id
         if span.shared or halves:
-            process += "/server" if server else "/client" if not halves[0].process.endswith("/server") else ""
+            process += "/server" if server else "/client"
+            taken = {half.process for half in halves}
+            if not server and span.id not in taken:
+                process = span.id
+            if process in taken:
+                process += f".{len(halves) + 1}"
         halves.append(_Half(process, span.service, server, span.start))
         if span.parent == span.id and not span.shared:
             message = f"the span {span.id} is its own parent"
@@ -90,7 +95,7 @@ class Spans:
 
     def _try(self, span: Span, process: str, final: bool) -> Iterator[TraceEvent]:
         halves = self._halves[span.trace, span.id]
-        if process.endswith("/server") and process != span.id:
+        if process != span.id and "/server" in process.removeprefix(span.id):
             client = next((half for half in halves if not half.server), None)
             if client is not None:
                 yield from self._events(span, process, client)
@@ -113,10 +118,8 @@ class Spans:
         same = [half for half in halves if half.service == span.service]
         if len(same) == 1:
             return same[0]
-        shared = len(halves) == 1 and halves[0].process != span.parent
-        if not halves or (shared and not final):
-            return None
-        return next((half for half in halves if not half.server), halves[0])
+        client = next((half for half in halves if half.process == span.parent), None)
+        return halves[0] if final and client is None and len(halves) == 1 else client
 
     def _events(self, span: Span, process: str, before: _Half | None) -> Iterator[TraceEvent]:
         self._check_times(span, before)
@@ -126,14 +129,25 @@ class Spans:
         elif span.parent is not None and span.parent != span.id:
             after = (f"{span.parent}:1",)
         common = {"service": span.service, "kind": span.kind}
-        start = {name: value for name, value in {**span.attributes, **common, "time": span.start}.items() if value not in ("", None)}
-        end = {name: value for name, value in {**common, "time": span.end}.items() if value not in ("", None)}
+        start = _known({**span.attributes, **common, "time": span.start})
+        end = _known({**common, "time": span.end})
         links = dict.fromkeys(
             f"{target}:1" if trace == span.trace else f"{trace}/{target}:1" for trace, target in span.links
         )
-        place = {"trace": span.trace, "file": self._file, "line": span.line}
-        yield TraceEvent(process, 1, label=span.label, attributes=start, after=after, **place)
-        yield TraceEvent(process, 2, label=f"end of {span.label}", attributes=end, after=tuple(links), **place)
+        for seq, label, attributes, earlier in (
+            (1, span.label, start, after),
+            (2, f"end of {span.label}", end, tuple(links)),
+        ):
+            yield TraceEvent(
+                process,
+                seq,
+                label=label,
+                attributes=attributes,
+                trace=span.trace,
+                after=earlier,
+                file=self._file,
+                line=span.line,
+            )
 
     def _check_times(self, span: Span, before: _Half | None) -> None:
         message = ""
@@ -143,9 +157,15 @@ class Spans:
         elif span.end < span.start:
             message = f"the span {span.id} ends before it starts"
             self._report.add("clock-inversion", message, file=self._file, line=span.line)
-        if before is not None and None not in (before.start, span.start) and span.start < before.start:
+        if before is None or before.start is None or span.start is None:
+            return
+        if span.start < before.start:
             message = f"the span {span.id} starts before {before.process}, which began it"
             self._report.add("clock-inversion", message, file=self._file, line=span.line)
+
+
+def _known(attributes: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in attributes.items() if value not in ("", None)}
 
 
 def text_of(value: object) -> str:
@@ -156,7 +176,7 @@ def text_of(value: object) -> str:
 def time_of(value: object) -> int | None:
     """A JSON value as a time: a number, or digits; None where there is none."""
     if type(value) is int or type(value) is float:
-        return int(value) if value == value and abs(value) < 2**63 else None
+        return int(value) if abs(value) < 2**63 else None  # and not NaN either
     if type(value) is str and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return None
