@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO
 
@@ -88,6 +89,16 @@ def listing(directory: str | os.PathLike[str]) -> list[Path]:
 @contextmanager
 def writing(path: AnyPath) -> Iterator[IO[str]]:
     """A text stream whose content replaces `path` when the block ends well, and not otherwise."""
+    with writing_bytes(path) as binary:
+        stream = TextIOWrapper(binary, encoding="utf-8", newline="\n")
+        yield stream
+        stream.flush()
+        stream.detach()
+
+
+@contextmanager
+def writing_bytes(path: AnyPath) -> Iterator[IO[bytes]]:
+    """The same for a stream of bytes."""
     target = Path(path)
     try:
         descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -95,7 +106,7 @@ def writing(path: AnyPath) -> Iterator[IO[str]]:
         raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
     try:
         os.fchmod(descriptor, _mode(target))
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             yield stream
         os.replace(beside, target)
     except OSError as error:

@@ -28,6 +28,7 @@ OUTSIDE = {
     "lark": {"logic"},
     "networkx": {"state"},
     "prompt_toolkit": {"cli"},
+    "pyarrow": {"traces"},
     "pysat": {"relations"},
     "rich": {"cli"},
     "typer": {"cli"},

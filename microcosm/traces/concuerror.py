@@ -123,8 +123,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             run = None
         elif run is not None and text.strip():
             step = _STEP.fullmatch(text)
-            if step is None and text.startswith("    in "):
-                continue
+            if step is None and text.startswith("    "):
+                continue  # where the step is in the source
             event = run.event(step[2], file, number) if step is not None else None
             if event is None:
                 report.add("bad-line", "not a step", file=file, line=number, lost=1, lines=1)

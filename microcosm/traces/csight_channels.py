@@ -97,7 +97,11 @@ def _event(text: str) -> tuple[dict[str, int], str, bool, str, str]:
 
 
 def _process(
-    ends: tuple[str, str] | None, sends: bool, names: dict[str, str], clock: dict[str, int], last: dict[str, int]
+    ends: tuple[str, str] | None,
+    sends: bool,
+    names: dict[str, str],
+    clock: dict[str, int],
+    last: dict[str, int],
 ) -> str:
     """The process of an event: an end of its channel, or else the one whose entry has grown."""
     process = None if ends is None else ends[0 if sends else 1]

@@ -54,7 +54,7 @@ def detects(head: str, path: str) -> int:
             record = json_object(line)
             nearly = nearly or len(_REQUIRED & record.keys()) > 1
             promised = False
-            _event(record, "", 0)
+            event_of(record, "", 0)
         except BadLine:
             continue
         return 2
@@ -69,7 +69,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if not text or text.isspace():
             continue
         try:
-            event = _event(json_object(text), file, number)
+            event = event_of(json_object(text), file, number)
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
@@ -113,7 +113,8 @@ def line_of(event: TraceEvent) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def _event(record: dict[str, object], file: str, line: int) -> TraceEvent:
+def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
+    """The event that an object of this format is. Raises `BadLine`."""
     get = record.get
     process, seq, kind = get("process"), get("seq"), get("kind")
     if type(process) is not str or not process:

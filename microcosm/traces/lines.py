@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -71,6 +72,16 @@ class Lines:
     def text(self) -> str:
         """All that is left, as one text: for formats that are not made of lines."""
         return decode(b"".join(self._blocks()), self.file)
+
+    def binary(self) -> BinaryIO:
+        """The stream from its beginning, to seek in: for formats that are no text.
+
+        What cannot be sought in (a pipe, a packed file) is read whole.
+        """
+        if self._unzip is None and self._binary.seekable():
+            self._binary.seek(0)
+            return self._binary
+        return BytesIO(b"".join(self._blocks()))
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         for block in self._whole_lines():

@@ -155,9 +155,7 @@ def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent,
     if "msg" in packet:
         more["msg"] = packet["msg"]
     to = (str(packet["rcv"]),) if kind == "send" else ()
-    event = TraceEvent(
-        str(node), 1, kind, None, to, clock, label=what, attributes=more, file=file, line=line
-    )
+    event = TraceEvent(str(node), 1, kind, None, to, clock, label=what, attributes=more, file=file, line=line)
     return event, str(packet.get("snd")), content
 
 
