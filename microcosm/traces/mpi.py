@@ -28,11 +28,10 @@ NAME = "mpi"
 
 _LINE = re.compile(r"\s*(\S+)\s+([A-Za-z]\w*)((?:\s+\S+)*)\s*")
 _RANK = re.compile(r"[A-Za-z_]*\d+")
-_OPERATIONS = frozenset(
-    "init finalize compute sleep send isend recv irecv test wait waitall comm_size comm_split comm_dup"
-    " sample location".split()
-)
-_TO_ALL = frozenset("barrier allreduce alltoall alltoallv allgather allgatherv reducescatter".split())
+_POINT_TO_POINT = frozenset(("send", "isend", "recv", "irecv", "test", "wait", "waitall"))
+_ALONE = frozenset(("init", "finalize", "compute", "sleep", "sample", "location", "comm_size"))
+_GATHERING = ("allreduce", "alltoall", "alltoallv", "allgather", "allgatherv", "reducescatter")
+_TO_ALL = frozenset(("barrier", *_GATHERING))
 _ROOT_ARGUMENT = {"bcast": 1, "scatter": 2, "reduce": 2, "gather": 2}
 """Where collective operations with a root have it; without it the root is rank 0."""
 _FROM_ROOT = frozenset(("bcast", "scatter"))
@@ -46,12 +45,12 @@ def detects(head: str, path: str) -> int:
         lines.pop()  # it may be cut
     found = [_LINE.fullmatch(line) for line in lines]
     known = all(one and _RANK.fullmatch(one[1]) and _is_operation(one[2]) for one in found)
-    telling = {"init", "send", "recv", "isend", "irecv", "barrier", "finalize"}
+    telling = _POINT_TO_POINT | _TO_ALL | {"init", "finalize"}
     return 2 * (known and any(one is not None and one[2].lower() in telling for one in found))
 
 
 def _is_operation(name: str) -> bool:
-    return name.lower() in _OPERATIONS | _TO_ALL | _ROOT_ARGUMENT.keys()
+    return name.lower() in _POINT_TO_POINT | _ALONE | _TO_ALL | _ROOT_ARGUMENT.keys()
 
 
 Channel = tuple[str, str, str]

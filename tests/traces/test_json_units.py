@@ -24,14 +24,19 @@ def taken(text: str) -> tuple[list[Any], Report]:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text("{}[]\"\\a,:\n", max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("{a\"\\", max_size=3), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.text('{}[]"\\a,:\n', max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text('{a"\\', max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
-OBJECTS = st.lists(st.dictionaries(st.text("{}\"ab", max_size=3), JSON, max_size=3), max_size=4)
+OBJECTS = st.lists(st.dictionaries(st.text('{}"ab', max_size=3), JSON, max_size=3), max_size=4)
 
 
-@given(st.lists(st.tuples(OBJECTS, st.sampled_from(["array", "data", "one"])), max_size=3), st.sampled_from([None, 1]))
+@given(
+    st.lists(st.tuples(OBJECTS, st.sampled_from(["array", "data", "one"])), max_size=3),
+    st.sampled_from([None, 1]),
+)
 def test_the_parts_are_those_of_the_whole(
     documents: list[tuple[list[dict[str, object]], str]], indent: int | None
 ) -> None:
