@@ -17,6 +17,7 @@ from microcosm.traces.lines import Lines
 from microcosm.traces.report import Report
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_BRACKET = re.compile(r"[{}\[\]]")
 _OVER = -1
 """The parts of a document have been read; the rest of it is of no interest."""
 
@@ -88,6 +89,10 @@ def _texts(stream: Lines, keys: frozenset[str], file: str, report: Report) -> It
             _bad(report, "not JSON", file, number)
             continue
         begin = 0
+        if depth > 1 and _BRACKET.search(text) is None:
+            if first is not None:
+                parts.append(text)
+            continue
         for found in _TOKEN.finditer(text):
             token = found[0]
             if token[0] == '"':

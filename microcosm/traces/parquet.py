@@ -31,8 +31,9 @@ VERSION = "events/1"
 """The version of the schema."""
 
 _BATCH = 16_384
-"""Events at hand while reading or writing."""
-_GROUP = 1 << 20
+"""Events at hand while reading."""
+_GROUP = 1 << 16
+"""Events of a row group, at hand while writing."""
 _REQUIRED = ("process", "seq", "kind")
 
 
@@ -106,8 +107,8 @@ def write(events: Iterable[TraceEvent], stream: IO[bytes]) -> int:
     count = 0
     waiting = iter(events)
     with parquet.ParquetWriter(stream, columns, compression="zstd") as writer:
-        while rows := [_row(event) for event in islice(waiting, _BATCH)]:
-            writer.write_table(arrow.Table.from_pylist(rows, schema=columns), row_group_size=_GROUP)
+        while rows := [_row(event) for event in islice(waiting, _GROUP)]:
+            writer.write_table(arrow.Table.from_pylist(rows, schema=columns))
             count += len(rows)
     return count
 

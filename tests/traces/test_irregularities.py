@@ -117,7 +117,7 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
     "link-cycle": [
         (
             [line("p", 1, after=["q:2"]), line("p", 2), line("q", 1, after=["p:1"]), line("q", 2)],
-            [("link-cycle", 3), ("link-cycle", 1)],
+            [("link-cycle", 1), ("link-cycle", 3)],
             "p:1<p:2 q:1<q:2",
         ),
         ([line("p", 1, after=["p:2"]), line("p", 2)], [("link-cycle", 1)], "p:1<p:2"),
