@@ -41,8 +41,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             described = resource.get("resource")
             attributes = _attributes(described.get("attributes")) if type(described) is dict else {}
             service = text_of(attributes.get("service.name"))
-            for record in (record for scope in lists for record in _objects(scope.get("spans"))):
-                span = _span(record, unit, service)
+            for record in (record for scope in lists for record in _list(scope.get("spans"))):
+                span = _span(record, unit, service) if type(record) is dict else None
                 if span is None:
                     message = "not a span: `traceId` and `spanId` are expected"
                     report.add("bad-line", message, file=file, line=unit.line, lost=2)
@@ -51,8 +51,12 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     yield from spans.rest()
 
 
+def _list(value: object) -> list[object]:
+    return value if type(value) is list else []
+
+
 def _objects(value: object) -> list[dict[str, object]]:
-    return [one for one in value if type(one) is dict] if type(value) is list else []
+    return [one for one in _list(value) if type(one) is dict]
 
 
 def _span(record: dict[str, object], unit: Unit, service: str) -> Span | None:

@@ -95,3 +95,17 @@ def test_what_is_damaged_is_an_error() -> None:
     for damaged in (content[:-20], content[:4] + b"\0" * 60 + content[64:], b"PAR1"):
         with pytest.raises(TextError, match="<test>: is damaged or no Parquet"):
             read_text(damaged, "parquet")
+
+
+def test_the_command_line_converts_both_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from microcosm.cli.app import main
+
+    log, columns, again = (str(tmp_path / name) for name in ("a.jsonl", "a.parquet", "b.jsonl"))
+    text = '{"process": "p", "seq": 1, "kind": "send", "message": "m", "to": ["q"]}\n'
+    Path(log).write_text(text, encoding="utf-8")
+    assert main(["trace", log, "--to", columns]) == 0
+    assert main(["trace", columns, "--to", again]) == 0
+    assert Path(again).read_text(encoding="utf-8") == text
+    Path(columns).write_bytes(b"PAR1 and no more")
+    assert main(["extract", columns]) == 4
+    assert "is damaged or no Parquet" in capsys.readouterr().err

@@ -214,3 +214,9 @@ def test_spans_in_columns() -> None:
     assert events[2].attributes == {"service": "till, main", "time": 9}
     assert told(report) == [("clock-inversion", 3), ("bad-line", 4)]
     assert formats.detect(NEZHA, "x.csv") == "nezha"
+
+
+def test_a_span_that_is_no_object_is_not_lost_silently() -> None:
+    text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [5, None]}]}]})
+    events, report = read_text(text, "otlp")
+    assert (events, dict(report.counts), report.lost) == ([], {"bad-line": 2}, 4)
