@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from microcosm.errors import TextError
 
@@ -88,6 +88,19 @@ def listing(directory: str | os.PathLike[str]) -> list[Path]:
 @contextmanager
 def writing(path: AnyPath) -> Iterator[IO[str]]:
     """A text stream whose content replaces `path` when the block ends well, and not otherwise."""
+    with _replacing(path, encoding="utf-8", newline="\n") as stream:
+        yield stream
+
+
+@contextmanager
+def writing_bytes(path: AnyPath) -> Iterator[IO[bytes]]:
+    """The same for a stream of bytes."""
+    with _replacing(path) as stream:
+        yield stream
+
+
+@contextmanager
+def _replacing(path: AnyPath, encoding: str | None = None, newline: str | None = None) -> Iterator[IO[Any]]:
     target = Path(path)
     try:
         descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -95,7 +108,7 @@ def writing(path: AnyPath) -> Iterator[IO[str]]:
         raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
     try:
         os.fchmod(descriptor, _mode(target))
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+        with os.fdopen(descriptor, "w" if encoding else "wb", encoding=encoding, newline=newline) as stream:
             yield stream
         os.replace(beside, target)
     except OSError as error:

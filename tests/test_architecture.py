@@ -36,7 +36,7 @@ OUTSIDE = {
     "networkx": {"state"},
     "numpy": {"relations", "state"},
     "prompt_toolkit": {"cli"},
-    "pyarrow": {"state"},
+    "pyarrow": {"state", "traces"},
     "pysat": {"relations"},
     "rich": {"cli"},
     "typer": {"cli"},

@@ -19,7 +19,7 @@ app = typer.Typer()
 SAID = 5
 """So many irregularities of a kind are told one by one; the rest are counted."""
 
-OWN_ENDINGS = (".jsonl", ".ndjson")
+OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
 
 Format = Annotated[
     str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
@@ -96,7 +96,9 @@ def extract(
 @app.command("trace")
 def trace(
     traces: options.Traces,
-    to: Annotated[str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")
+    ],
     format: Format = None,
     pattern: Pattern = None,
     trace: Execution = None,
@@ -104,22 +106,28 @@ def trace(
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
-    """Convert a log to the own format, JSON lines.
+    """Convert a log to the own format, JSON lines or Parquet.
 
     \b
     Example:
       microcosm trace chord.log --to chord.jsonl
+      microcosm trace otlp.json --to spans.parquet
     """
     from microcosm import files
     from microcosm.cli.reading import standard_input_once
-    from microcosm.traces import jsonl
+    from microcosm.traces import jsonl, parquet
 
     if not to.endswith(OWN_ENDINGS):
-        raise exits.UsageError(f"{to}: this version writes JSON lines only, so OUT must end in .jsonl")
+        raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
     standard_input_once(traces)
     report = report_of(strict)
-    with files.writing(to) as stream:
-        count = jsonl.write(events_of(traces, format, pattern, report, trace), stream)
+    events = events_of(traces, format, pattern, report, trace)
+    if to.endswith(".parquet"):
+        with files.writing_bytes(to) as binary:
+            count = parquet.write(events, binary)
+    else:
+        with files.writing(to) as stream:
+            count = jsonl.write(events, stream)
     told_rest(report)
     if json:
         output.emit({"events": count, "reported": dict(report.counts)})

@@ -8,6 +8,7 @@ clocks or the order of processes are reported and not believed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from microcosm.relations.clock import between
 from microcosm.relations.givens import Stamp
@@ -21,14 +22,15 @@ from microcosm.traces.report import Report
 class Before:
     """The graph of an execution, acyclic: `sources[i]` lead to event i besides the one before it.
 
-    `pairs` are the messages that are believed, `order` lists the events so that every edge leads
-    onwards, `stamps` are those that are believed.
+    `pairs` are the messages that are believed, `links` the other orders that the log states, `stamps`
+    the stamps that are believed. `order` lists the events so that every edge leads onwards.
     """
 
     def __init__(self, execution: Execution, clocks: Clocks, found: Exchange, report: Report) -> None:
         self._execution = execution
         self._report = report
         self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
+        self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
         self.sources = self._sources(clocks)
         self.order = self._topological()
         if len(self.order) < len(execution.events):
@@ -66,8 +68,8 @@ class Before:
 
     def _sources(self, clocks: Clocks) -> dict[int, list[int]]:
         sources = {event: list(seen) for event, seen in clocks.covers.items()}
-        for sending, reception in self.pairs:
-            sources.setdefault(reception, []).append(sending)
+        for before, after in chain(self.pairs, self.links):
+            sources.setdefault(after, []).append(before)
         return sources
 
     def _topological(self) -> list[int]:
@@ -91,7 +93,7 @@ class Before:
         return order
 
     def _break_cycles(self) -> None:
-        """Give up the messages that lie on cycles: they were received before they were sent."""
+        """Give up the messages and links that lie on cycles: they contradict the order of processes."""
         part = self._components(set(range(len(self._execution.events))).difference(self.order))
         kept = []
         for sending, reception in self.pairs:
@@ -102,6 +104,12 @@ class Before:
             else:
                 kept.append((sending, reception))
         self.pairs = kept
+        for before, after in self.links:
+            if before in part and part.get(after) == part[before]:
+                entry = self._execution.events[after]
+                message = f"{entry.id}: is after {self._execution.events[before].id} and before it"
+                self._report.add("link-cycle", message, file=entry.file, line=entry.line)
+        self.links = [(a, b) for a, b in self.links if a not in part or part.get(b) != part[a]]
 
     def _components(self, events: set[int]) -> dict[int, int]:
         """The strongly connected components among `events`, each by one of its members (Tarjan)."""

@@ -87,7 +87,9 @@ def _extract(
     for part in parts:
         part.order_processes(givens, with_clocks)
         part.order_messages(givens)
+        part.order_links(givens)
         part.add_stamps(givens)
+    _order_foreign(parts, givens, chosen is not None, report)
     if token is not None:
         _check_attribute(parts, token)
         for part in parts:
@@ -130,6 +132,18 @@ def _check_attribute(parts: list[_Part], token: str) -> None:
         raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
 
 
+def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Report) -> None:
+    """Add the links from one execution to another, which only lead to last events: they close no cycle."""
+    links = [link for part in parts for link in part.foreign()]
+    known = {name for part in parts for name in part.names} if links and not view else set()
+    for entry, name, last in links:
+        if name in known and last:
+            givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, "link"))
+        else:
+            what = "is not in the log" if name not in known else "is of another execution"
+            report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
+
+
 class _Part:
     """What one execution gives, or what one process of it could know."""
 
@@ -137,7 +151,7 @@ class _Part:
         self._run = run
         self._report = report
         self._several = several
-        self._names = [entry.full_id if several else entry.id for entry in run.events]
+        self.names = [entry.full_id if several else entry.id for entry in run.events]
         self._clocks = Clocks(run, report)
         self._exchange = exchange(run, report)
         self._before = Before(run, self._clocks, self._exchange, report)
@@ -151,7 +165,7 @@ class _Part:
 
     def order_processes(self, givens: Givens, with_clocks: bool) -> None:
         """Add the order of each process, and clocks or what they show to have been disclosed."""
-        givens.internal += [self._names[event] for event in self._internal]
+        givens.internal += [self.names[event] for event in self._internal]
         internal = set(self._internal)
         times = self._clocks.times if with_clocks else {}
         for process, threads in self._run.threads.items():
@@ -164,12 +178,12 @@ class _Part:
                         self._add(givens, a, b, source)
                 for event in known:
                     if event in times:
-                        givens.clocks[self._names[event]] = self._time(times[event])
+                        givens.clocks[self.names[event]] = self._time(times[event])
         if not with_clocks:
             for event, sources in self._clocks.covers.items():
                 if event in self.kept:
                     for seen in sources:
-                        self._add(givens, seen, event, f"vector time of {self._names[event]}")
+                        self._add(givens, seen, event, f"vector time of {self.names[event]}")
 
     def order_messages(self, givens: Givens) -> None:
         """Add that sendings come before receptions, and what was sent and received."""
@@ -186,14 +200,32 @@ class _Part:
                 receivers = tuple(map(self._full, entry.to))
                 message = self._message(event)
                 givens.messages.append(
-                    Message(kind, self._names[event], message, self._full(entry.process), receivers)
+                    Message(kind, self.names[event], message, self._full(entry.process), receivers)
                 )
+
+    def order_links(self, givens: Givens) -> None:
+        """Add that an event comes after those that the log says it does."""
+        internal = set(self._internal)
+        for before, after in self._before.links:
+            if after in self.kept and not (before in internal and after in internal):
+                self._add(givens, before, after, "link")
+
+    def foreign(self) -> Iterator[tuple[TraceEvent, str, bool]]:
+        """Links to events outside: who comes after, after whom, and whether nothing comes after it."""
+        if not self._run.foreign:
+            return
+        sources = {before for before, _ in chain(self._before.pairs, self._before.links)}
+        sources.update(self._run.previous)
+        sources.update(seen for covered in self._clocks.covers.values() for seen in covered)
+        for event, name in self._run.foreign:
+            if event in self.kept:
+                yield self.entry(event), name, event not in sources
 
     def add_stamps(self, givens: Givens) -> None:
         """Add the stamps that are believed."""
         for event, stamp in self._before.stamps.items():
             if event in self.kept:
-                givens.stamps[self._names[event]] = stamp
+                givens.stamps[self.names[event]] = stamp
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""
@@ -205,7 +237,7 @@ class _Part:
                 groups.setdefault(self._full(text), []).append(event)
         for name, group in groups.items():
             if len(group) > 1 and not self._concurrent(name, group):
-                givens.tokens[name] = tuple(self._names[event] for event in group)
+                givens.tokens[name] = tuple(self.names[event] for event in group)
 
     def processes(self) -> int:
         return sum(not self.kept.isdisjoint(chain(*threads)) for threads in self._run.threads.values())
@@ -217,10 +249,10 @@ class _Part:
 
     def report_isolated(self, named: set[str]) -> int:
         """Report the events that the microcosm does not name; how many there are."""
-        isolated = [event for event in sorted(self.kept) if self._names[event] not in named]
+        isolated = [event for event in sorted(self.kept) if self.names[event] not in named]
         for event in isolated:
             entry = self.entry(event)
-            message = f"{self._names[event]}: nothing relates it to another event"
+            message = f"{self.names[event]}: nothing relates it to another event"
             self._report.add("isolated-event", message, file=entry.file, line=entry.line, fatal=False)
         return len(isolated)
 
@@ -229,14 +261,14 @@ class _Part:
         for a, b in pairwise(event for event in group if event in self._clocks.times):
             first, second = self._clocks.times[a], self._clocks.times[b]
             if first.process != second.process and between(first, second) is Relation.CONCURRENT:
-                message = f"token {token}: {self._names[a]} and {self._names[b]} are concurrent"
+                message = f"token {token}: {self.names[a]} and {self.names[b]} are concurrent"
                 entry = self.entry(b)
                 self._report.add("token-concurrent", message, file=entry.file, line=entry.line)
                 return True
         return False
 
     def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
-        a, b = self._names[before], self._names[after]
+        a, b = self.names[before], self.names[after]
         key = (a, "<", b)  # what `Givens.add` would find out of the correspondence
         if key not in givens.external:
             givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)

@@ -33,7 +33,9 @@ class TraceEvent:
     `message` names what a sending or receiving event sends or receives, `to` the receivers of a
     sending one (empty: not recorded). `clock` is the vector time recorded at the event, `stamp` a
     Lamport time or a physical interval. `trace` names the execution where a log holds several,
-    `name` the event where the log names it. `file` and `line` say where it was read.
+    `name` the event where the log names it. `after` has the ids of events that the log says came
+    before this one: parents in a graph of commits, what a span links to. Those of another execution
+    are named in full. `file` and `line` say where it was read.
 
     >>> TraceEvent("phone", 3).id, TraceEvent("phone", 3, name="unshare").id
     ('phone:3', 'unshare')
@@ -50,6 +52,7 @@ class TraceEvent:
     attributes: Mapping[str, object] = field(default_factory=lambda: NOTHING)
     trace: str | None = None
     name: str | None = None
+    after: tuple[str, ...] = ()
     file: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
 

@@ -20,7 +20,8 @@ class Execution:
 
     `threads[p]` has the events of process p in program order: one list, or two (with and without
     clocks) where positions contradict clocks; then p is in `discredited`. `previous[i]` is the event
-    before i in its thread, or -1.
+    before i in its thread, or -1. `links[i]` are the events that the log says came before i;
+    `foreign` pairs an event with the id of one that did and is not in this execution.
     """
 
     trace: str | None
@@ -28,6 +29,8 @@ class Execution:
     threads: dict[str, list[list[int]]]
     discredited: frozenset[str]
     previous: list[int]
+    links: dict[int, list[int]]
+    foreign: list[tuple[int, str]]
 
 
 def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
@@ -60,7 +63,25 @@ def _execution(
             events += thread
             threads.setdefault(process, []).append(list(range(first, len(events))))
             previous += [-1, *range(first, len(events) - 1)]
-    return Execution(trace, events, threads, frozenset(discredited), previous)
+    links, foreign = _links(events)
+    return Execution(trace, events, threads, frozenset(discredited), previous, links, foreign)
+
+
+def _links(
+    events: list[TraceEvent],
+) -> tuple[dict[int, list[int]], list[tuple[int, str]]]:
+    """What `after` says: the links within an execution, and the ids that are not in it."""
+    links: dict[int, list[int]] = {}
+    foreign: list[tuple[int, str]] = []
+    if any(event.after for event in events):
+        number = {event.id: index for index, event in enumerate(events)}
+        for index, event in enumerate(events):
+            for name in event.after:
+                if name in number:
+                    links.setdefault(index, []).append(number[name])
+                else:
+                    foreign.append((index, name))
+    return links, foreign
 
 
 def _once(events: list[TraceEvent], several: bool, ids: set[str], report: Report) -> list[TraceEvent]:

@@ -2,8 +2,8 @@
 
     {"process": "p", "seq": 1, "kind": "send", "message": "m1"}
 
-`process`, `seq` and `kind` are required; `trace`, `id`, `to`, `message`, `clock`, `stamp`, `label`
-and `attributes` are optional, and fields that are not known become attributes. A line that is no
+`process`, `seq` and `kind` are required; `trace`, `id`, `to`, `message`, `clock`, `stamp`, `label`,
+`attributes` and `after` are optional, and fields that are not known become attributes. A line that is no
 event is reported and passed over.
 """
 
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from json import JSONDecodeError, JSONDecoder
 from sys import intern
-from typing import IO, NoReturn
+from typing import IO
 
 from microcosm.errors import TextError
 from microcosm.relations.givens import Stamp
-from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, as_clock, writable
+from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, as_clock
+from microcosm.traces.json_text import BadLine, NotJson, json_object
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -25,19 +25,24 @@ from microcosm.traces.report import Report
 NAME = "jsonl"
 
 _FIELDS = frozenset(
-    ("process", "seq", "kind", "message", "to", "clock", "stamp", "label", "attributes", "trace", "id")
+    (
+        "process",
+        "seq",
+        "kind",
+        "message",
+        "to",
+        "clock",
+        "stamp",
+        "label",
+        "attributes",
+        "trace",
+        "id",
+        "after",
+    )
 )
 _REQUIRED = frozenset(("process", "seq", "kind"))
 _LOOKED_AT = 20
 """Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
-
-
-class _BadLine(Exception):
-    """Why a line is no event, in words."""
-
-
-class _NotJson(_BadLine):
-    """The line is no JSON either; the last one of a log may be half-written."""
 
 
 def detects(head: str, path: str) -> int:
@@ -46,11 +51,11 @@ def detects(head: str, path: str) -> int:
     nearly = False
     for line in head.split("\n")[:_LOOKED_AT]:
         try:
-            record = _object(line)
+            record = json_object(line)
             nearly = nearly or len(_REQUIRED & record.keys()) > 1
             promised = False
-            _event(record, "", 0)
-        except _BadLine:
+            event_of(record, "", 0)
+        except BadLine:
             continue
         return 2
     return int(promised or nearly)
@@ -64,9 +69,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if not text or text.isspace():
             continue
         try:
-            event = _event(_object(text), file, number)
-        except _BadLine as fault:
-            unfinished = stream.cut_off and isinstance(fault, _NotJson)
+            event = event_of(json_object(text), file, number)
+        except BadLine as fault:
+            unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
             report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
             continue
@@ -102,37 +107,14 @@ def line_of(event: TraceEvent) -> str:
         ("stamp", event.stamp),
         ("label", event.label),
         ("attributes", event.attributes or None),
+        ("after", event.after or None),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
-
-
-_decode = JSONDecoder(parse_constant=_refuse).raw_decode
-
-
-def _object(text: str) -> dict[str, object]:
-    try:
-        record, end = _decode(text, len(text) - len(text.lstrip()))
-    except JSONDecodeError as error:
-        raise _NotJson(f"not JSON: {error.msg} (column {error.colno})") from None
-    except ValueError as error:
-        raise _NotJson(f"not JSON: {error}") from None
-    except RecursionError:
-        raise _BadLine("not an event: nested too deeply") from None
-    if type(record) is not dict:
-        raise _BadLine("not an event: a JSON object is expected")
-    if end < len(text) and not text[end:].isspace():
-        raise _NotJson(f"not JSON: more text after the object (column {end + 1})")
-    if "\\u" in text and not writable(json.dumps(record, ensure_ascii=False)):
-        raise _BadLine("half of a surrogate pair is no text")
-    return record
-
-
-def _event(record: dict[str, object], file: str, line: int) -> TraceEvent:
+def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
+    """The event that an object of this format is. Raises `BadLine`."""
     get = record.get
     process, seq, kind = get("process"), get("seq"), get("kind")
     if type(process) is not str or not process:
@@ -157,13 +139,14 @@ def _event(record: dict[str, object], file: str, line: int) -> TraceEvent:
         seq,
         intern(kind),
         _text(record, "message") if "message" in record else None,
-        _receivers(record) if "to" in record else (),
+        _names(record, "to", "processes") if "to" in record else (),
         clock,
         _stamp(record) if "stamp" in record else None,
         _text(record, "label", empty=True) if "label" in record else None,
         attributes,
         _text(record, "trace") if "trace" in record else None,
         _text(record, "id") if "id" in record else None,
+        _names(record, "after", "events") if "after" in record else (),
         file,
         line,
     )
@@ -176,13 +159,13 @@ def _text(record: dict[str, object], name: str, empty: bool = False) -> str | No
     raise _wrong(record, name, "text" if empty else "some text")
 
 
-def _receivers(record: dict[str, object]) -> tuple[str, ...]:
-    value = record.get("to")
+def _names(record: dict[str, object], field: str, what: str) -> tuple[str, ...]:
+    value = record.get(field)
     if value is None:
         return ()
     if type(value) is list and all(type(name) is str and name for name in value):
         return tuple(dict.fromkeys(value))
-    raise _wrong(record, "to", "a list of processes")
+    raise _wrong(record, field, f"a list of {what}")
 
 
 def _stamp(record: dict[str, object]) -> Stamp | None:
@@ -196,8 +179,8 @@ def _stamp(record: dict[str, object]) -> Stamp | None:
     raise _wrong(record, "stamp", "a whole number from 0 or [earliest, latest]")
 
 
-def _wrong(record: dict[str, object], name: str, expected: str) -> _BadLine:
+def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
     if name not in record:
-        return _BadLine(f"`{name}` is missing")
+        return BadLine(f"`{name}` is missing")
     shown = json.dumps(record[name], ensure_ascii=False)
-    return _BadLine(f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}")
+    return BadLine(f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,8 +27,9 @@ HEAD = 64 << 10
 """Bytes at the beginning of a trace by which its format is told."""
 
 _BLOCK = 256 << 10
+_GZIP_ONLY = 16 + zlib.MAX_WBITS
+_GZIP = b"\x1f\x8b"
 _COMPRESSED = {
-    b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
     b"(\xb5/\xfd": "zstd",
@@ -39,7 +42,8 @@ class Lines:
 
     `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
     line longer than `limit` bytes is reported and skipped. Bytes that are no UTF-8 raise
-    `TextError` with line and column. Memory: a few blocks, and at most one line.
+    `TextError` with line and column. What gzip packed is unpacked on the way. Memory: a few blocks,
+    and at most one line.
 
     >>> from io import BytesIO
     >>> list(Lines(BytesIO(b"a\\r\\n\\nb"), "<a doctest>", Report()))
@@ -54,7 +58,12 @@ class Lines:
         self._report = report
         self._limit = limit
         self._number = 0
-        self._ahead = self._block()
+        self._unzip: zlib._Decompress | None = None
+        self._ahead = self._raw()
+        if self._ahead.startswith(_GZIP):
+            self._unzip = zlib.decompressobj(_GZIP_ONLY)
+            self._packed, self._ahead = self._ahead, b""
+            self._ahead = self._unzipped()
         for magic, compression in _COMPRESSED.items():
             if self._ahead.startswith(magic):
                 raise TextError(f"is compressed ({compression})", file=file, hint="Unpack it first.")
@@ -63,6 +72,16 @@ class Lines:
     def text(self) -> str:
         """All that is left, as one text: for formats that are not made of lines."""
         return decode(b"".join(self._blocks()), self.file)
+
+    def binary(self) -> BinaryIO:
+        """The stream from its beginning, to seek in: for formats that are no text.
+
+        What cannot be sought in (a pipe, a packed file) is read whole.
+        """
+        if self._unzip is None and self._binary.seekable():
+            self._binary.seek(0)
+            return self._binary
+        return BytesIO(b"".join(self._blocks()))
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         for block in self._whole_lines():
@@ -114,6 +133,31 @@ class Lines:
             block = self._block()
 
     def _block(self) -> bytes:
+        return self._raw() if self._unzip is None else self._unzipped()
+
+    def _unzipped(self) -> bytes:
+        """The next block of what is packed; a file may be packed in several pieces."""
+        assert self._unzip is not None
+        while True:
+            if self._unzip.eof:
+                self._packed = self._unzip.unused_data.lstrip(b"\0")
+            if not self._packed:
+                self._packed = self._raw()
+                if not self._packed:
+                    if not self._unzip.eof:
+                        raise TextError("is cut off: the packed text does not end", file=self.file)
+                    return b""
+            if self._unzip.eof:
+                self._unzip = zlib.decompressobj(_GZIP_ONLY)
+            try:
+                block = self._unzip.decompress(self._packed, _BLOCK)
+            except zlib.error as error:
+                raise TextError(f"cannot be unpacked: {error}", file=self.file) from None
+            self._packed = self._unzip.unconsumed_tail
+            if block:
+                return block
+
+    def _raw(self) -> bytes:
         try:
             return self._binary.read(_BLOCK)
         except OSError as error:

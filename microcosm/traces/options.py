@@ -48,11 +48,13 @@ class Options:
     """What a user may tell a reader, and what the readers of the files of one trace share.
 
     `pattern` is a regular expression for the records of a text format. `positions` are those taken
-    so far, by execution and process: a process may go on from one file to the next.
+    so far, by execution and process: a process may go on from one file to the next. `state` has what
+    else a format, by its name, must know of the files before.
     """
 
     pattern: str | None = None
     positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
+    state: dict[str, object] = field(default_factory=dict)
 
     def positions_of(self, trace: str | None, process: str) -> Positions:
         """The positions of a process that are taken."""

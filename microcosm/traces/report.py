@@ -39,6 +39,12 @@ KINDS = {
     "self-send": "a process receives its own message; the reception is left out",
     "line-before-cause": "a line stands before one that it depends on: the lines are no execution",
     "stamp-inversion": "a stamp is no later than that of an earlier event; it is not believed",
+    "unknown-event": "an event comes after one that is not in the log; nothing follows from it",
+    "link-cycle": "events come after one another in a circle; these links are not believed",
+    "clock-inversion": "an event has an earlier time of day than one it comes after; times order nothing",
+    "missing-time": "a span does not say when it began or ended; it is kept",
+    "ambiguous-content": "messages of equal content are told apart by their order (counted by content)",
+    "collective-mismatch": "processes disagree on a collective operation; it orders nothing",
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
     "isolated-event": "an event has no correspondence with any other",
 }

@@ -313,3 +313,27 @@ def test_receptions_without_a_message_name_are_found_by_merged_clocks() -> None:
     ]
     assert extract(events).messages == 1
     assert extract(events[:3]).messages == 0
+
+
+def test_what_a_process_could_know_includes_what_links_tell() -> None:
+    events = [
+        TraceEvent("p", 1),
+        TraceEvent("p", 2),
+        TraceEvent("q", 1, after=("p:1",)),
+        TraceEvent("q", 2),
+    ]
+    found = extract(events, process="q")
+    assert [str(fact) for fact in found.givens.external.values()] == ["p:1 < q:1"]
+    assert (found.givens.internal, found.events, found.outside) == (["q:1", "q:2"], 3, 1)
+
+
+def test_a_link_to_another_execution_is_believed_where_it_can_close_no_circle() -> None:
+    events = [
+        TraceEvent("p", 1, trace="one"),
+        TraceEvent("q", 1, trace="two", after=("one/p:1",)),
+        TraceEvent("q", 2, trace="two", after=("one/p:1", "one/p:2")),
+    ]
+    found = extract(events)
+    orders = {(fact.left, fact.right) for fact in found.givens.external.values()}
+    assert orders == {("two/q:1", "two/q:2"), ("one/p:1", "two/q:2")}
+    assert found.reported == {"unknown-event": 2}

@@ -52,7 +52,7 @@ def test_a_format_is_told_by_its_text(text: str, path: str, name: str) -> None:
 
 
 def test_what_is_in_no_format_says_what_to_do() -> None:
-    with pytest.raises(TraceError, match=r"x\.log: is in no trace format.*\n.*--format \(jsonl, .*--pattern"):
+    with pytest.raises(TraceError, match=r"x\.log: is in no trace format.*\n.*--format .*jsonl, .*--pattern"):
         formats.detect("hello\nworld\n", "x.log")
 
 

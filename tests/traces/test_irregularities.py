@@ -113,18 +113,22 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
             "",
         )
     ],
+    "unknown-event": [([S, line("q", 1, "receive", "m", after=["x:9"])], [("unknown-event", 2)], "p:1<q:1")],
+    "link-cycle": [
+        (
+            [line("p", 1, after=["q:2"]), line("p", 2), line("q", 1, after=["p:1"]), line("q", 2)],
+            [("link-cycle", 1), ("link-cycle", 3)],
+            "p:1<p:2 q:1<q:2",
+        ),
+        ([line("p", 1, after=["p:2"]), line("p", 2)], [("link-cycle", 1)], "p:1<p:2"),
+        ([line("p", 1), line("p", 2, after=["p:2"])], [("link-cycle", 2)], "p:1<p:2"),
+    ],
     "isolated-event": [([S, R, line("r", 1)], [("isolated-event", 3)], "p:1<q:1")],
 }  # fmt: skip
 
 ELSEWHERE = {
-    "self-send",
-    "line-before-cause",
-    "long-line",
-    "bad-clock",
-    "bad-host",
-    "unparsed-text",
-    "no-text",
-    "line-order",
+    *("self-send", "line-before-cause", "long-line", "bad-clock", "bad-host", "unparsed-text", "no-text"),
+    *("line-order", "clock-inversion", "missing-time", "ambiguous-content", "collective-mismatch"),
 }
 """Kinds that a single format, the reading of lines or `order` reports: tested beside it."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
 import sys
+from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -90,10 +93,32 @@ def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_compressed_file_is_told_from_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.gz"
-    path.write_bytes(b"\x1f\x8b\x08\x00")
-    with pytest.raises(TextError, match=r"a\.gz: is compressed \(gzip\)"), open_lines(path, Report()):
+    path = tmp_path / "a.bz2"
+    path.write_bytes(bz2.compress(b"a"))
+    with pytest.raises(TextError, match=r"a\.bz2: is compressed \(bzip2\)"), open_lines(path, Report()):
         pass
+
+
+def test_what_gzip_packed_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = "".join(f"line {number}\n" for number in range(999)).encode()
+    packed = gzip.compress(content[:5000]) + gzip.compress(content[5000:]) + b"\0\0"
+    for size in (7, 1000, 1 << 20):
+        monkeypatch.setattr(lines, "_BLOCK", size)
+        assert lines_of(packed)[0] == lines_of(content)[0]
+    assert Lines(BytesIO(packed), "f", Report()).binary().read() == content
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda packed: packed[:-12], "f: is cut off: the packed text does not end"),
+        (lambda packed: packed[:12] + b"\xff" * 9 + packed[21:], "f: cannot be unpacked"),
+        (lambda packed: packed[:3], "f: is cut off"),
+    ],
+)
+def test_what_is_packed_badly_is_an_error(damage: Callable[[bytes], bytes], message: str) -> None:
+    with pytest.raises(TextError, match=message):
+        lines_of(damage(gzip.compress(bytes(range(128)) * 9)))
 
 
 def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,14 @@ def test_what_is_odd_about_these_logs_is_told() -> None:
     }
 
 
+def test_a_counterexample_of_the_model_checker_is_read_without_a_pattern() -> None:
+    log, execution, known = next(row for row in LOGS if row[0].startswith("tla"))
+    events = list(formats.read([REAL / log]))
+    assert len(events) == known["events"]
+    plain, _ = extracted(log, execution)
+    assert extract(events).givens.clocks == plain.givens.clocks
+
+
 def test_a_log_that_needs_a_pattern_says_so() -> None:
     with pytest.raises(Exception, match="though it holds clocks\nDescribe a record with --pattern"):
-        list(formats.read(sorted((REAL / "tla_shiviz").glob("*.log"))))
+        list(formats.read(sorted((REAL / "tla_shiviz").glob("*.log")), format="shiviz"))

@@ -1,0 +1,53 @@
+"""CSight's logs of two-phase commit: a message a line, as sender, receiver, type, transaction.
+
+    TM, 0, tx_prepare, 0
+
+Such a line stands for the sending of a message and for its reception at the same place: that nothing
+happened in between is assumed, and both events are marked so (attribute `assumed`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.lines import Lines
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+
+NAME = "csight_2pc"
+
+_MESSAGE = re.compile(r"\s*([^\s,]+),\s*([^\s,]+),\s*([^\s,]+),\s*([^\s,]+)\s*")
+_NUMBERS = re.compile(r"[\d.\s,+-]*")
+_LOOKED_AT = 20
+
+
+def detects(head: str, path: str) -> int:
+    """1 where each of the first lines has four words with commas, and some are no numbers."""
+    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
+    fit = all(_MESSAGE.fullmatch(line) and not _NUMBERS.fullmatch(line) for line in lines)
+    return int(fit and any("tx_" in line for line in lines)) * 2
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """Two events for each line; lines that are none are reported as `bad-line`. Memory: constant."""
+    messages = count(1)
+    for number, text in stream:
+        if not text or text.isspace():
+            continue
+        found = _MESSAGE.fullmatch(text)
+        if found is None:
+            message = "not a message: `sender, receiver, type, transaction` is expected"
+            report.add("bad-line", message, file=file, line=number, lost=2, lines=1)
+            continue
+        sender, receiver, label, transaction = found.groups()
+        message = f"m{next(messages)}"
+        more = {"assumed": True, "transaction": transaction}
+        for process, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
+            taken = options.positions_of(None, process)
+            taken.add(taken.top + 1)
+            yield TraceEvent(
+                process, taken.top, kind, message, to, label=label, attributes=more, file=file, line=number
+            )

@@ -1,0 +1,105 @@
+"""OpenTelemetry's JSON: documents `{"resourceSpans": […]}`, one or many. See `microcosm.traces.spans`.
+
+Kinds are numbers or names, 64-bit numbers may be text. Older documents have `instrumentationLibrarySpans`
+where newer ones have `scopeSpans`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.json_units import Unit, units
+from microcosm.traces.lines import Lines
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.spans import Span, Spans, text_of, time_of
+
+NAME = "otlp"
+
+_KEYS = frozenset(("resourceSpans",))
+_SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
+_KINDS = ("", "internal", "server", "client", "producer", "consumer")
+
+
+def detects(head: str, path: str) -> int:
+    """2 where the text begins as JSON and has spans of resources."""
+    return 2 * (head.lstrip()[:1] in ("[", "{") and '"resourceSpans"' in head)
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
+    spans = Spans(file, report)
+    for unit in units(stream, _KEYS, file, report):
+        for resource in (
+            _objects(unit.value["resourceSpans"]) if "resourceSpans" in unit.value else (unit.value,)
+        ):
+            lists = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
+            if not lists and not any(name in resource for name in _SCOPES):
+                message = "not the spans of a resource: `scopeSpans` is missing"
+                report.add("bad-line", message, file=file, line=unit.line, lost=1)
+            described = resource.get("resource")
+            attributes = _attributes(described.get("attributes")) if type(described) is dict else {}
+            service = text_of(attributes.get("service.name"))
+            for record in (record for scope in lists for record in _list(scope.get("spans"))):
+                span = _span(record, unit, service) if type(record) is dict else None
+                if span is None:
+                    message = "not a span: `traceId` and `spanId` are expected"
+                    report.add("bad-line", message, file=file, line=unit.line, lost=2)
+                else:
+                    yield from spans.add(span)
+    yield from spans.rest()
+
+
+def _list(value: object) -> list[object]:
+    return value if type(value) is list else []
+
+
+def _objects(value: object) -> list[dict[str, object]]:
+    return [one for one in _list(value) if type(one) is dict]
+
+
+def _span(record: dict[str, object], unit: Unit, service: str) -> Span | None:
+    trace, identity = text_of(record.get("traceId")), text_of(record.get("spanId"))
+    if not trace or not identity:
+        return None
+    links = [
+        (text_of(link.get("traceId")) or trace, text_of(link["spanId"]))
+        for link in _objects(record.get("links"))
+        if text_of(link.get("spanId"))
+    ]
+    return Span(
+        trace,
+        identity,
+        text_of(record.get("parentSpanId")) or None,
+        service,
+        text_of(record.get("name")),
+        _kind(record.get("kind")),
+        time_of(record.get("startTimeUnixNano")) or None,
+        time_of(record.get("endTimeUnixNano")) or None,
+        links=tuple(links),
+        line=unit.line_of("spanId", identity),
+        attributes=_attributes(record.get("attributes")),
+    )
+
+
+def _kind(value: object) -> str:
+    """The kind of a span, given by number or by name.
+
+    >>> _kind(2), _kind("SPAN_KIND_SERVER"), _kind(None)
+    ('server', 'server', '')
+    """
+    if type(value) is int:
+        return _KINDS[value] if 0 <= value < len(_KINDS) else ""
+    kind = text_of(value).removeprefix("SPAN_KIND_").lower()
+    return kind if kind in _KINDS else ""
+
+
+def _attributes(value: object) -> dict[str, object]:
+    """Attributes `[{"key": k, "value": {"stringValue": v}}]` as an object."""
+    found = {}
+    for one in _objects(value):
+        key, wrapped = one.get("key"), one.get("value")
+        if type(key) is str and type(wrapped) is dict and wrapped:
+            found[key] = next(iter(wrapped.values()))
+    return found

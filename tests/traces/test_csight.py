@@ -1,0 +1,85 @@
+"""CSight's three kinds of logs: with clocks and message names, of channels, of two-phase commit."""
+
+from __future__ import annotations
+
+from microcosm.relations.relation import Relation
+from microcosm.traces import formats
+from microcosm.traces.correspondences import extract
+from tests.traces.logs import read_text, told
+
+RING = """\
+0 1,0 send 1 0 m7
+1 1,1 recv 1 0 m7
+1 1,2 relay
+1 1,2 round-done 0
+"""
+
+CHANNELS = """\
+# index 0: server (127.0.0.1:80)
+# index 1: client (127.0.0.1:9)
+# cs = client->server
+# run 1: as usual
+0,1 cs!syn
+1,1 cs?syn # inferred
+0,2 cs!syn
+--
+# run 2: again
+0,1 cs!syn
+"""
+
+
+def test_events_that_do_not_tick_are_ordered_by_their_lines() -> None:
+    events, report = read_text(RING, "csight")
+    assert [(event.id, event.kind, event.message) for event in events] == [
+        ("0:1", "send", "m7"),
+        ("1:1", "receive", "m7"),
+        ("1:2", "internal", None),
+        ("1:3", "internal", None),
+    ]
+    assert not report.counts
+    clocks = extract(events).givens.clocks
+    assert [clocks[name].ticked for name in ("1:1", "1:2", "1:3")] == [True, True, False]
+
+
+def test_lines_that_are_no_events_are_reported() -> None:
+    _, report = read_text(f"hello\n{RING}9 1,0 relay\n0 {10**30},0 relay\n", "csight")
+    assert told(report) == [("bad-line", 1), ("bad-line", 6), ("bad-line", 7)]
+    assert report.lost == 3
+
+
+def test_channels_name_their_ends() -> None:
+    events, report = read_text(CHANNELS, "csight_channels")
+    assert [(event.full_id, event.kind, event.message, event.clock) for event in events] == [
+        ("run 1/client:1", "send", "m1", {"server": 0, "client": 1}),
+        ("run 1/server:1", "receive", "m1", {"server": 1, "client": 1}),
+        ("run 1/client:2", "send", "m1.2", {"server": 0, "client": 2}),
+        ("run 2/client:1", "send", "m1", {"server": 0, "client": 1}),
+    ]
+    assert told(report) == [("ambiguous-content", 7)]
+
+
+def test_without_comments_the_clock_tells_who_acts() -> None:
+    events, report = read_text("0,1 x!a\n1,1 x?a\n3,2 x!a\n", "csight_channels")
+    assert [event.id for event in events] == ["1:1", "0:1"]
+    assert told(report) == [("bad-line", 3)]
+
+
+def test_a_line_of_two_phase_commit_is_a_sending_and_a_reception() -> None:
+    events, report = read_text("TM, 0, tx_prepare, 4\nonly, three, words\n0, TM, commit, 4\n", "csight_2pc")
+    assert [(event.id, event.kind, event.message) for event in events] == [
+        ("TM:1", "send", "m1"),
+        ("0:1", "receive", "m1"),
+        ("0:2", "send", "m2"),
+        ("TM:2", "receive", "m2"),
+    ]
+    assert all(event.attributes == {"assumed": True, "transaction": "4"} for event in events)
+    assert told(report) == [("bad-line", 2)]
+    assert report.lost == 2
+    facts = extract(events).givens.external
+    assert all(fact.relation is Relation.BEFORE for fact in facts.values())
+
+
+def test_each_is_told_by_its_text() -> None:
+    assert formats.detect(RING, "x") == "csight"
+    assert formats.detect(CHANNELS, "x") == "csight_channels"
+    assert formats.detect("TM, 0, tx_prepare, 4\n", "x") == "csight_2pc"

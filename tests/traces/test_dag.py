@@ -1,0 +1,77 @@
+"""Graphs of commits and edits: parents come first, and nobody orders the nodes of an author."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from microcosm.errors import TraceError
+from microcosm.traces import formats
+from microcosm.traces.correspondences import extract
+from tests.traces.logs import read_text, told
+
+COMMITS = """\
+commit\tparents\tauthor_time\tcommit_time\tauthor
+d\tb c\t9\t9\tann
+c\ta\t5\t12\tann
+b\ta\t4\t4\tbob
+a\t\t1\t6\tbob
+"""
+EDITS = {
+    "kind": "concurrent",
+    "endContent": '{"txns": [',
+    "numAgents": 2,
+    "txns": [
+        {"parents": [], "agent": 0, "patches": [[0, 0, "}"]]},
+        {"parents": [0], "agent": 1},
+        {"parents": "0"},
+        {"parents": [0, 1, 1]},
+    ],
+}
+
+
+def test_commits_come_after_their_parents() -> None:
+    events, report = read_text(COMMITS, "dag")
+    assert [(event.id, event.after) for event in events] == [
+        ("d", ("b", "c")),
+        ("c", ("a",)),
+        ("b", ("a",)),
+        ("a", ()),
+    ]
+    assert events[0].attributes == {"author_time": "9", "commit_time": "9", "author": "ann"}
+    assert told(report) == [("clock-inversion", 2), ("clock-inversion", 4)]
+    found = extract(events)
+    orders = {(fact.left, fact.right) for fact in found.givens.external.values()}
+    assert orders == {("b", "d"), ("c", "d"), ("a", "c"), ("a", "b")}
+    assert formats.detect(COMMITS, "x.tsv") == "dag"
+
+
+def test_hashes_alone_are_a_graph_too() -> None:
+    text = f"{'c' * 40} {'a' * 40}\n{'a' * 40}\n"
+    assert [(event.id[0], len(event.after)) for event in read_text(text, "dag")[0]] == [("c", 1), ("a", 0)]
+    assert formats.detect(text, "x") == "dag"
+
+
+def test_transactions_name_their_parents_by_number(tmp_path: Path) -> None:
+    text = json.dumps(EDITS)
+    events, report = read_text(text, "dag")
+    assert [(event.id, event.after) for event in events] == [("0", ()), ("1", ("0",)), ("3", ("0", "1"))]
+    assert told(report) == [("bad-line", 1)]
+    packed = tmp_path / "edits.json.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert list(formats.read([packed])) == events
+
+
+def test_parents_that_are_not_there_are_reported() -> None:
+    found = extract(read_text("commit\tparents\nb\ta\n", "dag")[0])
+    assert found.reported == {"unknown-event": 1, "isolated-event": 1}
+
+
+def test_columns_must_be_there() -> None:
+    with pytest.raises(TraceError, match=r"<test>:1: the columns `commit` and `parents` are missing"):
+        read_text("commit\tfather\nb\ta\n", "dag")
+    _, report = read_text("commit\tparents\n\ta\nb\ta\tc\n", "dag")
+    assert told(report) == [("bad-line", 2), ("bad-line", 3)]

@@ -1,0 +1,111 @@
+"""Parquet: what was written is read, and what is damaged is named."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.errors import TextError
+from microcosm.traces import formats, jsonl, parquet
+from microcosm.traces.event import KINDS, LARGEST, TraceEvent
+from tests.traces.logs import read_text, told
+
+pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow")
+
+NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
+FLOAT = st.floats(-1e9, 1e9)
+STAMP = st.none() | st.integers(0, LARGEST) | st.tuples(FLOAT, FLOAT).map(lambda pair: tuple(sorted(pair)))
+VALUE = st.none() | st.booleans() | st.integers() | NAME | st.lists(st.integers(), max_size=2)
+EVENTS = st.lists(
+    st.builds(
+        TraceEvent,
+        process=NAME,
+        seq=st.integers(1, LARGEST),
+        kind=st.sampled_from(sorted(KINDS)),
+        message=st.none() | NAME,
+        to=st.lists(NAME, unique=True, max_size=2).map(tuple),
+        clock=st.none() | st.dictionaries(NAME, st.integers(0, LARGEST), max_size=3),
+        stamp=STAMP,
+        label=st.none() | st.text("ab\n", max_size=3),
+        attributes=st.dictionaries(NAME, VALUE, max_size=2),
+        trace=st.none() | NAME,
+        name=st.none() | NAME,
+        after=st.lists(NAME, unique=True, max_size=2).map(tuple),
+    ),
+    max_size=6,
+    unique_by=lambda event: (event.trace, event.process, event.seq),
+)
+
+
+def written(events: list[TraceEvent]) -> bytes:
+    stream = BytesIO()
+    assert parquet.write(events, stream) == len(events)
+    return stream.getvalue()
+
+
+@given(EVENTS)
+def test_what_is_written_is_read(events: list[TraceEvent]) -> None:
+    found, report = read_text(written(events), "parquet")
+    assert found == events
+    assert not report.counts
+    assert read_text("".join(map(jsonl.line_of, events)))[0] == events
+
+
+def test_the_schema_says_its_version_and_encodes_names() -> None:
+    from pyarrow.parquet import read_schema
+
+    schema = read_schema(BytesIO(written([TraceEvent("p", 1)])))
+    assert schema.metadata[b"microcosm.schema"] == parquet.VERSION.encode()
+    clock = schema.field("clock").type
+    assert (clock.key_type, clock.item_type) == (pyarrow.string(), pyarrow.int64())
+    assert pyarrow.types.is_dictionary(schema.field("process").type)
+
+
+def test_a_file_is_told_by_its_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(written([TraceEvent("p", 1)]))
+    assert [event.id for event in formats.read([path])] == ["p:1"]
+    assert next(formats.read([path])).line == 1
+
+
+def table(**columns: list[object]) -> bytes:
+    from pyarrow.parquet import write_table
+
+    stream = BytesIO()
+    write_table(pyarrow.table(columns), stream)
+    return stream.getvalue()
+
+
+def test_rows_that_are_no_events_are_reported() -> None:
+    rows = table(process=["p", None, "p", "p"], seq=[1, 1, 1, 0], kind=["send"] * 4, more=[1, 2, 3, 4])
+    found, report = read_text(rows, "parquet")
+    assert [(event.id, event.attributes) for event in found] == [("p:1", {"more": 1})]
+    assert told(report) == [("bad-line", 2), ("duplicate-event", 3), ("bad-line", 4)]
+    assert report.lost == 3
+
+
+def test_what_is_damaged_is_an_error() -> None:
+    with pytest.raises(TextError, match="<test>: has no column seq, kind"):
+        read_text(table(process=["p"]), "parquet")
+    content = written([TraceEvent("p", 1)])
+    for damaged in (content[:-20], content[:4] + b"\0" * 60 + content[64:], b"PAR1"):
+        with pytest.raises(TextError, match="<test>: is damaged or no Parquet"):
+            read_text(damaged, "parquet")
+
+
+def test_the_command_line_converts_both_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from microcosm.cli.app import main
+
+    log, columns, again = (str(tmp_path / name) for name in ("a.jsonl", "a.parquet", "b.jsonl"))
+    text = '{"process": "p", "seq": 1, "kind": "send", "message": "m", "to": ["q"]}\n'
+    Path(log).write_text(text, encoding="utf-8")
+    assert main(["trace", log, "--to", columns]) == 0
+    assert main(["trace", columns, "--to", again]) == 0
+    assert Path(again).read_text(encoding="utf-8") == text
+    Path(columns).write_bytes(b"PAR1 and no more")
+    assert main(["extract", columns]) == 4
+    assert "is damaged or no Parquet" in capsys.readouterr().err

@@ -1,0 +1,222 @@
+"""Spans, whatever the format: two events each, starts ordered by parents, ends by nothing but links."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from microcosm.relations.givens import Givens
+from microcosm.traces import formats
+from microcosm.traces.correspondences import extract
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.report import Report
+from microcosm.traces.spans import Span, Spans
+from tests.traces.logs import read_text, told
+
+Event = list[TraceEvent]
+
+
+def spans(*found: Span) -> tuple[Event, Report]:
+    report = Report()
+    reader = Spans("<test>", report)
+    events = [event for span in found for event in reader.add(span)]
+    return [*events, *reader.rest()], report
+
+
+def orders(givens: Givens) -> set[tuple[str, str]]:
+    return {(fact.left, fact.right) for fact in givens.external.values()}
+
+
+def test_a_parent_starts_before_its_child_and_nothing_else_is_known_of_ends() -> None:
+    events, report = spans(Span("t", "b", "a", start=1, end=9), Span("t", "a", start=0, end=2))
+    assert [event.id for event in events] == ["a:1", "a:2", "b:1", "b:2"]
+    assert orders(extract(events).givens) == {("a:1", "a:2"), ("b:1", "b:2"), ("a:1", "b:1")}
+    assert not report.counts
+
+
+def test_a_link_proves_that_its_target_started_before_the_linker_ended() -> None:
+    one = Span("t", "a", start=5, end=6), Span("t", "b", start=1, end=2, links=(("t", "a"), ("t", "a")))
+    assert ("a:1", "b:2") in orders(extract(spans(*one)[0]).givens)
+    other = Span("t", "a", start=5, end=6), Span("u", "b", start=1, end=2, links=(("t", "a"),))
+    assert ("t/a:1", "u/b:2") in orders(extract(spans(*other)[0]).givens)
+
+
+def test_the_halves_of_a_shared_span() -> None:
+    """The client's start comes first; a child belongs to the half of its service, the client's in doubt."""
+    events, _ = spans(
+        Span("t", "c", "s", service="back", start=3, end=4),
+        Span("t", "s", "r", service="back", kind="server", shared=True, start=2, end=5),
+        Span("t", "d", "s", service="elsewhere", start=3, end=4),
+        Span("t", "s", "r", service="front", kind="client", start=1, end=6),
+        Span("t", "r", service="front", start=0, end=7),
+    )
+    found = orders(extract(events).givens)
+    assert {("s:1", "s/server:1"), ("s/server:1", "c:1"), ("s:1", "d:1"), ("r:1", "s:1")} <= found
+    assert ("s/server:1", "d:1") not in found
+    assert len(events) == 10
+
+
+def test_a_servers_half_alone_comes_after_the_parent() -> None:
+    events, _ = spans(Span("t", "s", "r", kind="server", shared=True), Span("t", "c", "s"), Span("t", "r"))
+    found = orders(extract(events).givens)
+    assert {("r:1", "s/server:1"), ("s/server:1", "c:1")} <= found
+
+
+def test_what_is_odd_is_told_and_kept() -> None:
+    events, report = spans(
+        Span("t", "a", "a", start=5, end=4, line=1),
+        Span("t", "b", "a", start=4, end=9, line=2),
+        Span("t", "b", "a", start=4, end=9, line=3),
+        Span("t", "c", "lost", line=4),
+    )
+    assert len(events) == 6
+    assert report.lost == 2
+    assert sorted(told(report)) == [
+        ("clock-inversion", 1),
+        ("clock-inversion", 2),
+        ("duplicate-event", 3),
+        ("link-cycle", 1),
+        ("missing-time", 4),
+    ]
+    assert extract(events).reported == {"unknown-event": 1}
+
+
+def test_parents_in_a_circle_are_not_believed() -> None:
+    events, _ = spans(Span("t", "a", "b"), Span("t", "b", "a"))
+    assert len(events) == 4
+    found = extract(events)
+    assert found.reported == {"link-cycle": 2}
+    assert orders(found.givens) == {("a:1", "a:2"), ("b:1", "b:2")}
+
+
+OTLP = {
+    "resourceSpans": [
+        {
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+            "scopeSpans": [
+                {
+                    "spans": [
+                        {
+                            "traceId": "t",
+                            "spanId": "a",
+                            "kind": 3,
+                            "startTimeUnixNano": "10",
+                            "endTimeUnixNano": 20,
+                        },
+                        {
+                            "traceId": "t",
+                            "spanId": "b",
+                            "parentSpanId": "a",
+                            "kind": "SPAN_KIND_SERVER",
+                            "startTimeUnixNano": "11",
+                            "endTimeUnixNano": "12",
+                            "attributes": [{"key": "lock", "value": {"intValue": "7"}}],
+                        },
+                        {"spanId": "c"},
+                    ]
+                }
+            ],
+        }
+    ]
+}
+JAEGER = {
+    "data": [
+        {
+            "traceID": "t",
+            "processes": {"p1": {"serviceName": "shop"}},
+            "spans": [
+                {"traceID": "t", "spanID": "a", "startTime": 10, "duration": 10, "processID": "p1"},
+                {
+                    "traceID": "t",
+                    "spanID": "b",
+                    "references": [{"refType": "CHILD_OF", "traceID": "t", "spanID": "a"}],
+                    "startTime": 11,
+                    "duration": 1,
+                    "processID": "p1",
+                    "tags": [{"key": "lock", "value": "7"}],
+                },
+                {"operationName": "c"},
+            ],
+        }
+    ],
+    "total": 0,
+}
+ENDPOINT = {"serviceName": "shop"}
+ZIPKIN = [
+    {"traceId": "t", "id": "a", "timestamp": 10, "duration": 10, "localEndpoint": ENDPOINT},
+    {
+        "traceId": "t",
+        "id": "b",
+        "parentId": "a",
+        "timestamp": 11,
+        "duration": 1,
+        "localEndpoint": ENDPOINT,
+        "tags": {"lock": "7"},
+    },
+    {"id": "c"},
+]
+
+
+@pytest.mark.parametrize(("form", "document"), [("otlp", OTLP), ("jaeger", JAEGER), ("zipkin", ZIPKIN)])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_document_on_one_line_or_many(form: str, document: object, indent: int | None) -> None:
+    text = json.dumps(document, indent=indent) + "\n"
+    events, report = read_text(text, form)
+    assert [(event.full_id, event.after) for event in events] == [
+        ("t/a:1", ()),
+        ("t/a:2", ()),
+        ("t/b:1", ("a:1",)),
+        ("t/b:2", ()),
+    ]
+    assert all(event.attributes["service"] == "shop" for event in events)
+    assert [event.attributes["time"] for event in events] == [10, 20, 11, 12]
+    assert events[2].attributes["lock"] == "7"
+    assert (dict(report.counts), report.lost) == ({"bad-line": 1}, 2)
+    if indent and form != "zipkin":
+        lines = text.split("\n")
+        assert [lines[event.line - 1].count('"a"') for event in events[:2]] == [1, 1]
+    assert formats.detect(text, "x.json") == form
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_documents_one_after_the_other(indent: int | None) -> None:
+    second = json.loads(json.dumps(OTLP).replace('"t"', '"u"'))
+    text = "\n".join(json.dumps(one, indent=indent) for one in (OTLP, second))
+    events, _ = read_text(text, "otlp")
+    assert [event.trace for event in events] == ["t"] * 4 + ["u"] * 4
+
+
+def test_a_trace_may_stand_in_data_by_itself() -> None:
+    alone = {"data": JAEGER["data"][0], "id": "t"}  # type: ignore[index]
+    assert len(read_text(json.dumps(alone, indent=1), "jaeger")[0]) == 4
+
+
+def test_a_link_to_what_is_not_in_the_log_is_reported() -> None:
+    found = json.loads(json.dumps(OTLP))
+    found["resourceSpans"][0]["scopeSpans"][0]["spans"][1]["links"] = [{"traceId": "x", "spanId": "y"}]
+    events, _ = read_text(json.dumps(found), "otlp")
+    assert events[3].after == ("x/y:1",)
+    assert extract(events).reported == {"unknown-event": 1}
+
+
+NEZHA = """\
+TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration
+t,a,root,shop,/*,10,20,10
+t,b,a,"till, main",pay,9,12,3
+t,c,a
+"""
+
+
+def test_spans_in_columns() -> None:
+    events, report = read_text(NEZHA, "nezha")
+    assert [event.full_id for event in events] == ["t/a:1", "t/a:2", "t/b:1", "t/b:2"]
+    assert events[2].attributes == {"service": "till, main", "time": 9}
+    assert told(report) == [("clock-inversion", 3), ("bad-line", 4)]
+    assert formats.detect(NEZHA, "x.csv") == "nezha"
+
+
+def test_a_span_that_is_no_object_is_not_lost_silently() -> None:
+    text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [5, None]}]}]})
+    events, report = read_text(text, "otlp")
+    assert (events, dict(report.counts), report.lost) == ([], {"bad-line": 2}, 4)
