@@ -18,7 +18,8 @@ BELOW = {
     "engine": {"errors", "relations", "logic"},
     "state": {"errors", "files", "relations", "logic", "engine"},
     "traces": {"errors", "files", "relations"},
-    "cli": {"errors", "files", "relations", "logic", "engine", "state", "traces", "__init__"},
+    "spark": {"errors", "files", "relations", "logic", "state", "traces", "__init__"},
+    "cli": {"errors", "files", "relations", "logic", "engine", "state", "traces", "spark", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},
 }
@@ -28,7 +29,9 @@ OUTSIDE = {
     "lark": {"logic"},
     "networkx": {"state"},
     "prompt_toolkit": {"cli"},
+    "pyarrow": {"spark"},
     "pysat": {"relations"},
+    "pyspark": {"spark"},
     "rich": {"cli"},
     "typer": {"cli"},
 }
