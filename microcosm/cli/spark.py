@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.traces import Format, Pattern, known_format
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
@@ -55,6 +56,51 @@ def bisim(
 
     with session(master) as spark:
         found = job.bisim(spark, source, out, pairs, strict)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+@app.command("extract")
+def extract(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT", help="Logs of any format, Parquet of events, or folders of them."),
+    ],
+    out: Folder,
+    concurrent: Annotated[
+        str | None,
+        typer.Option("--concurrent", metavar="FILTER", help="Also || between the events that FILTER chooses."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."),
+    ] = None,
+    format: Format = None,
+    pattern: Pattern = None,
+    master: Master = LOCAL,
+    strict: StrictRows = False,
+    json: options.Json = False,
+) -> int:
+    """The events, edges and frontiers of many traces.
+
+    Writes Parquet: DIR/events; DIR/edges (trace, left, relation, right, source), the edges from which all
+    that is ordered follows; DIR/frontiers (trace, process, last, knows), the positions up to which a
+    process knew of the others by its last event. FILTER is a condition in SQL on the columns of events.
+    What is odd about a log is counted in `reported`. A job that was killed is started again by the same
+    command.
+
+    \b
+    Examples:
+      microcosm spark extract logs/ --out extracted/
+      microcosm spark extract run.jsonl --out extracted/ --concurrent "label = 'upload'"
+    """
+    from microcosm.spark import extract as job
+    from microcosm.spark.session import session
+
+    asked = job.Asked(concurrent, token, format, pattern, strict)
+    known_format(format)
+    with session(master) as spark:
+        found = job.extract(spark, inputs, out, asked)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 

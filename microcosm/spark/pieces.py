@@ -54,7 +54,7 @@ def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
 
     Hidden files and those that Spark marks with `_` are no input. Raises `TextError`.
     """
-    found = []
+    found: list[Path] = []
     for name in inputs:
         path = Path(name)
         if "://" in name:

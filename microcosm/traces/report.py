@@ -38,6 +38,8 @@ KINDS = {
     "message-cycle": "a message is received before it is sent; process order is believed",
     "stamp-inversion": "a stamp is no later than that of an earlier event; it is not believed",
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
+    "too-many-chosen": "more events are chosen than may be compared pair by pair; none is",
+    "unreadable": "a file, or the rest of it, cannot be read",
     "isolated-event": "an event has no correspondence with any other",
 }
 """The kinds of irregularity, and what each means and entails."""
