@@ -10,7 +10,7 @@ app = typer.Typer()
 
 
 @app.command("doctor")
-def doctor(json: options.Json = False) -> int:
+def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
     """What this installation can do: Python, Java, Spark and the extras, and what each missing part disables.
 
     Exit 0, whatever is missing: only what is named beside it does not work.

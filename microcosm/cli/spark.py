@@ -17,7 +17,9 @@ app = typer.Typer(
 
 LOCAL = "local[2]"
 
-Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")]
+Folder = Annotated[
+    str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")
+]
 Master = Annotated[
     str,
     typer.Option("--master", metavar="URL", help="Where Spark runs; two cores of this machine by default."),
@@ -29,7 +31,9 @@ StrictRows = Annotated[bool, typer.Option("--strict", help="A row or line that i
 def bisim(
     source: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="Parquet or .jsonl, a microcosm a row; or a folder of .mc files."),
+        typer.Argument(
+            metavar="INPUT", help="Parquet or .jsonl, a microcosm a row; or a folder of .mc files."
+        ),
     ],
     out: Folder,
     pairs: Annotated[
@@ -39,6 +43,7 @@ def bisim(
     master: Master = LOCAL,
     strict: StrictRows = False,
     json: options.Json = False,
+    rules: options.Rules = None,
 ) -> int:
     """Which microcosms of a table are bisimilar, and which are consistent.
 
@@ -55,7 +60,7 @@ def bisim(
     from microcosm.spark.session import session
 
     with session(master) as spark:
-        found = job.bisim(spark, source, out, pairs, strict)
+        found = job.bisim(spark, source, out, pairs, strict, rules)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
@@ -69,17 +74,22 @@ def extract(
     out: Folder,
     concurrent: Annotated[
         str | None,
-        typer.Option("--concurrent", metavar="FILTER", help="Also || between the events that FILTER chooses."),
+        typer.Option(
+            "--concurrent", metavar="FILTER", help="Also || between the events that FILTER chooses."
+        ),
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option("--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."),
+        typer.Option(
+            "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
+        ),
     ] = None,
     format: Format = None,
     pattern: Pattern = None,
     master: Master = LOCAL,
     strict: StrictRows = False,
     json: options.Json = False,
+    rules: options.Rules = None,
 ) -> int:
     """The events, edges and frontiers of many traces.
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from microcosm import files
 from microcosm.errors import TextError
+from microcosm.logic.rulebook import read_rules
 from microcosm.spark import pieces
 from microcosm.spark.microcosms import difference, document, judged, rows
 from microcosm.spark.output import Output, fingerprint
@@ -24,9 +26,7 @@ if TYPE_CHECKING:
 ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
 
 _JUDGED = "id string, digest string, consistent boolean, document string, fault string, place string, at long"
-_DIFFERENT = (
-    "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
-)
+_DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
 _BATCH = 1024
 _ROWS = 1 << 32
 """More rows than a piece has."""
@@ -42,7 +42,12 @@ class Compared:
 
 
 def bisim(
-    spark: SparkSession, source: str, out: str, pairs: str | None = None, strict: bool = False
+    spark: SparkSession,
+    source: str,
+    out: str,
+    pairs: str | None = None,
+    strict: bool = False,
+    rules: str | None = None,
 ) -> Compared:
     """Write `out/classes` and, for the pairs asked for, `out/differences`.
 
@@ -55,21 +60,30 @@ def bisim(
         raise TextError("has no microcosms in it", file=source, hint=f"Files end in {', '.join(ENDINGS)}.")
     asked = None if pairs is None else read_pairs(pairs)
     used = [*paths, *([] if pairs is None else [Path(pairs)])]
+    if rules is not None:
+        read_rules(rules)  # a fault in them is said here, and not by every task
+        used += [path for path in files.listing(rules) if path.is_file()]
     output = Output(out, {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None})
     done = output.committed()
     if done is not None and not (strict and done["reported"]):
         return Compared(done, [], {})
-    return _Job(spark, output, asked, strict).run(paths)
+    return _Job(spark, output, asked, strict, rules).run(paths)
 
 
 class _Job:
     def __init__(
-        self, spark: SparkSession, output: Output, asked: list[tuple[str, str]] | None, strict: bool
+        self,
+        spark: SparkSession,
+        output: Output,
+        asked: list[tuple[str, str]] | None,
+        strict: bool,
+        rules: str | None,
     ) -> None:
         self._spark = spark
         self._output = output
         self._asked = asked
         self._strict = strict
+        self._rules = rules
         self.reported: dict[str, int] = {}
         self.faults: list[str] = []
 
@@ -97,10 +111,10 @@ class _Job:
         lines = [path for path in paths if path.suffix in pieces.LINES]
         tasks = [task for path in lines for task in pieces.by_lines(path, pieces.LARGEST // 4)]
         tasks += pieces.whole(path for path in paths if path.suffix not in pieces.LINES)
-        with_documents = self._asked is not None
+        with_documents, rules = self._asked is not None, self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[pa.RecordBatch]:
-            return _judged_batches(number, piece, with_documents)
+            return _judged_batches(number, piece, with_documents, rules)
 
         return pieces.table_of(self._spark, tasks, read, _JUDGED)
 
@@ -139,7 +153,12 @@ class _Job:
         joined = asked.join(left, "left_id", "left").join(right, "right_id", "left")
         unlike = joined.where("not (left_digest <=> right_digest) or left_digest is null")
         columns = ("left_id", "right_id", "left_digest", "right_digest", "left_text", "right_text")
-        return unlike.select(*columns).mapInArrow(_different, _DIFFERENT)
+        rules = self._rules
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return _different(batches, rules)
+
+        return unlike.select(*columns).mapInArrow(kernel, _DIFFERENT)
 
     def _report_pairs(self, compared: DataFrame) -> None:
         lacking = compared.where("a is null")
@@ -173,7 +192,9 @@ def _counts(classes: DataFrame) -> dict[str, Any]:
     return dict(row.asDict())
 
 
-def _judged_batches(number: int, piece: pieces.Piece, with_documents: bool) -> Iterator[pa.RecordBatch]:
+def _judged_batches(
+    number: int, piece: pieces.Piece, with_documents: bool, rules: str | None
+) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     text = pa.string()
@@ -183,7 +204,7 @@ def _judged_batches(number: int, piece: pieces.Piece, with_documents: bool) -> I
     for row in rows(piece):
         made: dict[str, object] = {"at": number * _ROWS + row.at, "place": row.place, "fault": row.fault}
         if row.givens is not None:
-            digest, consistent = judged(row.givens)
+            digest, consistent = judged(row.givens, rules)
             kept = document(row.givens) if with_documents and digest is not None else None
             made.update(id=row.id, digest=digest, consistent=consistent, document=kept)
         found.append(made)
@@ -194,7 +215,7 @@ def _judged_batches(number: int, piece: pieces.Piece, with_documents: bool) -> I
         yield pa.RecordBatch.from_pylist(found, schema=schema)
 
 
-def _different(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     names = ("left_id", "right_id", "a", "b", "left_verdict", "right_verdict")
@@ -204,6 +225,6 @@ def _different(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for left_id, right_id, *digests, left, right in zip(
             *(column.to_pylist() for column in batch.columns), strict=True
         ):
-            witness = None if None in digests else difference(left, right)
+            witness = None if None in digests else difference(left, right, rules)
             found.append(dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
         yield pa.RecordBatch.from_pylist(found, schema=schema)

@@ -192,7 +192,9 @@ def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
                         message = getattr(error, "message", str(error))
                         report.add("bad-line", message, file=piece.path, line=number, lost=1, lines=1)
     except (pa.ArrowException, OSError) as error:
-        raise TextError(f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path) from None
+        raise TextError(
+            f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
+        ) from None
 
 
 def _record(row: Row) -> Row:

@@ -123,7 +123,9 @@ class _Job:
             self._spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)
         except PySparkException as error:
             said = str(error).strip().splitlines()[0]
-            hint = "It is a condition on the columns of an event, such as \"kind = 'send' and process = 'p'\"."
+            hint = (
+                "It is a condition on the columns of an event, such as \"kind = 'send' and process = 'p'\"."
+            )
             raise TextError(said, file="--concurrent", hint=hint) from None
         return condition
 

@@ -83,7 +83,9 @@ def javas(environment: Mapping[str, str]) -> Iterator[Java]:
 
 def launcher(java: Path, environment: Mapping[str, str]) -> Path:
     """A folder to be JAVA_HOME, in the user's cache, whose `java` runs the given one for Spark."""
-    cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
+    cache = environment.get("XDG_CACHE_HOME") or str(
+        Path(environment.get("HOME", "~")).expanduser() / ".cache"
+    )
     home = Path(cache) / "microcosm" / "java"
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)

@@ -44,13 +44,13 @@ def rows(piece: Piece) -> Iterator[Row]:
         yield Row(piece.line, piece.path, fault=_said(error))
 
 
-def judged(givens: Givens) -> tuple[str | None, bool]:
-    """The digest of a microcosm, None where its givens exclude each other at once; whether a world fits.
+def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
+    """The digest of a microcosm under the rules in a folder (None: the shipped ones), None where its givens exclude each other at once; whether a world fits.
 
     Cost: a closure; with `<>` that of a search for a world.
     """
     try:
-        digest = analogy_digest_of(givens, _rules())
+        digest = analogy_digest_of(givens, _rules(rules))
     except Contradiction:
         return None, False
     return digest, Worlds(givens).one() is not None
@@ -61,9 +61,11 @@ def document(givens: Givens) -> str:
     return json.dumps(givens_to_json(givens), ensure_ascii=False)
 
 
-def difference(one: str, other: str) -> tuple[str, str, str | None, str | None] | None:
+def difference(
+    one: str, other: str, rules: str | None = None
+) -> tuple[str, str, str | None, str | None] | None:
     """A pair on which two microcosms differ, and its two verdicts (None: silence); None where none does."""
-    left, right = (Microcosm(read_givens(text), rules=_rules()) for text in (one, other))
+    left, right = (Microcosm(read_givens(text), rules=_rules(rules)) for text in (one, other))
     witness = bisimilar(left, right).witness
     if witness is None or witness.pair is None or witness.verdicts is None:
         return None
@@ -71,8 +73,8 @@ def difference(one: str, other: str) -> tuple[str, str, str | None, str | None] 
 
 
 @cache
-def _rules() -> RuleBook:
-    return read_rules()
+def _rules(directory: str | None) -> RuleBook:
+    return read_rules(directory)
 
 
 def _document(piece: Piece) -> Iterator[Row]:

@@ -82,7 +82,9 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _let_workers_import_this()
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    warnings.filterwarnings(
+        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
+    )
     logging.getLogger("SQLQueryContextLogger").disabled = True  # what went wrong is said once, by us
     builder = SparkSession.builder.appName("microcosm").master(master)
     local = AT_HOME if master.startswith("local") else {}

@@ -25,9 +25,20 @@ MOST_CHOSEN = 5_000
 """So many events of a trace may be asked about at once: their pairs are millions."""
 
 HOLES = frozenset(
-    ("seq-gap", "clock-gap", "unmatched-receive", "ambiguous-message", "wrong-receiver", "no-message")
-    + ("seq-against-clock", "clock-contradiction", "clock-not-monotone", "message-cycle")
-    + ("message-against-clock", "duplicate-receive")
+    (
+        "ambiguous-message",
+        "clock-contradiction",
+        "clock-gap",
+        "clock-not-monotone",
+        "duplicate-receive",
+        "message-against-clock",
+        "message-cycle",
+        "no-message",
+        "seq-against-clock",
+        "seq-gap",
+        "unmatched-receive",
+        "wrong-receiver",
+    )
 )
 """After these, that no edge leads from one event to another does not mean that they are concurrent."""
 
@@ -163,7 +174,9 @@ class _Part:
                 groups.setdefault(self._full(text), []).append(event)
         edges: list[Edge] = []
         for name, group in groups.items():
-            clash = next((b for a, b in pairwise(group) if self._by_clocks(a, b) is Relation.CONCURRENT), None)
+            clash = next(
+                (b for a, b in pairwise(group) if self._by_clocks(a, b) is Relation.CONCURRENT), None
+            )
             if clash is not None:
                 self._odd("token-concurrent", clash, f"token {name}: two holders are concurrent")
                 continue
@@ -176,7 +189,9 @@ class _Part:
         run = self._run
         asked = [at for at, entry in enumerate(run.events) if (entry.process, entry.seq) in chosen]
         if len(asked) > MOST_CHOSEN:
-            self._odd("too-many-chosen", asked[0], f"{len(asked):,} events are chosen, more than {MOST_CHOSEN:,}")
+            self._odd(
+                "too-many-chosen", asked[0], f"{len(asked):,} events are chosen, more than {MOST_CHOSEN:,}"
+            )
             return []
         complete = complete and HOLES.isdisjoint(self._report.counts)
         pasts = self._pasts(asked) if complete else {}
