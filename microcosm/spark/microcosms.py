@@ -47,7 +47,8 @@ def rows(piece: Piece) -> Iterator[Row]:
 def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
     """The digest of a microcosm, None where its givens exclude each other at once; whether a world fits.
 
-    `rules` is the folder of other rules than the shipped ones. Cost: a closure; with `<>` that of a search for a world.
+    `rules` is the folder of other rules than the shipped ones. Cost: a closure; with `<>` that of a
+    search for a world.
     """
     try:
         digest = analogy_digest_of(givens, _rules(rules))
