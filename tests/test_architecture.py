@@ -21,9 +21,10 @@ BELOW = {
     "orderings": {"errors", "relations"},
     "protocol": {"errors", "relations"},
     "simulation": {"errors", "relations", "protocol"},
+    "spark": {"errors", "files", "relations", "logic", "state", "traces", "__init__"},
     "cli": {
         *("errors", "files", "relations", "logic", "engine", "state", "traces"),
-        *("orderings", "protocol", "simulation", "__init__"),
+        *("orderings", "protocol", "simulation", "spark", "__init__"),
     },
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},
@@ -36,8 +37,9 @@ OUTSIDE = {
     "networkx": {"state"},
     "numpy": {"relations", "state"},
     "prompt_toolkit": {"cli"},
-    "pyarrow": {"state", "traces"},
+    "pyarrow": {"spark", "state", "traces"},
     "pysat": {"relations"},
+    "pyspark": {"spark"},
     "rich": {"cli"},
     "typer": {"cli"},
 }

@@ -38,9 +38,14 @@ COMMANDS = {
     "order": "order",
     "simulate": "simulate",
     "rules": "rules",
+    "spark": "spark",
+    "doctor": "doctor",
     "repl": "repl",
 }
 """Each command, in the order of the help, and its module: only the one that is asked for is loaded."""
+
+GROUPS = ("rules", "spark")
+"""Those that have commands of their own."""
 
 
 TEXTS_AND_FLAGS = (str, list[str], bool)
@@ -106,7 +111,7 @@ def program(names: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     for name in names:
         part: typer.Typer = import_module(f"microcosm.cli.{COMMANDS[name]}").app
-        if name == "rules":
+        if name in GROUPS:
             app.add_typer(part, name=name)
         else:
             app.registered_commands += [each for each in part.registered_commands if each.name == name]

@@ -65,7 +65,7 @@ def _part(run: Execution, kinds: tuple[str, str]) -> Execution:
             events += kept
             previous += [-1, *range(first, len(events) - 1)][: len(kept)]
             threads.setdefault(process, []).append(list(range(first, len(events))))
-    return Execution(run.trace, events, threads, run.discredited, previous)
+    return Execution(run.trace, events, threads, run.discredited, previous, {}, [])
 
 
 def _tolerant(report: Report) -> Report:

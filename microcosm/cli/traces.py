@@ -142,10 +142,17 @@ def events_of(
     """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
     from microcosm.traces import formats
 
+    known_format(format)
+    return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
+
+
+def known_format(format: str | None) -> None:
+    """Refuse a format that there is not. Raises `UsageError`."""
+    from microcosm.traces import formats
+
     if format is not None and format not in formats.names():
         hint = formats.nearest(format, formats.names(), "Formats")
         raise exits.UsageError(f"no trace format {format!r}. {hint}")
-    return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
 
 
 def report_of(strict: bool) -> Report:

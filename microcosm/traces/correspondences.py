@@ -8,7 +8,7 @@ log remain unmatched. A log with holes is welcome; partial knowledge is what a m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal

@@ -82,6 +82,14 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         yield event
 
 
+def event_stated(record: dict[str, object], file: str, line: int) -> TraceEvent:
+    """The event that a record states, as a line of JSON or a row of a table. Raises `TextError`."""
+    try:
+        return event_of(record, file, line)
+    except BadLine as fault:
+        raise TextError(str(fault), file=file, line=line) from None
+
+
 def write(events: Iterable[TraceEvent], stream: IO[str]) -> int:
     """Write events as JSON lines, in the order given; how many there were."""
     count = 0

@@ -41,23 +41,25 @@ class Lines:
     """The numbered lines of a binary stream, without their ends; to be gone through once.
 
     `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
-    line longer than `limit` bytes is reported and skipped. Bytes that are no UTF-8 raise
-    `TextError` with line and column. What gzip packed is unpacked on the way. Memory: a few blocks,
-    and at most one line.
+    line longer than `limit` bytes is reported and skipped; `before` lines precede the stream. Bytes
+    that are no UTF-8 raise `TextError` with line and column. What gzip packed is unpacked on the way.
+    Memory: a few blocks, and at most one line.
 
     >>> from io import BytesIO
     >>> list(Lines(BytesIO(b"a\\r\\n\\nb"), "<a doctest>", Report()))
     [(1, 'a'), (2, ''), (3, 'b')]
     """
 
-    def __init__(self, binary: BinaryIO, file: str, report: Report, limit: int = LINE_LIMIT) -> None:
+    def __init__(
+        self, binary: BinaryIO, file: str, report: Report, limit: int = LINE_LIMIT, before: int = 0
+    ) -> None:
         self.file = file
         self.cut_off = False
         """Whether the line at hand is the last one and has no line end: it may be half-written."""
         self._binary = binary
         self._report = report
         self._limit = limit
-        self._number = 0
+        self._number = before
         self._unzip: zlib._Decompress | None = None
         self._ahead = self._raw()
         if self._ahead.startswith(_GZIP):

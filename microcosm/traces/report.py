@@ -46,6 +46,8 @@ KINDS = {
     "ambiguous-content": "messages of equal content are told apart by their order (counted by content)",
     "collective-mismatch": "processes disagree on a collective operation; it orders nothing",
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
+    "too-many-chosen": "more events are chosen than may be compared pair by pair; none is",
+    "unreadable": "a file, or the rest of it, cannot be read",
     "isolated-event": "an event has no correspondence with any other",
 }
 """The kinds of irregularity, and what each means and entails."""

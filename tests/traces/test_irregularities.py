@@ -129,8 +129,9 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
 ELSEWHERE = {
     *("self-send", "line-before-cause", "long-line", "bad-clock", "bad-host", "unparsed-text", "no-text"),
     *("line-order", "clock-inversion", "missing-time", "ambiguous-content", "collective-mismatch"),
+    *("unreadable", "too-many-chosen"),
 }
-"""Kinds that a single format, the reading of lines or `order` reports: tested beside it."""
+"""Kinds that a single format, the reading of lines, `order` or the jobs on Spark report: tested beside it."""
 
 
 def extracted(lines: list[str], kind: str, report: Report) -> Extraction:

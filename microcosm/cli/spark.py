@@ -1,0 +1,133 @@
+"""Jobs on Spark: `spark bisim`, many microcosms compared; `spark extract`, many traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.cli.traces import Format, Pattern, known_format
+
+app = typer.Typer(
+    help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
+    no_args_is_help=True,
+)
+
+LOCAL = "local[2]"
+
+Folder = Annotated[
+    str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")
+]
+Master = Annotated[
+    str,
+    typer.Option("--master", metavar="URL", help="Where Spark runs; two cores of this machine by default."),
+]
+StrictRows = Annotated[bool, typer.Option("--strict", help="A row or line that is odd is an error.")]
+
+
+@app.command("bisim")
+def bisim(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="INPUT", help="Parquet or .jsonl, a microcosm a row; or a folder of .mc files."
+        ),
+    ],
+    out: Folder,
+    pairs: Annotated[
+        str | None,
+        typer.Option("--pairs", metavar="FILE", help="Two ids a line: tell why these differ, if they do."),
+    ] = None,
+    master: Master = LOCAL,
+    strict: StrictRows = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Which microcosms of a table are bisimilar, and which are consistent.
+
+    Writes Parquet: DIR/classes (id, digest, class, consistent), where class is the least id of those that
+    are bisimilar; and for the pairs asked for that differ DIR/differences (left_id, right_id, a, b,
+    left_verdict, right_verdict). A row has an id and the fields of the JSON form; the id of a file is its
+    name without ending. A job that was killed is started again by the same command.
+
+    \b
+    Example:
+      microcosm spark bisim replicas/ --out compared/
+    """
+    from microcosm.spark import bisim as job
+    from microcosm.spark.session import session
+
+    with session(master) as spark:
+        found = job.bisim(spark, source, out, pairs, strict, rules)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+@app.command("extract")
+def extract(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT", help="Logs of any format, Parquet of events, or folders of them."),
+    ],
+    out: Folder,
+    concurrent: Annotated[
+        str | None,
+        typer.Option(
+            "--concurrent", metavar="FILTER", help="Also || between the events that FILTER chooses."
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
+        ),
+    ] = None,
+    format: Format = None,
+    pattern: Pattern = None,
+    master: Master = LOCAL,
+    strict: StrictRows = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """The events, edges and frontiers of many traces.
+
+    Writes Parquet: DIR/events; DIR/edges (trace, left, relation, right, source), the edges from which all
+    that is ordered follows; DIR/frontiers (trace, process, last, knows), the positions up to which a
+    process knew of the others by its last event. FILTER is a condition in SQL on the columns of events.
+    What is odd about a log is counted in `reported`. A job that was killed is started again by the same
+    command.
+
+    \b
+    Examples:
+      microcosm spark extract logs/ --out extracted/
+      microcosm spark extract run.jsonl --out extracted/ --concurrent "label = 'upload'"
+    """
+    from microcosm.spark import extract as job
+    from microcosm.spark.session import session
+
+    asked = job.Asked(concurrent, token, format, pattern, strict)
+    known_format(format)
+    with session(master) as spark:
+        found = job.extract(spark, inputs, out, asked)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
+    for fault in faults:
+        output.warn(fault)
+    for kind, count in reported.items():
+        told = sum(fault.endswith(f"[{kind}]") for fault in faults)
+        if count > told:
+            output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
+
+
+def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float], json: bool) -> int:
+    if json:
+        output.emit({**summary, "stages": dict(stages)})
+    else:
+        counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
+        output.say(f"{out}: {counts}")
+    return exits.HOLDS

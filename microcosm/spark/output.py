@@ -1,0 +1,106 @@
+"""Tables on disk that are there whole or not at all, however often a job is killed and started again.
+
+A job stages each of its tables in a folder named after what it reads and how, and commits them with a
+manifest at the end. Started again, it goes on after the last table that was staged whole; once committed,
+it has nothing to do. A table without a manifest beside it is none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm import __version__, files
+from microcosm.errors import TextError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MANIFEST = "manifest.json"
+SCHEMA = "microcosm.tables/1"
+"""The version of the tables, in the manifest and in the metadata of each Parquet file."""
+
+_STAGED = ".staged-"
+_WHOLE = "_SUCCESS"
+"""What Spark leaves in a folder that it has written to the end."""
+
+
+class Output:
+    """The folder of a job's tables. `stages` are the seconds that each took in this run.
+
+    `identity` is everything that the result depends on: the inputs as `fingerprint` sees them, and the
+    options. Raises `TextError` where the folder cannot be made.
+    """
+
+    def __init__(self, folder: str, identity: Mapping[str, object]) -> None:
+        self.folder = Path(folder)
+        self.stages: dict[str, float] = {}
+        text = json.dumps({"schema": SCHEMA, "code": __version__, **identity}, sort_keys=True)
+        self._identity = sha256(text.encode()).hexdigest()
+        self._staged = self.folder / f"{_STAGED}{self._identity[:16]}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TextError(f"cannot be made: {error.strerror}", file=folder) from None
+
+    def committed(self) -> dict[str, Any] | None:
+        """The summary of the same job, if it was committed here."""
+        try:
+            manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+            return dict(manifest["summary"]) if manifest["identity"] == self._identity else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def stage(self, spark: SparkSession, name: str, table: Callable[[], DataFrame]) -> DataFrame:
+        """A table as it was staged, now or by an earlier run that came so far."""
+        folder = self._staged / name
+        begin = time.monotonic()
+        if not (folder / _WHOLE).is_file():
+            versioned(table()).write.mode("overwrite").parquet(str(folder))
+        self.stages[name] = round(time.monotonic() - begin, 3)
+        return spark.read.parquet(str(folder))
+
+    def commit(self, tables: Sequence[str], summary: Mapping[str, object]) -> None:
+        """Put the staged `tables` in their places, all others of the job away, and say so in the manifest.
+
+        The old manifest goes first and the new one comes last: between the two there is no result.
+        """
+        try:
+            (self.folder / MANIFEST).unlink(missing_ok=True)
+            for name in tables:
+                if (self._staged / name / _WHOLE).is_file():
+                    shutil.rmtree(self.folder / name, ignore_errors=True)
+                    os.replace(self._staged / name, self.folder / name)
+        except OSError as error:
+            raise TextError(f"cannot be written: {error.strerror}", file=str(self.folder)) from None
+        manifest = {
+            "schema": SCHEMA,
+            "code": __version__,
+            "identity": self._identity,
+            "tables": list(tables),
+            "summary": dict(summary),
+        }
+        files.write_text(self.folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
+        for left in self.folder.glob(f"{_STAGED}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def versioned(table: DataFrame) -> DataFrame:
+    """The same table with the version of its schema in the metadata of its first column."""
+    first, *rest = table.columns
+    return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)
+
+
+def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
+    """What tells whether files are still the same: name, size and time of change of each."""
+    found: list[list[object]] = []
+    for path in paths:
+        status = path.stat()
+        found.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
+    return found

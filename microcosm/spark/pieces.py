@@ -1,0 +1,130 @@
+"""Inputs in pieces: what one task reads of a file, in the order of the files and of their lines.
+
+The tasks open the files themselves, so a file that is damaged is named and passed over, which Spark's
+own readers do not do; the folder must be one that all of them see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microcosm import files
+from microcosm.errors import TextError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+LARGEST = 8 << 20
+"""Bytes of a piece of lines, and of a piece that is several small files."""
+
+PARQUET = ".parquet"
+LINES = (".jsonl", ".ndjson")
+
+Item = tuple[int, str]
+"""Where a row was read from: a place that orders all rows, and its name, `file:line`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede."""
+
+    path: str
+    start: int = 0
+    stop: int | None = None
+    line: int = 0
+
+    def bytes(self) -> bytes:
+        """The content. Raises `TextError`."""
+        if self.stop is None:
+            return files.read_bytes(self.path)
+        try:
+            with Path(self.path).open("rb") as stream:
+                stream.seek(self.start)
+                return stream.read(self.stop - self.start)
+        except OSError as error:
+            raise TextError(f"cannot be read: {error.strerror}", file=self.path) from None
+
+
+def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
+    """The files of some inputs: files as they are, of a folder those with the endings (none: all).
+
+    Hidden files and those that Spark marks with `_` are no input. Raises `TextError`.
+    """
+    found: list[Path] = []
+    for name in inputs:
+        path = Path(name)
+        if "://" in name:
+            raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
+        if not path.exists():
+            raise TextError("no such file", file=name, hint="Check the path; `-` cannot be read here.")
+        found += _within(path, endings) if path.is_dir() else [path]
+    return found
+
+
+def _within(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
+    for path in files.listing(folder):
+        if path.name[0] in "._":
+            continue
+        if path.is_file() and (not endings or path.suffix in endings):
+            yield path
+
+
+def whole(paths: Iterable[Path]) -> list[list[Piece]]:
+    """Tasks that read whole files, several small ones together."""
+    tasks: list[list[Piece]] = []
+    room = 0
+    for path in paths:
+        size = path.stat().st_size
+        if not tasks or size > room:
+            tasks.append([])
+            room = LARGEST
+        tasks[-1].append(Piece(str(path)))
+        room -= size
+    return tasks
+
+
+def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
+    """Tasks that each read some whole lines of a file. Cost: the file is read once, to number the lines."""
+    tasks: list[list[Piece]] = []
+    start = at = line = lines = 0
+    with path.open("rb") as stream:
+        while block := stream.read(largest):
+            end = block.rfind(b"\n") + 1
+            if end and at + end - start >= largest and at > start:
+                end = block.find(b"\n") + 1
+            if end and at + len(block) - start >= largest:
+                lines += block.count(b"\n", 0, end)
+                tasks.append([Piece(str(path), start, at + end, line)])
+                start, line, lines = at + end, line + lines, block.count(b"\n", end)
+            else:
+                lines += block.count(b"\n")
+            at += len(block)
+    if at > start or not tasks:
+        tasks.append([Piece(str(path), start, at, line)])
+    return tasks
+
+
+def table_of(
+    spark: SparkSession,
+    tasks: Sequence[Sequence[Piece]],
+    read: Callable[[int, Piece], Iterator[pa.RecordBatch]],
+    schema: str,
+) -> DataFrame:
+    """What `read` makes of every piece, given its number: a partition for each task."""
+    numbered: list[list[tuple[int, Piece]]] = []
+    count = 0
+    for task in tasks:
+        numbered.append(list(enumerate(task, count)))
+        count += len(task)
+
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                for number, piece in numbered[at]:
+                    yield from read(number, piece)
+
+    return spark.range(0, len(numbered), 1, max(1, len(numbered))).mapInArrow(kernel, schema)

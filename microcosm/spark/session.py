@@ -1,0 +1,131 @@
+"""A Spark session that is quiet, finds Java by itself, and whose workers run this Python and this package."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microcosm.errors import MicrocosmError
+from microcosm.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[2]"
+"""The master unless another is given: this machine, two tasks at a time."""
+
+NEEDED = ("pyspark", "pyarrow", "pandas")
+
+QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+AT_HOME = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "8",
+}
+"""What a session on this machine needs beside: nothing listens to the network."""
+
+
+class NoSpark(MicrocosmError):
+    """Spark cannot be started; the message says what to do."""
+
+
+@contextmanager
+def session(master: str = LOCAL, options: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """A Spark session, stopped at the end unless one was running already, which is then used.
+
+    Raises `NoJava`, or `NoSpark` where a package is missing or the master cannot be reached.
+    """
+    require_packages()
+    running = _running()
+    if running is not None:
+        yield running
+        return
+    started = _start(master, options or {})
+    try:
+        yield started
+    finally:
+        with suppress(Exception):
+            started.stop()
+
+
+def require_packages() -> None:
+    """Raise `NoSpark` unless every package that the jobs need is there."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise NoSpark(f"Spark jobs need {', '.join(missing)}: `pip install 'microcosm[spark]'`.")
+
+
+def _running() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _start(master: str, options: Mapping[str, str]) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    _let_workers_import_this()
+    warnings.filterwarnings(
+        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
+    )
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # what went wrong is said once, by us
+    builder = SparkSession.builder.appName("microcosm").master(master)
+    local = AT_HOME if master.startswith("local") else {}
+    for name, value in {**QUIET, **local, **options}.items():
+        builder = builder.config(name, value)
+    log = Path(tempfile.gettempdir()) / f"microcosm-spark-{os.getpid()}.log"
+    try:
+        with _standard_error_in(log):
+            started = builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise NoSpark(f"Spark did not start on {master}: {_first_line(error)} (see {log})") from error
+    except Exception as error:  # py4j's own, which pyspark passes on
+        if type(error).__module__.partition(".")[0] != "py4j":
+            raise
+        raise NoSpark(f"Spark did not start on {master} (see {log})") from error
+    with suppress(OSError):
+        log.unlink()  # Java goes on writing to it; nobody reads it
+    return started
+
+
+def _let_workers_import_this() -> None:
+    """Put this package on the path of the workers, wherever the driver has it from."""
+    root = str(Path(__file__).parents[2])
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, *paths)))
+
+
+@contextmanager
+def _standard_error_in(log: Path) -> Iterator[None]:
+    """Processes started meanwhile write their standard error to a file: Java and Spark talk a lot."""
+    kept = os.dup(2)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.dup2(file, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(file)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,248 @@
+"""An execution as a few edges and what every process knew at the end: for traces too large for rows of bits.
+
+The edges are what orders: consecutive events of a process, a sending and its reception, what a clock
+has newly seen. All else that is ordered follows from them; of what is concurrent only what was asked for
+is told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+
+from microcosm.relations.clock import between
+from microcosm.relations.relation import Relation
+from microcosm.traces.before import Before
+from microcosm.traces.clocks import Clocks
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.execution import Execution, executions
+from microcosm.traces.messages import exchange
+from microcosm.traces.report import Report
+
+MOST_CHOSEN = 5_000
+"""So many events of a trace may be asked about at once: their pairs are millions."""
+
+HOLES = frozenset(
+    (
+        "ambiguous-message",
+        "clock-contradiction",
+        "clock-gap",
+        "clock-not-monotone",
+        "duplicate-receive",
+        "message-against-clock",
+        "message-cycle",
+        "no-message",
+        "seq-against-clock",
+        "seq-gap",
+        "unmatched-receive",
+        "wrong-receiver",
+    )
+)
+"""After these, that no edge leads from one event to another does not mean that they are concurrent."""
+
+Edge = tuple[str, str, str, str]
+"""left, relation, right, source"""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """What a process knew by its last event: the highest position in its past, for every process in it."""
+
+    process: str
+    last: str
+    knows: dict[str, int]
+
+
+@dataclass(slots=True)
+class Covering:
+    """The edges of an execution and the frontiers of its processes; `events` counts those kept."""
+
+    events: int = 0
+    edges: list[Edge] = field(default_factory=list)
+    frontiers: list[Frontier] = field(default_factory=list)
+
+
+def covering(
+    events: Iterable[TraceEvent],
+    report: Report,
+    *,
+    full_names: bool = False,
+    token: str | None = None,
+    chosen: Collection[tuple[str, int]] = (),
+    complete: bool = True,
+) -> Covering:
+    """The edges and frontiers of one execution.
+
+    `full_names` puts the execution before the names of its events, as where there are several. `token`
+    names an attribute: consecutive holders of one value are related by `<>`. `chosen` are events, by
+    process and position: those of them that are concurrent are related by `||`, where both have clocks by
+    these, else where the log is said to be `complete` and shows no holes.
+
+    Cost: linear in the events times the processes, and for chosen events quadratic in these.
+
+    >>> log = [TraceEvent("p", 1, "send", "m"), TraceEvent("q", 1, "receive", "m"), TraceEvent("p", 2)]
+    >>> found = covering(log, Report(), chosen=[("q", 1), ("p", 2)])
+    >>> for edge in found.edges: print(edge)
+    ('p:1', '<', 'p:2', 'process p')
+    ('p:1', '<', 'q:1', 'message m')
+    ('p:2', '||', 'q:1', 'concurrent')
+    >>> [(each.process, each.knows) for each in found.frontiers]
+    [('p', {'p': 2}), ('q', {'p': 1, 'q': 1})]
+    """
+    found = Covering()
+    for run in executions(events, report):
+        part = _Part(run, report, full_names)
+        found.events += len(run.events)
+        found.edges += part.ordered()
+        found.frontiers += part.frontiers()
+        if token is not None:
+            found.edges += part.holders(token)
+        if chosen:
+            found.edges += part.concurrent(set(chosen), complete)
+        part.report_isolated()
+    return found
+
+
+class _Part:
+    def __init__(self, run: Execution, report: Report, full_names: bool) -> None:
+        self._run = run
+        self._report = report
+        self._names = [entry.full_id if full_names else entry.id for entry in run.events]
+        self._full_names = full_names
+        self._clocks = Clocks(run, report)
+        self._exchange = exchange(run, report)
+        self._before = Before(run, self._clocks, self._exchange, report)
+        self._related: set[int] = {*self._exchange.sent, *self._exchange.received}
+
+    def ordered(self) -> list[Edge]:
+        """The edges that order, each pair once: of its sources the first of process, message, clock."""
+        edges: dict[tuple[int, int], str] = {}
+        for process, threads in self._run.threads.items():
+            source = f"process {self._full(process)}"
+            edges.update((pair, source) for thread in threads for pair in pairwise(thread))
+        for sending, reception in self._before.pairs:
+            message = self._run.events[reception].message or ""
+            edges.setdefault((sending, reception), f"message {self._full(message)}")
+        for event, sources in self._clocks.covers.items():
+            for seen in sources:
+                edges.setdefault((seen, event), f"vector time of {self._names[event]}")
+        for a, b in edges:
+            self._related.update((a, b))
+        return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
+
+    def frontiers(self) -> list[Frontier]:
+        """What each process knew. Memory: a vector for each event that something still waits for."""
+        run, order = self._run, self._before.order
+        uses = [0] * len(run.events)
+        for event in order:
+            for source in self._before.into(event):
+                uses[source] += 1
+        vectors: dict[int, dict[str, int]] = {}
+        for event in order:
+            known: dict[str, int] = {}
+            for at, source in enumerate(self._before.into(event)):
+                vector = vectors[source]
+                uses[source] -= 1
+                if at == 0:
+                    known = vectors.pop(source) if not uses[source] else dict(vector)
+                    continue
+                for process, seq in vector.items():
+                    if seq > known.get(process, 0):
+                        known[process] = seq
+                if not uses[source]:
+                    del vectors[source]
+            entry = run.events[event]
+            known[entry.process] = max(entry.seq, known.get(entry.process, 0))
+            vectors[event] = known
+            ends = run.threads[entry.process]
+            if any(thread and thread[-1] == event for thread in ends):
+                uses[event] += 1  # what a process ends with is kept
+        return [
+            self._frontier(process, [thread[-1] for thread in threads if thread], vectors)
+            for process, threads in run.threads.items()
+        ]
+
+    def holders(self, token: str) -> list[Edge]:
+        """Consecutive holders of each token, by `<>`; nothing where clocks show two to be concurrent."""
+        groups: dict[str, list[int]] = {}
+        for event in self._before.order:
+            value = self._run.events[event].attributes.get(token)
+            if value not in (None, ""):
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                groups.setdefault(self._full(text), []).append(event)
+        edges: list[Edge] = []
+        for name, group in groups.items():
+            clash = next(
+                (b for a, b in pairwise(group) if self._by_clocks(a, b) is Relation.CONCURRENT), None
+            )
+            if clash is not None:
+                self._odd("token-concurrent", clash, f"token {name}: two holders are concurrent")
+                continue
+            self._related.update(group if len(group) > 1 else ())
+            edges += [(self._names[a], "<>", self._names[b], f"token {name}") for a, b in pairwise(group)]
+        return edges
+
+    def concurrent(self, chosen: set[tuple[str, int]], complete: bool) -> list[Edge]:
+        """The pairs of chosen events that are concurrent."""
+        run = self._run
+        asked = [at for at, entry in enumerate(run.events) if (entry.process, entry.seq) in chosen]
+        if len(asked) > MOST_CHOSEN:
+            self._odd(
+                "too-many-chosen", asked[0], f"{len(asked):,} events are chosen, more than {MOST_CHOSEN:,}"
+            )
+            return []
+        complete = complete and HOLES.isdisjoint(self._report.counts)
+        pasts = self._pasts(asked) if complete else {}
+        edges: list[Edge] = []
+        for (i, a), (j, b) in combinations(enumerate(asked), 2):
+            if run.events[a].process == run.events[b].process:
+                continue
+            told = self._by_clocks(a, b)
+            apart = complete and not pasts[b] >> i & 1 and not pasts[a] >> j & 1
+            if told is Relation.CONCURRENT or (told is None and apart):
+                left, right = sorted((self._names[a], self._names[b]))
+                edges.append((left, "||", right, "concurrent"))
+                self._related.update((a, b))
+        return edges
+
+    def report_isolated(self) -> None:
+        """Report the events that no given names."""
+        for event, name in enumerate(self._names):
+            known = event in self._related or event in self._clocks.times or event in self._before.stamps
+            if not known:
+                self._odd("isolated-event", event, f"{name}: nothing relates it to another event", False)
+
+    def _pasts(self, asked: list[int]) -> dict[int, int]:
+        """The chosen events in the past of each chosen one, as bits."""
+        place = {event: at for at, event in enumerate(asked)}
+        rows = [0] * len(self._run.events)
+        for event in self._before.order:
+            row = 0
+            for source in self._before.into(event):
+                row |= rows[source] | (1 << place[source] if source in place else 0)
+            rows[event] = row
+        return {event: rows[event] for event in asked}
+
+    def _by_clocks(self, a: int, b: int) -> Relation | None:
+        first, second = self._clocks.times.get(a), self._clocks.times.get(b)
+        if first is None or second is None or first.process == second.process:
+            return None
+        return between(first, second)
+
+    def _frontier(self, process: str, ends: list[int], vectors: dict[int, dict[str, int]]) -> Frontier:
+        knows: dict[str, int] = {}
+        for end in ends:
+            for name, seq in vectors[end].items():
+                knows[name] = max(seq, knows.get(name, 0))
+        last = max(ends, key=lambda end: self._run.events[end].seq)
+        return Frontier(process, self._names[last], dict(sorted(knows.items())))
+
+    def _full(self, name: str) -> str:
+        trace = self._run.trace
+        return f"{trace}/{name}" if self._full_names and trace is not None else name
+
+    def _odd(self, kind: str, event: int, message: str, fatal: bool = True) -> None:
+        entry = self._run.events[event]
+        self._report.add(kind, message, file=entry.file, line=entry.line, fatal=fatal)

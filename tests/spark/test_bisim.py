@@ -1,0 +1,162 @@
+"""What Spark says of a table of microcosms is what the engine in this process says, row by row."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from microcosm import Microcosm, bisimilar
+from microcosm.cli.app import main
+from microcosm.errors import Contradiction
+from microcosm.files import shipped
+from microcosm.logic.document import givens_to_json, read_givens
+from microcosm.spark import bisim as job
+from microcosm.state.digest import analogy_digest_of
+from microcosm.state.possibility import Worlds
+from tests.spark.conftest import table
+
+pytestmark = pytest.mark.spark
+
+
+def texts(seed: int, count: int) -> dict[str, str]:
+    """Small microcosms, many of them analogous, some with contradictions at once or deeper."""
+    random = Random(seed)
+    made = {}
+    for number in range(count):
+        facts = [
+            f"{a} {random.choice(('<', '<', '||', '<>'))} {b}"
+            for a, b in random.choices(list(combinations("abcd", 2)), k=random.randrange(1, 5))
+        ]
+        made[f"m{number:03}"] = "\n".join(facts) + "\n"
+    made["cycle"] = "a < b < c < a\n"
+    made["deep"] = "a <> b\na !< b\nb !< a\n"
+    return made
+
+
+def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Path) -> None:
+    made = texts(1, 60)
+    folder = tmp_path / "microcosms"
+    folder.mkdir()
+    for name, text in made.items():
+        (folder / f"{name}.mc").write_text(text, encoding="utf-8")
+    digests: dict[str, str | None] = {}
+    consistent = {}
+    for name, text in made.items():
+        givens = read_givens(text)
+        try:
+            digests[name] = analogy_digest_of(givens)
+            consistent[name] = Worlds(givens).one() is not None
+        except Contradiction:
+            digests[name], consistent[name] = None, False
+    members: dict[str, list[str]] = {}
+    for name, digest in digests.items():
+        if digest is not None:
+            members.setdefault(digest, []).append(name)
+    asked = [("m000", name) for name in sorted(made) if name != "m000"] + [("m000", "absent")]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in asked), encoding="utf-8")
+
+    out = tmp_path / "out"
+    found = job.bisim(spark, str(folder), str(out), str(tmp_path / "pairs.tsv"))
+    assert table(out, "classes") == [
+        {
+            "id": name,
+            "digest": digests[name],
+            "class": min(members[digests[name]]) if digests[name] is not None else None,
+            "consistent": consistent[name],
+        }
+        for name in sorted(made)
+    ]
+    assert not consistent["cycle"]
+    assert not consistent["deep"]
+    assert digests["deep"] is not None
+
+    differences = []
+    for left, right in asked:
+        if digests["m000"] is not None and digests.get(right) is not None:
+            witness = bisimilar(Microcosm.parse(made[left]), Microcosm.parse(made[right])).witness
+            assert (witness is None) == (digests[left] == digests[right])
+            if witness is not None:
+                (a, b), (one, other) = witness.pair, witness.verdicts
+                row = (left, right, a, b, one.value, other.value)
+                names = ("left_id", "right_id", "a", "b", "left_verdict", "right_verdict")
+                differences.append(dict(zip(names, row, strict=True)))
+    assert differences
+    assert table(out, "differences") == sorted(differences, key=repr)
+    assert found.summary["microcosms"] == len(made)
+    assert found.summary["classes"] == len(members)
+    assert found.summary["inconsistent"] == sum(not fits for fits in consistent.values())
+    lacking = sum(digests.get(right) is None for _, right in asked)
+    assert found.summary["reported"] == {"incomparable-pair": lacking}
+
+
+def test_lines_and_parquet_say_the_same_and_bad_rows_are_named(spark: Any, tmp_path: Path) -> None:
+    made = texts(2, 40)
+    records = [{"id": name, **givens_to_json(read_givens(text))} for name, text in made.items()]
+    lines = [json.dumps(record) for record in records]
+    lines[3:3] = ["half a li", '{"id": "x", "external": [["a", "<"]]}', '{"external": []}', lines[0]]
+    (tmp_path / "table.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    text = pa.string()
+    fact = pa.struct([("left", text), ("relation", text), ("right", text), ("source", text)])
+    schema = pa.schema(
+        [
+            ("id", text),
+            ("internal", pa.list_(text)),
+            ("external", pa.list_(fact)),
+            ("refuted", pa.list_(pa.list_(text))),
+        ]
+    )
+    rows = [
+        {
+            "id": record["id"],
+            "internal": record["internal"],
+            "external": [
+                dict(zip(("left", "relation", "right"), each, strict=False)) for each in record["external"]
+            ],
+            "refuted": record["refuted"],
+        }
+        for record in records
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "table.parquet")
+    one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"))
+    two = job.bisim(spark, str(tmp_path / "table.parquet"), str(tmp_path / "two"))
+    assert one.summary["reported"] == {"bad-row": 3, "duplicate-id": 1}
+    assert f"{tmp_path / 'table.jsonl'}:4: " in one.faults[0]
+    assert two.summary["reported"] == {}
+    assert table(tmp_path / "one", "classes") == table(tmp_path / "two", "classes")
+
+
+def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.mc").write_text("a < b", encoding="utf-8")
+    command = ["spark", "bisim", str(tmp_path), "--out", str(tmp_path / "out"), "--json"]
+    assert main(command) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["microcosms"], said["classes"], said["inconsistent"]) == (1, 1, 0)
+    (tmp_path / "pairs").write_text("only-one\n", encoding="utf-8")
+    assert main([*command, "--pairs", str(tmp_path / "pairs")]) == 4
+    assert "no pair of ids" in capsys.readouterr().err
+
+
+def test_other_rules_make_other_classes(spark: Any, tmp_path: Path) -> None:
+    folder, rules = tmp_path / "microcosms", tmp_path / "rules"
+    shutil.copytree(shipped("rules"), rules)
+    initial = rules / "initial.rules"
+    text = initial.read_text(encoding="utf-8")
+    begin = text.index("rule In-Tr:")
+    end = text.find("\nrule ", begin) + 1
+    initial.write_text(text[:begin] + (text[end:] if end else ""), encoding="utf-8")
+    folder.mkdir()
+    for name, facts in (("said", "a < b < c\na < c"), ("silent", "a < b < c")):
+        (folder / f"{name}.mc").write_text(facts, encoding="utf-8")
+    counts = [
+        job.bisim(spark, str(folder), str(tmp_path / f"out{each}"), rules=each).summary["classes"]
+        for each in (None, str(rules))
+    ]
+    assert counts == [1, 2]

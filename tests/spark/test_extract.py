@@ -1,0 +1,208 @@
+"""What Spark extracts from traces is what the engine in this process extracts, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from microcosm.cli.app import main
+from microcosm.errors import TextError
+from microcosm.spark import extract as job
+from microcosm.spark.extract import Asked
+from microcosm.spark.output import SCHEMA
+from microcosm.traces import formats
+from microcosm.traces.correspondences import extract
+from microcosm.traces.covering import covering
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.jsonl import line_of
+from microcosm.traces.report import Report
+from tests.spark.conftest import table
+from tests.traces.runs import shiviz_text, simulated
+
+pytestmark = pytest.mark.spark
+
+
+def traces(seed: int, count: int, steps: int) -> Iterator[TraceEvent]:
+    """The events of some random runs, each with clocks, without, or with some."""
+    random = Random(seed)
+    for number in range(count):
+        choices = [(random.randrange(4), random.randrange(10), random.randrange(6)) for _ in range(steps)]
+        for event in simulated(choices, every_event_ticks=True).events:
+            clock = event.clock if number % 3 == 0 or (number % 3 == 1 and random.random() < 0.5) else None
+            yield TraceEvent(
+                event.process,
+                event.seq,
+                event.kind,
+                event.message,
+                event.to,
+                clock,
+                stamp=(float(event.seq), event.seq + 1.5) if number % 5 == 0 else None,
+                attributes={"lock": random.choice("ab")} if number % 2 else {},
+                trace=f"run{number}",
+            )
+
+
+def in_process(
+    events: list[TraceEvent], several: bool, token: str | None = None, chosen_kinds: Sequence[str] = ()
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Counter[str]]:
+    """The tables `edges` and `frontiers`, sorted, and the counts of irregularities."""
+    edges, frontiers = [], []
+    counts: Counter[str] = Counter()
+    for trace in dict.fromkeys(event.trace for event in events):
+        report = Report()
+        own = [event for event in events if event.trace == trace]
+        chosen = [(event.process, event.seq) for event in own if event.kind in chosen_kinds]
+        found = covering(own, report, full_names=several, token=token, chosen=chosen)
+        names = ("trace", "left", "relation", "right", "source")
+        edges += [dict(zip(names, (trace, *edge), strict=True)) for edge in found.edges]
+        frontiers += [
+            {"trace": trace, "process": each.process, "last": each.last, "knows": list(each.knows.items())}
+            for each in found.frontiers
+        ]
+        counts += report.counts
+    return sorted(edges, key=repr), sorted(frontiers, key=repr), counts
+
+
+def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Path) -> None:
+    events = list(traces(1, count=30, steps=40))
+    shuffled = Random(2).sample(events, len(events))  # rows of a trace need not stand together
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, shuffled)), encoding="utf-8")
+    out = tmp_path / "out"
+    found = job.extract(spark, [str(log)], str(out), Asked(concurrent="kind <> 'internal'", token="lock"))
+    read = list(formats.read([log]))
+    edges, frontiers, counts = in_process(read, True, "lock", ("send", "receive"))
+    assert {edge["relation"] for edge in edges} == {"<", "<>", "||"}
+    assert table(out, "edges") == edges
+    assert table(out, "frontiers") == frontiers
+    assert found.summary == {
+        "events": len(events),
+        "edges": len(edges),
+        "frontiers": len(frontiers),
+        "reported": dict(counts),
+    }
+    ids = {row["id"]: row for row in table(out, "events")}
+    assert ids.keys() == {event.full_id for event in events}
+    assert all(ids[event.full_id]["line"] == event.line for event in read)
+
+
+def test_the_edges_order_what_the_microcosm_of_the_trace_orders(spark: Any, tmp_path: Path) -> None:
+    events = list(traces(3, count=1, steps=60))
+    log = tmp_path / "run.log"
+    log.write_text(shiviz_text(events), encoding="utf-8")
+    job.extract(spark, [str(log)], str(tmp_path / "out"))
+    given = extract(formats.read([log]), with_clocks=False).givens
+    edges = {(row["left"], row["right"]) for row in table(tmp_path / "out", "edges")}
+    assert edges == {(fact.left, fact.right) for fact in given.external.values()}
+
+
+def test_a_large_file_is_read_in_pieces_and_lines_keep_their_numbers(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = list(traces(4, count=10, steps=30))
+    lines = [line_of(event) for event in events]
+    lines[100] = "half of a li\n"
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(lines), encoding="utf-8")
+    monkeypatch.setattr("microcosm.spark.pieces.LARGEST", 1000)
+    found = job.extract(spark, [str(log)], str(tmp_path / "out"))
+    assert found.summary["events"] == len(events) - 1
+    assert found.summary["reported"]["bad-line"] == 1
+    assert any(fault.startswith(f"{log}:101: not JSON") for fault in found.faults)
+    edges, _, _ = in_process(list(formats.read([log])), True)
+    assert table(tmp_path / "out", "edges") == edges
+
+
+def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    good = {"p": TraceEvent("p", 1, "send", "m"), "q": TraceEvent("q", 1, "receive", "m")}
+    for name in ("one", "two"):
+        (folder / f"{name}.jsonl").write_text("".join(map(line_of, good.values())), encoding="utf-8")
+    (folder / "bytes.jsonl").write_bytes(b'{"process": "p\xff"}\n')
+    (folder / "broken.parquet").write_bytes(b"PAR1 and no more")
+    (folder / "rows.parquet").touch()
+    schema = pa.schema(
+        [("trace", pa.string()), ("process", pa.string()), ("seq", pa.int64()), ("kind", pa.string())]
+    )
+    rows = [{"trace": "three", "process": "p", "seq": n, "kind": "internal"} for n in (1, 2, 2, 0)]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "rows.parquet")
+    found = job.extract(spark, [str(folder)], str(tmp_path / "out"))
+    assert found.summary["reported"] == {"bad-line": 1, "duplicate-event": 1, "unreadable": 2}
+    assert {str(folder / name) in " ".join(found.faults) for name in ("bytes.jsonl", "broken.parquet")} == {
+        True
+    }
+    assert [row["id"] for row in table(tmp_path / "out", "events")] == [
+        f"{trace}/{at}"
+        for trace, at in (
+            ("one", "p:1"),
+            ("one", "q:1"),
+            ("three", "p:1"),
+            ("three", "p:2"),
+            ("two", "p:1"),
+            ("two", "q:1"),
+        )
+    ]
+    with pytest.raises(TextError, match=r"\[(bad-line|duplicate-event|unreadable)\]"):
+        job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
+
+
+def test_the_tables_can_be_read_again(spark: Any, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, traces(5, count=6, steps=20))), encoding="utf-8")
+    one, two = tmp_path / "one", tmp_path / "two"
+    first = job.extract(spark, [str(log)], str(one))
+    again = job.extract(spark, [str(one / "events")], str(two))
+    assert first.summary == again.summary
+    assert table(one, "edges") == table(two, "edges")
+    for name in job.TABLES:
+        part = next((one / name).glob("*.parquet"))
+        assert SCHEMA in str(pq.read_schema(part).metadata)
+
+
+def test_a_job_killed_half_way_and_started_again_gives_the_same(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    log.write_text("".join(map(line_of, traces(6, count=5, steps=20))), encoding="utf-8")
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("microcosm.spark.extract._named", killed)
+        with pytest.raises(Killed):
+            job.extract(spark, [str(log)], str(out))
+    assert not (out / "edges").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("microcosm.spark.events.rows", killed)  # what was read is not read again
+        found = job.extract(spark, [str(log)], str(out))
+    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
+    assert found.summary == whole.summary
+    for name in job.TABLES:
+        assert table(out, name) == table(tmp_path / "whole", name)
+    assert sorted(each.name for each in out.iterdir()) == ["edges", "events", "frontiers", "manifest.json"]
+    assert job.extract(spark, [str(log)], str(out)).stages == {}
+
+
+def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    log.write_text("".join(map(line_of, traces(7, count=2, steps=10))), encoding="utf-8")
+    command = ["spark", "extract", str(log), "--out", str(out)]
+    assert main([*command, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said.keys() == {"schema", "events", "edges", "frontiers", "reported", "stages"}
+    assert main([*command, "--concurrent", "nothing = 1"]) == 2
+    assert "nothing" in capsys.readouterr().err
+    assert main(["spark", "extract", "absent.jsonl", "--out", str(out)]) == 4

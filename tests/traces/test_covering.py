@@ -1,0 +1,91 @@
+"""The edges and frontiers of an execution against the happens-before that its run was made with."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from microcosm.traces.covering import covering
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.report import Report
+from tests.traces.runs import DROPPED, RUNS, Run, kept_of
+
+
+def reach(edges: list[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The transitive closure, by hand."""
+    found = set(edges)
+    while True:
+        more = {(a, d) for a, b in found for c, d in found if b == c} - found
+        if not more:
+            return found
+        found |= more
+
+
+def named(run: Run) -> dict[str, int]:
+    return {event.id: at for at, event in enumerate(run.events)}
+
+
+def without_clocks(events: list[TraceEvent]) -> list[TraceEvent]:
+    return [TraceEvent(e.process, e.seq, e.kind, e.message, e.to) for e in events]
+
+
+@given(RUNS)
+def test_everything_that_happened_before_follows_from_the_edges(run: Run) -> None:
+    places = named(run)
+    expected = {(a, b) for a in places for b in places if run.before(places[a], places[b])}
+    for events in (run.events, without_clocks(run.events)):
+        found = covering(events, Report())
+        edges = [(left, right) for left, relation, right, _ in found.edges if relation == "<"]
+        assert len(edges) == len(set(edges))
+        assert reach(edges) == expected
+
+
+@given(RUNS)
+def test_a_frontier_is_the_past_of_the_last_event(run: Run) -> None:
+    places = named(run)
+    for events in (run.events, without_clocks(run.events)):
+        for frontier in covering(events, Report()).frontiers:
+            last = places[frontier.last]
+            assert run.events[last].seq == max(e.seq for e in run.events if e.process == frontier.process)
+            past = [e for at, e in enumerate(run.events) if at == last or run.before(at, last)]
+            assert frontier.knows == {
+                process: max(e.seq for e in past if e.process == process)
+                for process in {e.process for e in past}
+            }
+
+
+@given(RUNS)
+def test_chosen_events_are_concurrent_exactly_where_none_happened_before_the_other(run: Run) -> None:
+    places = named(run)
+    chosen = [(event.process, event.seq) for event in run.events if event.seq % 2]
+    expected = {
+        (a, b)
+        for a in places
+        for b in places
+        if a < b and run.events[places[a]].seq % 2 and run.events[places[b]].seq % 2
+        if run.relation(places[a], places[b]) == "||"
+    }
+    found = covering(without_clocks(run.events), Report(), chosen=chosen)
+    assert {(left, right) for left, relation, right, _ in found.edges if relation == "||"} == expected
+
+
+@given(RUNS, DROPPED)
+def test_in_a_log_with_holes_only_what_is_true_is_said(run: Run, dropped: set[int]) -> None:
+    places = named(run)
+    events = [run.events[at] for at in kept_of(run, dropped)]
+    chosen = [(event.process, event.seq) for event in events]
+    for log in (events, without_clocks(events)):
+        for left, relation, right, _ in covering(log, Report(), chosen=chosen).edges:
+            assert run.relation(places[left], places[right]) == relation
+
+
+def test_holders_of_a_token_are_related_one_by_one() -> None:
+    log = [TraceEvent(process, 1, attributes={"lock": "l"}) for process in "pqr"]
+    edges = covering(log, Report(), token="lock").edges
+    assert edges == [("p:1", "<>", "q:1", "token l"), ("q:1", "<>", "r:1", "token l")]
+
+
+def test_too_many_chosen_events_are_reported() -> None:
+    report = Report()
+    log = [TraceEvent(f"p{at}", 1) for at in range(5_001)]
+    assert covering(log, report, chosen=[(event.process, 1) for event in log]).edges == []
+    assert report.counts["too-many-chosen"] == 1
