@@ -170,7 +170,10 @@ def test_every_shipped_rule_is_proved() -> None:
     used: set[str] = set()
     for _, proof in VALID.values():
         used.update(node["rule"] for node, _ in nodes(proof) if "rule" in node)
-    assert {rule.name for rule in read_rules().rules} <= used
+    shipped = read_rules().rules
+    elsewhere = {r.name for r in shipped if (r.file or "").endswith("orderings.rules")}
+    assert len(elsewhere) == 9, "proved in tests/orderings/test_rules.py"
+    assert {rule.name for rule in shipped} <= used | elsewhere
 
 
 @pytest.mark.parametrize("name", VALID)

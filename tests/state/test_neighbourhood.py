@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 
 from microcosm import Microcosm, Relation
+from microcosm.errors import Contradiction
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.givens import Givens
 from microcosm.state.neighbourhood import between, future, pairs, past, with_verdict
@@ -53,7 +54,10 @@ def test_what_lies_between_is_after_the_one_and_before_the_other(givens: Givens)
 @settings(max_examples=5)
 @given(givens=microcosms(high=5))
 def test_the_verdicts_are_those_of_whatever_rules_there_are(rules: RuleBook, givens: Givens) -> None:
-    known = Microcosm(givens, rules=rules)
+    try:
+        known = Microcosm(givens, rules=rules)
+    except Contradiction:
+        reject()  # what one of the added rules concludes may contradict the givens
     for event in known.events:
         for relation in VERDICTS:
             found = set(with_verdict(known, relation, event))

@@ -231,7 +231,7 @@ def test_naive_evaluation_tables_and_propagation_agree(profile: str) -> None:
                     assert (sign in left[pair]) is not refuted
 
 
-OFFLINE_RULES = [r.name for r in read_rules().rules if r.conclusions[0].judgement is Judgement.OFFLINE]
+OFFLINE_RULES = [r.name for r in read_rules().rules if (r.file or "").endswith("offline.rules")]
 
 NEEDED = {
     "Off-OK": "a<b",
