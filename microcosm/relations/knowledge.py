@@ -16,6 +16,9 @@ from microcosm.relations.stamps import StampOrder
 
 Pairs = Iterable[tuple[int, int]]
 
+FEW = 8
+"""So many bits are set one by one."""
+
 
 @dataclass(slots=True)
 class Knowledge:
@@ -82,7 +85,16 @@ def _rows(size: int, pairs: Pairs, symmetric: Pairs) -> dict[int, int]:
     for a, b in symmetric:
         listed[a].append(b)
         listed[b].append(a)
-    return {a: from_positions(row, size) for a, row in enumerate(listed) if row}
+    return {a: _row(row, size) for a, row in enumerate(listed) if row}
+
+
+def _row(positions: list[int], size: int) -> int:
+    if len(positions) > FEW:
+        return from_positions(positions, size)
+    row = 0
+    for at in positions:
+        row |= 1 << at
+    return row
 
 
 class Graph:
