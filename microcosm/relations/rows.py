@@ -162,6 +162,8 @@ class Rows:
     def _changed(self, edges: int) -> None:
         self._edges += edges
         self._searched = 0
+        if self._past is None:
+            self._future = None  # rows of the future are put right by way of those of the past only
         for found in self._found:
             found.clear()
 
