@@ -32,7 +32,8 @@ class Store(Protocol):
     def records(self, after: int = 0) -> Iterator[Record]:
         """The records that no snapshot has replaced and whose number is above `after`, in order.
 
-        They are those of the moment of the call: what is committed while they are read does not appear.
+        They are those of the moment of the call: what is committed while they are read does not appear. Where
+        `compact` drops some of them before they were read, a store may raise `MicrocosmError` instead.
         """
         ...
 
@@ -43,8 +44,8 @@ class Store(Protocol):
     def compact(self, through: int, content: bytes) -> None:
         """From now on `content` stands for the records up to the number `through`, which are dropped.
 
-        Raises `ValueError` where `through` is not the number of a record after the latest snapshot, or of that
-        snapshot itself (whose content is then replaced).
+        `through` may be that of the latest snapshot, whose content is then replaced. Raises `ValueError`
+        where it is smaller, or there is no such record yet.
         """
         ...
 
@@ -96,6 +97,6 @@ class Memory:
 
 
 def check_reach(through: int, least: int, last: int) -> None:
-    """Raise `ValueError` for a snapshot that would reach back behind the latest one, or past the last record."""
+    """Raise `ValueError` for a snapshot that reaches less far than the latest, or past the last record."""
     if not least <= through <= last:
         raise ValueError(f"a snapshot through record {through}; there are records {least + 1} to {last}")
