@@ -34,7 +34,7 @@ BELOW = {
 
 OUTSIDE = {
     "lark": {"logic"},
-    "msgpack": {"protocol"},
+    "msgpack": {"protocol", "replica"},
     "networkx": {"state"},
     "numpy": {"relations", "state"},
     "prompt_toolkit": {"cli"},
