@@ -1,7 +1,7 @@
 """What a replica may conclude: the microcosm of what its ledger holds, without what is set aside.
 
-The chain of the replica itself is the internal one; those of others are external correspondences. Small changes
-are made in place, large ones and whatever contradicts by building anew, and only when somebody asks.
+The chain of the replica itself is the internal one; those of others are external correspondences. Small
+changes are made in place, large ones and whatever contradicts by building anew, and only when somebody asks.
 """
 
 from __future__ import annotations

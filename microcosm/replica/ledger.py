@@ -74,7 +74,7 @@ class Ledger:
                     insort(self.numbers.setdefault(dot.stream, []), dot.number)
                     self.changes.appended.append(dot)
                     self.places.setdefault(event, set()).add(dot)
-            case Add(dot, fact, replaces, places):
+            case Add(dot, _, replaces, places):
                 if not any(self.is_forgotten(place) for place in places):
                     self._give(evolution)
                 self._strike(replaces)

@@ -1,4 +1,4 @@
-"""The orders that chains and correspondences state, as a graph: is it free of contradictions, and where not?"""
+"""The orders that chains and correspondences state, as a graph: does it contradict itself, and where?"""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class OrderGraph:
     def suspects(self) -> list[Correspondence]:
         """The correspondences that may be in a minimal contradictory set, in the order in which they stand.
 
-        All that is in one is among them. A `<` is where it lies on a cycle of chains and correspondences, or on
-        a path that some `||` or `!<` excludes.
+        All that is in one is among them. A `<` is where it lies on a cycle of chains and correspondences, or
+        on a path that some `||` or `!<` excludes.
         """
         component = self._components()
         found = self._both()

@@ -24,7 +24,7 @@ class Outbox(Protocol):
         ...
 
     def committed(self) -> None:
-        """The transaction is durable: what was accepted, and acknowledgements of what was delivered, may leave."""
+        """The transaction is durable: what was accepted, and acks of what was delivered, may leave."""
         ...
 
 

@@ -8,13 +8,13 @@ What is set aside is a function of the set of correspondences and chains, not of
    together with the fewest of those that stand that it contradicts with the chains: a minimal contradictory
    set, whole. Among several of one size a fixed number that belongs to each correspondence decides.
 
-So what stands is consistent, each set is minimal, and no two share a member. Each holds at least one falsehood:
-there are never more sets than falsehoods, however many ways there are to contradict one. (To set aside every
-member of every minimal set would cost, for one false order from the last event to the first, whatever lies
-between them.)
+So what stands is consistent, each set is minimal, and no two share a member. Each holds at least one
+falsehood: there are never more sets than falsehoods, however many ways there are to contradict one. (To set
+aside every member of every minimal set would cost, for one false order from the last event to the first,
+whatever lies between them.)
 
-A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so, `<>`
-beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it.
+A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
+`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def quarantine(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence])
     return conflicts
 
 
-def _touched(chains: Iterable[list[str]], facts: Iterable[Correspondence]) -> list[list[str]]:
+def _touched(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence]) -> list[list[str]]:
     """The chains without events that no fact names."""
     named = {event for fact in facts for event in (fact.left, fact.right)}
     return [left for chain in chains if len(left := [event for event in chain if event in named]) > 1]

@@ -59,11 +59,11 @@ class Replica:
     """One device's microcosm, kept in `store` (or in the journal at a path).
 
     A new store needs a `name`; one that is there belongs to a name, and asking for another raises
-    `WrongReplica`. `members` are the names of all replicas: removals are remembered until each of them is known
-    to have them, for ever where `members` is empty. `incarnation` is chosen at random unless given.
+    `WrongReplica`. `members` are the names of all replicas: removals are remembered until each of them is
+    known to have them, for ever where `members` is empty. `incarnation` is chosen at random unless given.
 
-    Not for several threads at once. Changes cost what they write, and what they change in the microcosm when it
-    is next asked; questions cost what they do in `Microcosm`.
+    Not for several threads at once. Changes cost what they write, and what they change in the microcosm when
+    it is next asked; questions cost what they do in `Microcosm`.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class Replica:
         self._pending: list[tuple[str, bytes]] = []
         self._passed: dict[Dot, set[str]] = {}
         """Who is known to have each removal that is held."""
-        self._reload()
+        self._state, self._since = load(self._store)
+        self._knowledge = self._fresh()
         if self._state.identity is None:
             if name is None:
                 raise WrongReplica("there is no replica in this store yet; give it a name")
@@ -187,7 +188,7 @@ class Replica:
         return all(each.key() in self._state.ledger.facts for each in _facts(fact))
 
     def when_decided(self, a: str, b: str, tell: Decided, *, accurate: bool = False) -> None:
-        """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after the change that decides them.
+        """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction.
@@ -247,10 +248,9 @@ class Replica:
                     self._compact(last)
         except BaseException:
             self._failed = self._failed or len(self._pending) > begun
-            if self._depth == 1:
-                if self._failed:
-                    self._pending, self._failed = [], False
-                    self._reload()
+            if self._depth == 1 and self._failed:
+                self._pending, self._failed = [], False
+                self._reload()
             raise
         finally:
             self._depth -= 1
@@ -415,8 +415,8 @@ class Replica:
             for evolution in some:
                 if evolution.dot.stream == self.stream and evolution.dot not in self.seen():
                     raise WrongReplica(
-                        f"{evolution.dot} is an evolution of this replica that it does not know: another one has "
-                        f"the name {self.name}, or this store is an old copy (then `renew` it)"
+                        f"{evolution.dot} is an evolution of this replica that it does not know: another "
+                        f"one has the name {self.name}, or this store is an old copy (then `renew` it)"
                     )
                 if self._state.ledger.take(evolution):
                     self._pending.append(("evolution", evolutions.encode(evolution)))
@@ -521,9 +521,13 @@ class Replica:
 
     def _reload(self) -> None:
         self._state, self._since = load(self._store)
+        self._passed = {}
+        self._knowledge = self._fresh()
+
+    def _fresh(self) -> Knowledge:
         own = self._state.identity
         stream = (own.name, own.incarnation) if own is not None else ("", 0)
-        self._knowledge = Knowledge(self._state.ledger, stream, self._rules)
+        return Knowledge(self._state.ledger, stream, self._rules)
 
 
 def _facts(given: str | Correspondence) -> list[Correspondence]:
