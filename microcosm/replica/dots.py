@@ -52,8 +52,8 @@ class Dots:
     """A set of dots. Cost: of a question log of the stream's runs; of a change, the stream's runs.
 
     >>> seen = Dots([Run("phone", 1, 1, 4)])
-    >>> seen.add(Dot("phone", 1, 6)); Dot("phone", 1, 3) in seen, Dot("phone", 1, 4) in seen
-    (False, True, False)
+    >>> seen.add(Dot("phone", 1, 6)), Dot("phone", 1, 3) in seen, Dot("phone", 1, 4) in seen
+    (True, True, False)
     >>> list(seen - Dots([Run("phone", 1, 2, 9)]))
     [Run(replica='phone', incarnation=1, first=1, end=2)]
     """
