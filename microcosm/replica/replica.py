@@ -33,7 +33,7 @@ from microcosm.replica.dots import Dot, Dots, Run, Stream
 from microcosm.replica.errors import WrongReplica
 from microcosm.replica.evolution import Add, Append, Evolution, Forget, Remove
 from microcosm.replica.exchange import Exchange
-from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.forgetting import SLACK, Forgetting
 from microcosm.replica.knowledge import Knowledge
 from microcosm.replica.outbox import Deliver, Outbox
 from microcosm.replica.quarantine import Conflict
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from microcosm.state.possibility import Possibility
 
 Written = TypeVar("Written", bound=Evolution)
+
+LOOK_AFTER = 64
+"""What is due to be forgotten is looked for after so many records, or some part of what is held."""
 
 COMPACT_AFTER = 1000
 """A snapshot is made after so many records, and after as many as twice what is held."""
@@ -96,6 +99,8 @@ class Replica:
         self._pending: list[tuple[str, bytes]] = []
         self._passed: dict[Dot, set[str]] = {}
         """Who is known to have each removal that is held."""
+        self._untidied = 0
+        self._now: float | None = None
         self._state, self._since = load(self._store)
         self._knowledge = self._fresh()
         if self._state.identity is None:
@@ -243,6 +248,7 @@ class Replica:
             if self._depth == 1 and self._pending:
                 last = self._store.commit(self._pending)
                 self._since += len(self._pending)
+                self._untidied += len(self._pending)
                 self._pending = []
                 if self._since > max(COMPACT_AFTER, 2 * len(self._state.ledger.held)):
                     self._compact(last)
@@ -254,8 +260,11 @@ class Replica:
             raise
         finally:
             self._depth -= 1
-        if not self._depth and len(self.subscriptions):
-            self.subscriptions.settle(self.known)
+        if not self._depth:
+            if self._untidied > max(LOOK_AFTER, len(self._state.ledger.held) // (2 * SLACK)):
+                self.tidy(self._now)
+            if len(self.subscriptions):
+                self.subscriptions.settle(self.known)
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
         """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`."""
@@ -264,6 +273,8 @@ class Replica:
             raise Undefined(f"{event} has happened already, at {min(ledger.places[event])}")
         _fit(event)
         self._knowledge.admit_event(event)
+        if at is not None and (self._now is None or at > self._now):
+            self._now = at
         return self._put(Append(self._next(), event, at)).dot
 
     def learn(self, given: str | Correspondence, *, at: float | None = None) -> list[Dot]:
@@ -321,7 +332,11 @@ class Replica:
         self._forget([], events)
 
     def tidy(self, now: float | None = None) -> int:
-        """Forget what `forgetting` says is due; how many events. `now` is in seconds, as `at` is."""
+        """Forget what `forgetting` says is due; how many events. `now` is in seconds, as `at` is.
+
+        It is called now and then by itself, with the greatest `at` of a local event so far.
+        """
+        self._untidied = 0
         marks, names = self.forgetting.due(self._state.ledger, now)
         return self._forget(marks, names) if marks or names else 0
 

@@ -123,17 +123,18 @@ class Counting:
 
     def __init__(self, dots: Iterable[Dot]) -> None:
         self.evolutions: dict[Dot, Evolution] = {dot: Append(dot, f"e{dot.number}") for dot in dots}
+        self._seen = Dots(Run(*dot, dot.number + 1) for dot in self.evolutions)
         self.taken = 0
 
     def seen(self) -> Dots:
-        return Dots(Run(*dot, dot.number + 1) for dot in self.evolutions)
+        return self._seen
 
     def held_of(self, dots: Dots) -> list[Evolution]:
         return [self.evolutions[dot] for dot in sorted(self.evolutions) if dot in dots]
 
     def take(self, some: Iterable[Evolution]) -> int:
         for one in some:
-            self.taken += 1
+            self.taken += self._seen.add(one.dot)
             self.evolutions[one.dot] = one
         return 0
 
