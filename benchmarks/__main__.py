@@ -16,6 +16,7 @@ from benchmarks import (
     orderings,
     protocols,
     refutation,
+    replica,
     startup,
 )
 from benchmarks.measure import Line, machine
@@ -25,7 +26,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings),
+        *(refutation, exact, protocols, orderings, replica),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -17,7 +18,7 @@ SIGNS = ("<", "<", "<", "||", "<>", "!<")
 
 
 class Network:
-    """Replicas that gossip over a network which loses, repeats and reorders, parts and heals, and restarts them.
+    """Replicas that gossip over a network which loses, repeats, reorders, parts and heals, and restarts them.
 
     Datagrams of some 600 bytes, so that an exchange takes many. Everything follows from the seed.
     """
@@ -43,10 +44,8 @@ class Network:
                 self.replicas[name].local(self.events[-1])
             case 3 | 4 if len(self.events) > 1:
                 left, right = self.random.sample(self.events, 2)
-                try:
+                with suppress(Contradiction):
                     self.replicas[name].learn(f"{left} {self.random.choice(SIGNS)} {right}")
-                except Contradiction:
-                    pass
             case 5 if self.replicas[name]._state.ledger.facts:
                 fact = self.random.choice(self.replicas[name]._state.ledger.given())
                 self.replicas[name].remove(fact)

@@ -39,7 +39,7 @@ class Plain:
 
 
 class Exchanging(RuleBasedStateMachine):
-    """Three replicas that evolve, exchange pairwise with messages lost, repeated and reordered, and restart."""
+    """Three replicas that evolve, exchange pairwise, and restart, with and without a snapshot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,6 @@ class Exchanging(RuleBasedStateMachine):
             name: Replica(self.stores[name], name, incarnation=1, members=NAMES) for name in NAMES
         }
         self.plain = {name: Plain() for name in NAMES}
-        self.wire: list[tuple[str, str, bytes]] = []
         self.named = 0
 
     @rule(name=st.sampled_from(NAMES))

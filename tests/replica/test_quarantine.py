@@ -141,7 +141,14 @@ EVOLUTIONS: list[list[Evolution]] = [
         Add(Dot(name, 1, 1), stated(fact))
         for name, fact in zip(
             "pqrstu",
-            [("a", "<", "b"), ("b", "<", "a"), ("b", "<", "c"), ("c", "<", "a"), ("a", "||", "b"), ("b", "!<", "c")],
+            [
+                ("a", "<", "b"),
+                ("b", "<", "a"),
+                ("b", "<", "c"),
+                ("c", "<", "a"),
+                ("a", "||", "b"),
+                ("b", "!<", "c"),
+            ],
             strict=True,
         )
     ],
