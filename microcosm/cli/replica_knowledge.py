@@ -102,8 +102,8 @@ def query(
             try:
                 decided = known.offline(left, right)
             except Inconsistent as problem:
-                fields = {"pair": [left, right], "verdict": None} if json else None
-                decisions.report_inconsistent(known, problem, fields)
+                fields: dict[str, object] = {"pair": [left, right], "verdict": None}
+                decisions.report_inconsistent(known, problem, fields if json else None)
                 return exits.REFUTED
             if json:
                 output.emit(decisions.offline_answer(left, right, decided))

@@ -272,10 +272,11 @@ class Replica:
         if event in ledger.places:
             raise Undefined(f"{event} has happened already, at {min(ledger.places[event])}")
         _fit(event)
-        self._knowledge.admit_event(event)
-        if at is not None and (self._now is None or at > self._now):
-            self._now = at
-        return self._put(Append(self._next(), event, at)).dot
+        with self.transaction():
+            self._knowledge.admit_event(event)
+            if at is not None and (self._now is None or at > self._now):
+                self._now = at
+            return self._put(Append(self._next(), event, at)).dot
 
     def learn(self, given: str | Correspondence, *, at: float | None = None) -> list[Dot]:
         """Somebody has said that this holds; a chain `a < b < c` is taken whole or not at all.
@@ -468,6 +469,7 @@ class Replica:
     def _put(self, evolution: Written) -> Written:
         content = evolutions.encode(evolution)
         if len(content) > evolutions.LARGEST:
+            self._failed = True  # the microcosm may have it already
             raise Undefined(
                 f"an evolution of {len(content)} bytes is too large; {evolutions.LARGEST} is the most"
             )
