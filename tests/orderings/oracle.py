@@ -134,7 +134,8 @@ def one_queue(chains: Chains) -> bool:
 def computations(messages: int, peers: int, lossless: bool = False) -> tuple[Chains, ...]:
     """All point-to-point ones with exactly so many messages, one of each isomorphism class, sorted.
 
-    Or only the fully received ones. Leaving a message out leaves a computation, so those with one more arise by insertion.
+    Or only the fully received ones (`lossless`). Leaving a message out leaves a computation, so those with
+    one more arise by insertion.
     """
     if messages == 0:
         return ((),)
