@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Literal
 
 from microcosm.errors import DamagedJournal, JournalError
@@ -47,13 +48,18 @@ LARGEST = 1 << 28
 class _Waiting:
     """Records that somebody wants to have committed, and what became of that."""
 
-    __slots__ = ("done", "error", "number", "records")
+    __slots__ = ("done", "error", "leads", "number", "records", "wake")
 
     def __init__(self, records: Sequence[tuple[str, bytes]]) -> None:
         self.records = records
         self.done = False
+        self.leads = False
+        """Whether it is its turn to write, for all who wait."""
         self.number = 0
         self.error: BaseException | None = None
+        self.wake = threading.Lock()
+        """Held until it is done, or leads."""
+        self.wake.acquire()
 
 
 class Journal:
@@ -74,8 +80,12 @@ class Journal:
         self._files, self._lock, self._writer, self._reader = files, lock, writer, reader
         self._turn = threading.RLock()
         """Who has it uses the writer."""
-        self._queue = threading.Lock()
+        self._queue = threading.Condition()
+        """Who has it uses the four below; notified when somebody comes to wait."""
         self._waiting: list[_Waiting] = []
+        self._leading = False
+        self._crowd = 1
+        self._patience = 0.0
         self._group: list[tuple[str, bytes]] | None = None
         self._grouping: int | None = None
         """The thread whose group that is."""
@@ -109,7 +119,7 @@ class Journal:
             findings = examine(files, application, disk)
             if findings.faults:
                 hint = "`microcosm replica fsck` says more, and cuts with --repair; or restore a backup"
-                raise DamagedJournal(findings.faults, file=str(path), copy=files.keep(), hint=hint)
+                raise DamagedJournal(findings.faults, file=str(path), copy=files.try_to_keep(), hint=hint)
             writer = Writer(files, disk, mode, application)
             try:
                 reader = Reader(files.database, application=application, disk=disk)
@@ -166,9 +176,16 @@ class Journal:
         mine = _Waiting(records)
         with self._queue:
             self._waiting.append(mine)
-        with self._turn:
+            self._queue.notify_all()
+            mine.leads, self._leading = not self._leading, True
+        try:
+            if not mine.leads:
+                mine.wake.acquire()
             if not mine.done:
                 self._write_waiting()
+        finally:
+            if not mine.done:  # interrupted
+                self._withdraw(mine)
         if mine.error is not None:
             raise mine.error
         return mine.number
@@ -226,20 +243,45 @@ class Journal:
             self._lock.release()
 
     def _write_waiting(self) -> None:
-        """Write all that anybody waits for as one transaction; each learns its number, or all the error."""
-        with self._queue:
-            batch, self._waiting = self._waiting, []
-        number = self.last
-        try:
-            self._check_open()
-            self._writer.append([record for each in batch for record in each.records])
-        except BaseException as error:
-            for each in batch:
-                each.error, each.done = error, True
-            raise
+        """Write all that anybody waits for as one transaction; each learns its number, or all the error.
+
+        Those who waited last time will be back in a moment, and are worth waiting for: not longer than a
+        quarter of what a transaction takes. Then the next of those who wait is woken to do the same.
+        """
+        with self._turn:
+            with self._queue:
+                self._queue.wait_for(lambda: len(self._waiting) >= self._crowd, self._patience)
+                batch, self._waiting = self._waiting, []
+            began, number, error = perf_counter(), self.last, None
+            try:
+                self._check_open()
+                self._writer.append([record for each in batch for record in each.records])
+            except BaseException as stopped:
+                error = stopped
         for each in batch:
             number += len(each.records)
-            each.number, each.done = number, True
+            each.number, each.error, each.done = number, error, True
+        with self._queue:
+            self._crowd = len(batch) + len(self._waiting)
+            self._patience = min(0.25 * (perf_counter() - began), 0.01)
+            self._pass_on()
+        for each in batch:
+            each.wake.release()
+
+    def _pass_on(self) -> None:
+        """Let the next of those who wait lead. The caller has the queue."""
+        self._leading = bool(self._waiting)
+        for following in self._waiting[:1]:
+            following.leads = True
+            following.wake.release()
+
+    def _withdraw(self, mine: _Waiting) -> None:
+        """Wait no more."""
+        with self._queue:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+                if mine.leads:
+                    self._pass_on()
 
     def _check_open(self) -> None:
         if self._process != os.getpid():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from microcosm.errors import JournalError, LockedJournal
@@ -85,20 +84,22 @@ class Lock:
         except ImportError:
             raise JournalError("journals need a POSIX system", file=str(of)) from None
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            holder = os.read(self._descriptor, 20).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._descriptor)
+            holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
             hint = "end that process first, or read with a Reader"
             raise LockedJournal(f"locked by process {holder}", file=str(of), hint=hint) from None
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor: int | None = descriptor
 
     def release(self) -> None:
-        """Let others write."""
-        with suppress(OSError):
+        """Let others write. A second call does nothing."""
+        if self._descriptor is not None:
             os.close(self._descriptor)
+            self._descriptor = None

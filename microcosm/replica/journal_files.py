@@ -37,8 +37,22 @@ class Files:
             path.unlink(missing_ok=True)
         return made
 
+    def try_to_keep(self) -> str | None:
+        """`keep` where that is possible: there may be no room, and the journal is left as it is anyway."""
+        try:
+            return self.keep()
+        except JournalError:
+            return None
+
     def keep(self) -> str:
         """Copy what is there to a folder beside, `NAME.damaged-` and its hash; the same is copied once."""
+        try:
+            return self._copy()
+        except OSError as error:
+            said = f"no copy of it can be kept: {error.strerror}"
+            raise JournalError(said, file=str(self.database), hint="make room") from None
+
+    def _copy(self) -> str:
         there = [
             path for path in (self.database, self.wal, self.head) if path.exists() and path.stat().st_size
         ]

@@ -55,7 +55,9 @@ def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> Report:
         if about is None or first is None:
             faults = findings.faults or ("the snapshot does not check",)
             hint = "nothing can be saved of it: restore a backup"
-            raise DamagedJournal(faults, file=str(path), copy=files.keep() if repair else None, hint=hint)
+            raise DamagedJournal(
+                faults, file=str(path), copy=files.try_to_keep() if repair else None, hint=hint
+            )
         durable = findings.head.number if findings.head else good.number
         copy = None
         if repair and findings.faults:

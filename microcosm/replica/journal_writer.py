@@ -82,14 +82,13 @@ class Writer:
     def checkpoint(self, how: str = "PASSIVE") -> None:
         """Bring the log into the database as far as readers allow; what fails is tried again later."""
         assert self._head is not None
+        self._pending = 0  # if readers are in the way, the next time is after as many bytes
         try:
             if how == "PASSIVE" and self._files.wal.stat().st_size > 4 * self.CHECKPOINT:
                 how = "TRUNCATE"  # it waits for the readers: their looks are short
             busy, frames, done = self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
-            if not busy and frames == done:
-                self._pending = 0
-                if self._mode != "full":
-                    self._head.advance(self.head(), sync=self._mode == "normal")
+            if not busy and frames == done and self._mode != "full":
+                self._head.advance(self.head(), sync=self._mode == "normal")
         except (sqlite3.Error, OSError) as error:
             if _name(error) not in ("SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED"):
                 self._stop(error)
@@ -196,7 +195,9 @@ class Writer:
             yield
         except Broken as broken:
             hint = "`microcosm replica fsck` says more"
-            raise DamagedJournal((str(broken),), file=file, copy=self._files.keep(), hint=hint) from None
+            raise DamagedJournal(
+                (str(broken),), file=file, copy=self._files.try_to_keep(), hint=hint
+            ) from None
         except (sqlite3.Error, OSError) as error:
             room = "make room: nothing that was durable is lost" if _name(error) == "SQLITE_FULL" else None
             raise JournalError(f"cannot be written: {error}", file=file, hint=room) from error

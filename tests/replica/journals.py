@@ -51,7 +51,7 @@ def left_open(path: Path, *payloads: bytes, mode: Mode = "full") -> None:
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """The content of each file of a journal, by its ending; those that are empty or not there are left out."""
+    """The content of each file of a journal, by its ending; an empty one is as good as none."""
     named = {ending: path.with_name(path.name + ending) for ending in ENDINGS}
     found = {ending: file.read_bytes() for ending, file in named.items() if file.exists()}
     return {ending: each for ending, each in found.items() if each}

@@ -14,8 +14,6 @@ from microcosm.replica import journal_wal
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal_fsck import fsck
 from microcosm.replica.journal_reader import Reader
-from tests.cli.conftest import Run
-from tests.cli.conftest import run as run
 from tests.replica.journals import APPLICATION, FAST, content, files, journal, killed, lay, left_open
 
 PAYLOADS = tuple(bytes([65 + n]) * (700 * n) for n in range(1, 9))
@@ -179,8 +177,7 @@ def outcome(path: Path) -> str:
         with journal(path) as opened:
             found = [(record.kind, record.payload) for record in opened.records()]
             snapshot = opened.snapshot()
-    except JournalError as error:
-        assert "\n" not in str(error)
+    except JournalError:
         return "refused"
     assert found == [("note", payload) for payload in PAYLOADS[2:]]
     assert snapshot == (2, b"A and B" * 200)
@@ -278,7 +275,7 @@ def test_fsck_leaves_what_cannot_be_saved(tmp_path: Path) -> None:
         opened.compact(1, b"A snapshot" * 100)
     flip(path, path.read_bytes().index(b"A snapshot") + 8)
     before = files(path)
-    with pytest.raises(DamagedJournal, match="the snapshot does not check.*restore a backup"):
+    with pytest.raises(DamagedJournal, match=r"the snapshot does not check.*restore a backup"):
         fsck(path, repair=True)
     assert files(path) == before
 
@@ -286,33 +283,3 @@ def test_fsck_leaves_what_cannot_be_saved(tmp_path: Path) -> None:
 def test_fsck_waits_for_nobody(tmp_path: Path) -> None:
     with journal(tmp_path / "journal"), pytest.raises(LockedJournal):
         fsck(tmp_path / "journal")
-
-
-def test_on_the_command_line(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    left_open(path, *PAYLOADS)
-    well = run("replica", "fsck", "journal")
-    assert (well.code, well.out.splitlines()) == (0, ["test, version 1: records 1 to 8", "all is well"])
-    copied = run("replica", "backup", "journal", "copy", "--json")
-    assert (copied.code, copied.json["last"]) == (0, 8)
-    again = run("replica", "backup", "journal", "copy")
-    assert (again.code, again.err.count("\n")) == (4, 1)
-    log = beside(path, "-wal")
-    flip(log, log.stat().st_size - 1)
-    bad = run("replica", "fsck", "journal")
-    assert bad.code == 4
-    assert "damaged: records 8 to 8, which were durable, are missing" in bad.err
-    assert "lost: records 8 to 8" in bad.out
-    mended = run("replica", "fsck", "journal", "--repair", "--json")
-    assert (mended.code, mended.json["repaired"], mended.json["last"], mended.json["lost"]) == (0, True, 7, 8)
-    assert run("replica", "fsck", "journal").code == 0
-    assert run("replica", "fsck", "nowhere").code == 4
-    assert run("replica", "fsck", "copy", "--json").json["faults"] == []
-
-
-def test_a_locked_journal_on_the_command_line(run: Run, tmp_path: Path) -> None:
-    with journal(tmp_path / "journal"):
-        locked = run("replica", "fsck", "journal")
-        assert (locked.code, locked.err.count("\n")) == (4, 1)
-        assert "locked by process" in locked.err
-        assert run("replica", "backup", "journal", "copy").code == 0
