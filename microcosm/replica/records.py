@@ -18,7 +18,7 @@ from microcosm.replica.errors import Malformed
 from microcosm.replica.snapshot import State, decode_identity, decode_state
 from microcosm.replica.store import Store
 
-OWN = ("replica", "evolution", "forget")
+OWN = ("replica", "evolution", "forget", "instance")
 
 
 def load(store: Store) -> tuple[State, int]:

@@ -109,6 +109,7 @@ class Replica:
             self._begin(Identity(_fit(name), incarnation or randbits(32) | 1, tuple(sorted(members))))
         elif name is not None and name != self.name:
             raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
+        self._recognise(getattr(store, "instance", None))
 
     # -- who it is -----------------------------------------------------------------------------------
 
@@ -450,6 +451,15 @@ class Replica:
             if passed >= others:
                 self._state.ledger.settle(dot)
                 del self._passed[dot]
+
+    def _recognise(self, instance: bytes | None) -> None:
+        """Begin a new incarnation where the store is a copy, which may lack what others have seen of it."""
+        noted = self._state.notes.get("instance")
+        if instance is not None and instance != noted:
+            with self.transaction():
+                if noted is not None:
+                    self.renew()
+                self._write("instance", instance)
 
     # -- inside --------------------------------------------------------------------------------------------
 

@@ -193,6 +193,27 @@ def test_another_replica_of_this_name_is_noticed() -> None:
     assert third.events == ["x", "y"]
 
 
+class Copied(Memory):
+    """A store that can tell which copy it is."""
+
+    instance = b"first"
+
+
+def test_a_copy_of_a_store_begins_a_new_incarnation() -> None:
+    store = Copied()
+    one = Replica(store, "a", incarnation=1)
+    one.local("x")
+    assert Replica(store).stream == ("a", 1)
+    store.instance = b"second"
+    again = Replica(store)
+    assert again.stream != ("a", 1)
+    again.local("y")
+    assert again.known.givens.internal == ["y"]
+    assert Replica(store).stream == again.stream
+    with pytest.raises(Undefined):
+        again.note("instance", b"third")
+
+
 def test_the_store_of_another_is_refused() -> None:
     store = Memory()
     Replica(store, "a")
