@@ -30,7 +30,8 @@ def run(quick: bool = False) -> list[Line]:
     size, asked = (2_000, 200) if quick else (100_000, 5_000)
     one = replica("one", size)
     rng = Random(3)
-    pairs = [rng.sample(one.events, 2) for _ in range(asked)]
+    events = one.events
+    pairs = [rng.sample(events, 2) for _ in range(asked)]
     known = one.snapshot()
     for ask in (one.online, known.online):
         ask(*pairs[0])

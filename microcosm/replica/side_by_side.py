@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from microcosm.replica.errors import WrongReplica
 from microcosm.replica.messages import Same, decode
 from microcosm.replica.replica import Replica
+
+
+PATIENCE = 1000
+"""So many rounds that bring nothing new are enough; each tells dozens of messages of what is gone."""
 
 
 @dataclass(slots=True)
@@ -30,7 +35,9 @@ def level(one: Replica, other: Replica) -> Traffic:
     traffic = Traffic()
     before = len(one.seen()), len(other.seen())
     same = False
+    idle = 0
     while not same:
+        told = len(one.seen()) + len(other.seen())
         waiting = deque((other, one, message) for message in one.exchange.begin(other.name))
         while waiting:
             to, sender, message = waiting.popleft()
@@ -38,5 +45,8 @@ def level(one: Replica, other: Replica) -> Traffic:
             traffic.bytes += len(message)
             same = isinstance(decode(message), Same)
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
+        idle = idle + 1 if len(one.seen()) + len(other.seen()) == told else 0
+        if idle > PATIENCE:
+            raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
     traffic.new = len(one.seen()) - before[0], len(other.seen()) - before[1]
     return traffic
