@@ -1,8 +1,9 @@
-"""Claim: the journal keeps at least half as many records durably a second as bare SQLite does.
+"""Claim: committed in groups, the journal keeps at least half as many records a second as bare SQLite does.
 
 Bare SQLite appends the same payloads to a table, in as many transactions, with a write-ahead log and
 `synchronous=FULL`: no chain of hashes, no head file, so one sync where the journal has two. A record has 200
-bytes; with threads each commits one record at a time, and bare SQLite is given them by the group.
+bytes. With threads each commits one record at a time, and bare SQLite is given them by the group, with no
+threads to wake: there the claim is not made.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Journal:
         self._turn = threading.RLock()
         """Who has it uses the writer."""
         self._queue = threading.Condition()
-        """Who has it uses the four below; notified when somebody comes to wait."""
+        """Who has it uses the four below; notified when as many wait as last time."""
         self._waiting: list[_Waiting] = []
         self._leading = False
         self._crowd = 1
@@ -176,7 +176,8 @@ class Journal:
         mine = _Waiting(records)
         with self._queue:
             self._waiting.append(mine)
-            self._queue.notify_all()
+            if len(self._waiting) >= self._crowd:
+                self._queue.notify_all()
             mine.leads, self._leading = not self._leading, True
         try:
             if not mine.leads:

@@ -58,7 +58,9 @@ def examine(files: Files, application: str | None, disk: Disk) -> Findings:
             connection.execute("PRAGMA busy_timeout = 5000")
             connection.execute("BEGIN")
             about = journal_schema.identify(connection, files.database, application)
-            if about.schema == journal_schema.version():
+            if head is not None and head.schema > about.schema:
+                faults.append(f"the tables are of version {about.schema}, and were of {head.schema}")
+            elif about.schema == journal_schema.version():
                 state = look(connection, about)
                 wrong = journal_look.disagreement(connection, state, head)
                 if wrong and not bad_head:

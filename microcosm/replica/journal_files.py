@@ -14,7 +14,8 @@ class Files:
     """`NAME` is the database, `NAME-wal` and `NAME-shm` are SQLite's, `NAME-head` and `NAME-lock` ours."""
 
     def __init__(self, database: Path) -> None:
-        self.database = database
+        # SQLite puts its files beside what a link points to, not beside the link
+        self.database = database.resolve() if database.is_symlink() else database
         self.wal = self._beside("-wal")
         self.shm = self._beside("-shm")
         self.head = self._beside("-head")

@@ -62,6 +62,8 @@ def identify(connection: sqlite3.Connection, path: Path, application: str | None
     if schema > version():
         hint = f"this program reads up to version {version()}: use a newer one"
         raise JournalError(f"is a journal of version {schema}", file=str(path), hint=hint)
+    if schema < 1:
+        raise JournalError(f"is a journal of no version that there was ({schema})", file=str(path))
     found = dict(connection.execute("SELECT name, value FROM about").fetchall())
     about = About(found["application"].decode(), found["identity"], found["instance"], schema)
     if application is not None and about.application != application:

@@ -143,6 +143,7 @@ class Writer:
         self._head = HeadFile(disk, self._files.head, head)
         self._head.advance(self.head())
         execute(f"PRAGMA synchronous = {self._mode}")
+        execute("PRAGMA busy_timeout = 500")  # how long a checkpoint waits for readers
         return state
 
     def _finish(self, state: State, size: int) -> None:

@@ -9,7 +9,6 @@ from microcosm.replica.errors import WrongReplica
 from microcosm.replica.messages import Same, decode
 from microcosm.replica.replica import Replica
 
-
 PATIENCE = 1000
 """So many rounds that bring nothing new are enough; each tells dozens of messages of what is gone."""
 

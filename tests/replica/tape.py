@@ -1,7 +1,8 @@
 """A disk that is watched: each write, sync, truncation, removal and renaming of a journal, in order.
 
 SQLite is watched through a virtual file system of apsw, which brings its own copy of SQLite; the head file
-through the `Disk` that a journal asks for everything else. From a tape follows what a loss of power may leave (`Tape.after_loss`): what was synced, and of the rest any sectors.
+through the `Disk` that a journal asks for everything else. From a tape follows what a loss of power may leave
+(`Tape.after_loss`): what was synced, and of the rest any sectors.
 """
 
 from __future__ import annotations

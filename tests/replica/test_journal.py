@@ -140,6 +140,35 @@ def test_threads_share_transactions(tmp_path: Path) -> None:
         opened._check()
 
 
+def test_many_threads_many_times() -> None:
+    """Nobody is left waiting, every number is given once, and each finds its record under its number."""
+    given: dict[int, bytes] = {}
+    with TemporaryDirectory(dir=FAST) as folder, journal(Path(folder) / "journal") as opened:
+
+        def work(name: int) -> None:
+            for n in range(30):
+                payload = bytes([name, n])
+                if n % 10 == name:
+                    with opened.group():
+                        number = opened.commit([("note", payload)])
+                elif n % 10 == 9:
+                    opened.commit([])
+                    opened.compact(0, payload)
+                    continue
+                else:
+                    number = opened.commit([("note", payload)])
+                given[number] = payload
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {record.number: record.payload for record in opened.records()} == given
+        assert sorted(given) == list(range(1, 8 * 27 + 1))
+        opened._check()
+
+
 def test_a_group_that_fails_takes_no_other_thread_along(tmp_path: Path) -> None:
     with journal(tmp_path / "journal") as opened:
         other = threading.Thread(target=lambda: opened.commit([("other", b"")]))

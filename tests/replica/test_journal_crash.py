@@ -222,7 +222,7 @@ def test_killed_at_random_instants() -> None:
 
 @pytest.mark.slow
 def test_killed_at_many_random_instants() -> None:
-    kill_at_random(400, seed=6)
+    kill_at_random(540, seed=6)
 
 
 # -- loss of power -----------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def lose_power(tape: Tape, moments: int, seed: int, since: int = 0) -> Iterator[
 
 
 @pytest.mark.parametrize(
-    "moments", [pytest.param(40, id="some"), pytest.param(1000, id="many", marks=pytest.mark.slow)]
+    "moments", [pytest.param(40, id="some"), pytest.param(700, id="many", marks=pytest.mark.slow)]
 )
 def test_a_loss_of_power_takes_nothing_that_was_acknowledged(moments: int) -> None:
     wanted = states(7, 24)
