@@ -171,7 +171,7 @@ def year(events: int, window: int) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize(
     ("events", "window"),
-    [(3000, 250), pytest.param(25_000, 5_000, marks=pytest.mark.slow)],
+    [(3000, 250), pytest.param(18_000, 1_500, marks=pytest.mark.slow)],
 )
 def test_a_year_is_flat(events: int, window: int) -> None:
     held, stored = year(events, window)
