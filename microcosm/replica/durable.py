@@ -232,7 +232,7 @@ class Durable:
         self._do((CONFIRMED, number, *fence))
         if number in self._withheld and membership.talks(number):
             self._withheld.discard(number)
-            self._sends += self.process.repeat(number)
+            self._sends = [*self.process.repeat(number), *self._sends]
 
     def repeat(self, number: int) -> None:
         """Say again to a member what it may have missed."""

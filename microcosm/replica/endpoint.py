@@ -143,20 +143,16 @@ class Endpoint:
 
     def receive(self, packet: bytes, now: float, wall: float) -> None:
         """Take a packet off the wire. Raises nothing for what it says; a refusal is counted in `drops`."""
-        self._now = max(self._now, now)
+        now = self._passed(now)
         self.counts["packets in"] += 1
         self.counts["bytes in"] += len(packet)
-        reason = self._receive(packet, self._now, wall)
+        reason = self._receive(packet, now, wall)
         if reason is not None:
             self.drops[reason] += 1
 
     def poll(self, now: float) -> None:
         """Let timers run out."""
-        self._now = now = max(self._now, now)
-        if now >= self._next_tick:
-            self._next_tick = now + self.limits.tick
-            for peer in self._peers.values():
-                peer.tick()
+        now = self._passed(now)
         for peer in self._peers.values():
             peer.poll(now)
             if peer.met and peer.congestion.silence >= SILENCE:
@@ -164,7 +160,7 @@ class Endpoint:
 
     def flush(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
         """Make everything so far durable; the packets to send now. Cost: a commit, and the members."""
-        self._now = now = max(self._now, now)
+        now = self._passed(now)
         machine = self.durable.process.machine
         for number, packet in self.durable.flush():
             peer = self._peers.get(number)
@@ -210,6 +206,15 @@ class Endpoint:
             **self.counts,
             "members": {peer.member.name: self._state_of(peer, now) for peer in self._peers.values()},
         }
+
+    def _passed(self, now: float) -> float:
+        """Time has passed, and never goes back."""
+        self._now = now = max(self._now, now)
+        if now >= self._next_tick:
+            self._next_tick = now + self.limits.tick
+            for peer in self._peers.values():
+                peer.tick()
+        return now
 
     def _state_of(self, peer: Peer, now: float) -> dict[str, Any]:
         number = peer.member.number

@@ -133,11 +133,7 @@ class Peer:
 
     def permitted(self, mid: int) -> list[int]:
         """The ids of all missing permits for which a permit is one, oldest first."""
-        found = []
-        for asked in self._asks:
-            if asked > mid:
-                break
-            found.append(asked)
+        found = sorted(asked for asked in self._asks if asked <= mid)
         for asked in found:
             del self._asks[asked]
         return found

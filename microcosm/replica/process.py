@@ -170,7 +170,7 @@ class Process:
         if (name, incarnation) == (self.name, self.incarnation):
             self.evicted = True
         member = membership.named.get(name)
-        if member is not None and member.incarnation == incarnation:
+        if member is not None and member.incarnation in (None, incarnation):  # not met: what waits, waits for it
             membership.drop(member.number)
             self._parts.pop(member.number, None)
             self.machine.forget(member.number)

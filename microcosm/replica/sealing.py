@@ -94,7 +94,7 @@ def _nonce(counter: int) -> bytes:
 
 @dataclass(slots=True)
 class Sending:
-    """A derived key in use. `generation` grows with each that this boot derives."""
+    """A derived key in use. `generation` grows with each, over all boots."""
 
     key_id: int
     salt: bytes
@@ -117,7 +117,7 @@ class Sealer:
         self._entropy = entropy
         self._tag = tag(name)
         self._sending: dict[int, Sending] = {}
-        self._generation = 0
+        self._generation = boot << 32
 
     def sending(self, peer: str, now: float, wall: float) -> Sending:
         """The derived key to seal with for a peer; a new one where it is time for it.

@@ -204,7 +204,7 @@ class World:
                 self.at(self.random.uniform(*self.delay), lambda one=one: self.arrive(to, one))
 
     def arrive(self, to: str, packet: bytes) -> None:
-        node = self.nodes[to]
+        node = self.nodes.get(to) or self.retired[0]
         endpoint = node.endpoint
         if endpoint is not None:
             self.step(node, lambda: endpoint.receive(packet, self.now, WALL + self.now))
