@@ -108,11 +108,16 @@ class HybridDurable(HybridMulticastSPS):
             self._m1 += 1
         for mid in [c.group.mid for c in self._buffer if c.receiver == process and not c.acked]:
             self._on_ack(process, Ack(mid))
-        self._m2 = max(self._m2, self._buffer.first)  # a copy that waited was taken out
-        while self._m2 < self._buffer.next and self._buffer[self._m2].group.waits <= self._p2:
-            self._m2 += 1
         for table in (self._last_sent, self._delivered, self._permitted):
             table.pop(process, None)
+
+    def _on_ack(self, sender: int, ack: Ack) -> str | None:
+        reason = super()._on_ack(sender, ack)
+        if self._m2 < self._buffer.first:  # a copy to a forgotten process, which still waited, has gone
+            self._m2 = self._buffer.first
+            while self._m2 < self._buffer.next and self._buffer[self._m2].group.waits <= self._p2:
+                self._m2 += 1
+        return reason
 
     def state(self) -> State:
         """Everything that the machine remembers. Cost: its size."""

@@ -8,7 +8,7 @@ so the round trip has the receiver's disk in it.
 from __future__ import annotations
 
 PACKET = 1200
-LEAST_WINDOW = 4.0 * PACKET
+LEAST_WINDOW = 8.0 * PACKET
 FIRST_WINDOW = 16.0 * PACKET
 
 
