@@ -17,6 +17,7 @@ from benchmarks import (
     protocols,
     refutation,
     startup,
+    transport,
 )
 from benchmarks.measure import Line, machine
 
@@ -25,7 +26,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings),
+        *(refutation, exact, protocols, orderings, transport),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

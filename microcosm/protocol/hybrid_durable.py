@@ -1,9 +1,9 @@
 """The SPS-optimal multicast for processes that may stop, come back, and be given up.
 
-Seed 001 excludes restarts (section 5.1). They are safe if nothing leaves a process that the process can forget:
+Seed 001 excludes restarts (section 5). They are safe if nothing leaves a process that it can still forget:
 its host writes down every input that changes the state before any packet that follows from it leaves, and
-afterwards a process that stopped is one that was slow, and a packet that it forgot one that was lost. For that
-a machine says here whether an input would change it (`changes`), gives its whole state as plain values
+afterwards a process that stopped is one that was slow, and a packet that it forgot one that was lost. For
+that a machine says here whether an input would change it (`changes`), gives its whole state as plain values
 (`state`, `restored`), and repeats on demand what it told one process (`repeat`).
 
 A process that never comes back would leave others waiting for its acks and permits for ever. `forget` lets go
@@ -85,7 +85,7 @@ class HybridDurable(HybridMulticastSPS):
                 yield Ack(mid)
 
     def waiting(self) -> Iterator[tuple[int, int, tuple[int, int]]]:
-        """Each copy held back: its id, its receiver, and the first missing permit (sender, id) that holds it."""
+        """Each copy held back: its id, its receiver, and the missing permit (sender, id) that holds it."""
         for copy in self._buffer:
             if not copy.sent:
                 reasons = (

@@ -1,8 +1,8 @@
 """How much may be under way to a peer, and how long to wait for its acks.
 
-The window grows by what is acknowledged, doubling at first, and is halved by a loss, at most once a round trip
-(Jacobson, *Congestion avoidance and control*, 1988); waiting times follow RFC 6298. An ack comes after a commit,
-so the round trip has the receiver's disk in it.
+The window grows by what is acknowledged, doubling at first, and is halved by a loss, at most once a round
+trip (Jacobson, *Congestion avoidance and control*, 1988); waiting times follow RFC 6298. An ack comes after a
+commit, so the round trip has the receiver's disk in it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Congestion:
         return min(self._longest, max(self._least, self.rtt + 4 * self._deviation))
 
     def wait(self, tries: int) -> float:
-        """The same for a message that was sent `tries` times: doubled each time as long as nothing comes back."""
+        """The same for a message that was sent `tries` times: doubled each time as long as nothing comes
+        back.
+        """
         wait: float = self.patience * 2 ** min(tries - 1, self.silence + 1, 16)
         return min(self._longest, wait)
 

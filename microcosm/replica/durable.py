@@ -1,11 +1,12 @@
 """A process whose inputs are written down before anything that follows from them is seen.
 
 What is done here waits in memory until `flush`: the inputs since the last one, and what the application added
-in the course of them (`include`), go to the store in one transaction; only then do packets leave. So a message
-is acknowledged once its delivery and the effects of it are durable, both or neither: exactly once, as far as
-effects are records. An effect elsewhere, a mail sent, may happen again after a crash.
+in the course of them (`include`), go to the store in one transaction; only then do packets leave. So a
+message is acknowledged once its delivery and the effects of it are durable, both or neither: exactly once, as
+far as effects are records. An effect elsewhere, a mail sent, may happen again after a crash.
 
-What only waits in a buffer, or frees one, is written with the next transaction: to forget it is to lose a packet.
+What only waits in a buffer, or frees one, is written with the next transaction: to forget it is to lose a
+packet.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class Durable:
     """One replica's endpoint without time, keys or sockets.
 
     `deliver` gets each letter once (and once again after a crash before the next `flush`); it may call `send`
-    and `include`. If it raises, nothing since the last flush has happened, and the object is of no further use.
+    and `include`. If it raises, nothing since the last flush has happened, and the object is of no further
+    use.
 
-    `most_copies` is how many copies may wait for acks: beyond, `send` raises `Busy`, except within `deliver`; at
-    `1 + members` times as many, incoming messages are refused until some are acknowledged.
+    `most_copies` is how many copies may wait for acks: beyond, `send` raises `Busy`, except within `deliver`;
+    at `1 + members` times as many, incoming messages are refused until some are acknowledged.
     """
 
     def __init__(
@@ -60,7 +62,8 @@ class Durable:
     ) -> None:
         self.process = process
         self.most_copies = most_copies
-        self.part_size = 1 << 16
+        self.part_size = 400
+        """What is longer is sent in parts; an endpoint sets what fits into its packets."""
         self.largest = 1 << 20
         """The largest payload, in bytes."""
         self.failed = False
@@ -88,8 +91,8 @@ class Durable:
     ) -> Durable:
         """The endpoint that a store remembers, started once more; if it remembers none, a new one.
 
-        `incarnation` is for a new one. `snapshot` is what `export` gave for the store's snapshot, if it has one.
-        Raises `ReplicaError` where the store belongs to another name, or is not understood.
+        `incarnation` is for a new one. `snapshot` is what `export` gave for the store's snapshot, if it has
+        one. Raises `ReplicaError` where the store belongs to another name, or is not understood.
         """
         process = None if snapshot is None else _restored(snapshot)
         for record in store.records():
@@ -127,7 +130,8 @@ class Durable:
         return self
 
     def renewed(self, incarnation: int) -> Durable:
-        """A new incarnation in the same store: the same members, to be met anew, the same fences, no messages.
+        """A new incarnation in the same store: the same members, to be met anew, the same fences, no
+        messages.
 
         For a replica that was evicted, or whose store lost something (a backup restored, a weaker mode).
         """

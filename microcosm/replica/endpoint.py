@@ -10,10 +10,10 @@ What the host owes an endpoint:
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
 Answers go to the configured address of the member, never to where a packet came from.
 
-**Meeting.** Content is sealed for one boot of its destination, so that a recording is of no use after a restart.
-Members learn their boots by greetings: a greeting that names the receiver's current boot is fresh, and the key it
-is sealed with is accepted from then on, instead of any earlier one. One that does not is answered by a
-greeting that names the boot it came from.
+**Meeting.** Content is sealed for one boot of its destination, so that a recording is of no use after a
+restart. Members learn their boots by greetings: a greeting that names the receiver's current boot is fresh,
+and the key it is sealed with is accepted from then on, instead of any earlier one. One that does not is
+answered by a greeting that names the boot it came from.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Endpoint:
         return self.durable.send(to, payload, note)
 
     def include(self, kind: str, payload: bytes) -> None:
-        """As `Durable.include`: a record in the same transaction as the deliveries and sends of this moment."""
+        """As `Durable.include`: a record in one transaction with the deliveries and sends of this moment."""
         self.durable.include(kind, payload)
 
     def add_member(self, name: str, address: Address, now: float) -> None:

@@ -1,9 +1,10 @@
-"""Key files: secrets that a group, or a pair, of replicas share; who may read them, and for how long they count.
+"""Key files: secrets that a group, or a pair, of replicas share; who may read them, and for how long they
+count.
 
 A ring holds group keys, known to all members, and pairwise keys, known to two. Between two members their
 pairwise key is used if there is one. In a rotation two keys overlap: the new one is accepted at once, sent
-with from its `starts` on, and the old one is accepted until its `ends`, so that the new file can be brought to
-all members in between.
+with from its `starts` on, and the old one is accepted until its `ends`, so that the new file can be brought
+to all members in between.
 
 A secret leaves this module only as the key material of `microcosm.replica.sealing`: nothing prints it.
 """
@@ -69,14 +70,15 @@ class Keyring:
         return max(pairwise or good, key=lambda key: key.id)
 
     def accepting(self, key_id: int, me: str, peer: str, wall: float) -> Key | None:
-        """The key of a packet between two members, if it counts. With a pairwise key, the group's does not."""
+        """The key of a packet between two members, if it counts: their pairwise one, if there is one."""
         possible = self._for(me, peer)
         pairwise = [key for key in possible if key.between is not None and key.accepted(wall)]
         good = (key for key in pairwise or possible if key.id == key_id and key.accepted(wall))
         return next(good, None)
 
     def rotated(self, secret: bytes, wall: float, overlap: float = OVERLAP) -> Keyring:
-        """A ring with a new group key, which is sent with after half of the overlap; the old one ends after it.
+        """A ring with a new group key, which is sent with after half of the overlap; the old one ends after
+        it.
 
         Keys that have ended are left out. Raises `KeyFileError` in the midst of another rotation.
         """
@@ -93,7 +95,7 @@ class Keyring:
 
 
 def read_keys(path: str | os.PathLike[str]) -> Keyring:
-    """The ring in a file. Raises `KeyFileError` for one that is missing, malformed, or that others can read."""
+    """The ring in a file. Raises `KeyFileError`: missing, malformed, or open to others."""
     name = os.fspath(path)
     try:
         with open(name, "rb") as stream:

@@ -10,9 +10,9 @@ class Limits:
     """Sizes in bytes, times in seconds.
 
     `mtu`: the largest packet, UDP payload. `largest`: the largest message. `most_copies`: how many copies may
-    wait for acks before `send` is refused; `under_way`: how many of them may be on the wire to one member at a
-    time. `tick`: duplicates of a packet are answered once in such a time. `least_wait`, `longest_wait`: between
-    two tries.
+    wait for acks before `send` is refused; `under_way`: how many of them may be on the wire to one member at
+    a time. `tick`: duplicates of a packet are answered once in such a time. `least_wait`, `longest_wait`:
+    between two tries.
     """
 
     mtu: int = 1200

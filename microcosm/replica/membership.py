@@ -1,8 +1,8 @@
 """Who a replica exchanges messages with, and whom it has given up.
 
-A member is a name with an address. Whoever answers there first is bound to the name, by its *incarnation*: the
-number of one unbroken memory. A replica that lost its memory is somebody else, and has to say so with another
-incarnation; it is not let in before the old one is *fenced*: refused for good.
+A member is a name with an address. Whoever answers there first is bound to the name, by its *incarnation*:
+the number of one unbroken memory. A replica that lost its memory is somebody else, and has to say so with
+another incarnation; it is not let in before the old one is *fenced*: refused for good.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Copies wait in `_queue` until the congestion window has room, then for their ack; each has a timer of its own.
 Acks and permits go with the next packet, or in one of their own. Delivery is FIFO between two processes, and
-permits come in the order of the messages (seed 001, sections 5.4 and 5.5), so that one ack or permit stands for
-all before it: the last one is sent, and a lost one is made good by the next.
+permits come in the order of the messages (seed 001, sections 5.4 and 5.5), so that one ack or permit stands
+for all before it: the last one is sent, and a lost one is made good by the next.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from microcosm.protocol.packets import Ack, Message, Permit
 from microcosm.replica.congestion import Congestion
 from microcosm.replica.membership import Fence, Member
 from microcosm.replica.sealing import OVERHEAD
-from microcosm.replica.wire import COPY_BYTES, FENCE_BYTES, FRAME_BYTES, ID_BYTES, Content, Copied
 from microcosm.replica.window import ReplayWindow
+from microcosm.replica.wire import COPY_BYTES, FENCE_BYTES, FRAME_BYTES, ID_BYTES, Content, Copied
 
 NEVER = float("inf")
 

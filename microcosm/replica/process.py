@@ -1,18 +1,18 @@
 """What a replica must not forget about its messages: a function of the inputs, in their order.
 
-`Process` does no I/O and keeps no time. `apply` takes one input, a plain tuple, and says what follows from it:
-packets for members, and letters for the application. Applying the same inputs again gives the same state, so
-the log of a replica is the list of its inputs, and a snapshot the plain value of `state`.
+`Process` does no I/O and keeps no time. `apply` takes one input, a plain tuple, and says what follows from
+it: packets for members, and letters for the application. Applying the same inputs again gives the same state,
+so the log of a replica is the list of its inputs, and a snapshot the plain value of `state`.
 
-**Eviction.** Some process will wait for ever for the acks and permits of one that never comes back. What waits
-may be let go as follows. A process that fences an incarnation writes that down, refuses from then on whatever
-comes from it, lets go of what waits for it, and sends messages and permits to a member only once that member
-has confirmed that it keeps the same fences (`Membership.talks`), durably. So whatever happens causally after
-the letting go is delivered only at processes that keep the fence, by induction over the messages between,
-and those never deliver what the evicted one still has under way: the delivery that the permit would have
-vouched for either happened before the fence or never happens. Likewise nobody who learns from here
-that a copy to the evicted process counts as delivered can send it anything any more. A member that cannot be
-reached holds up only what goes to itself. Lists of members need not agree.
+**Eviction.** Some process will wait for ever for the acks and permits of one that never comes back. What
+waits may be let go as follows. A process that fences an incarnation writes that down, refuses from then on
+whatever comes from it, lets go of what waits for it, and sends messages and permits to a member only once
+that member has confirmed that it keeps the same fences (`Membership.talks`), durably. So whatever happens
+causally after the letting go is delivered only at processes that keep the fence, by induction over the
+messages between, and those never deliver what the evicted one still has under way: the delivery that the
+permit would have vouched for either happened before the fence or never happens. Likewise nobody who learns
+from here that a copy to the evicted process counts as delivered can send it anything any more. A member that
+cannot be reached holds up only what goes to itself. Lists of members need not agree.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ class Process:
         if (name, incarnation) == (self.name, self.incarnation):
             self.evicted = True
         member = membership.named.get(name)
-        if member is not None and member.incarnation in (None, incarnation):  # not met: what waits, waits for it
+        # One that was never met goes too: whatever waits for the name, waits for the evicted.
+        if member is not None and member.incarnation in (None, incarnation):
             membership.drop(member.number)
             self._parts.pop(member.number, None)
             self.machine.forget(member.number)

@@ -1,13 +1,14 @@
-"""Packets that only their destination can open, and that nobody else could have sealed (but see docs/security.md).
+"""Packets that only their destination can open, and that nobody else could have sealed (but see
+docs/security.md).
 
 For each key and boot a sender draws a random salt of 128 bits and derives a key of its own,
 
     HKDF-SHA256(shared secret, salt, info = key id, sender, incarnation)        for ChaCha20-Poly1305,
 
-with which it seals packet after packet, the nonce being a counter: it is never used twice, since a restart draws
-another salt. After 2⁴⁸ packets or 24 hours it draws one anyway. The associated data are the header (version,
-kind, key id, sender, its incarnation, salt, counter) and the two names, and the destination's incarnation and
-boot: a packet opens for nobody else, and for no earlier or later life of its destination.
+with which it seals packet after packet, the nonce being a counter: it is never used twice, since a restart
+draws another salt. After 2⁴⁸ packets or 24 hours it draws one anyway. The associated data are the header
+(version, kind, key id, sender, its incarnation, salt, counter) and the two names, and the destination's
+incarnation and boot: a packet opens for nobody else, and for no earlier or later life of its destination.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from microcosm.errors import ReplicaError
 from microcosm.replica.keys import Key, Keyring
 
 GREETING, CONTENT = 0, 1
@@ -105,11 +108,16 @@ class Sending:
 
 
 class Sealer:
-    """Seals what one boot of a replica sends. `wall` is the time of day, `now` a clock that never jumps."""
+    """Seals what one boot of a replica sends. `wall` is the time of day, `now` a clock that never jumps.
+
+    Raises `ReplicaError` where the extra `replica` is not installed.
+    """
 
     def __init__(
         self, ring: Keyring, name: str, incarnation: int, boot: int, entropy: Callable[[int], bytes]
     ) -> None:
+        if find_spec("cryptography") is None:
+            raise ReplicaError("packets are sealed by `cryptography`; `pip install 'microcosm[replica]'`")
         self.ring = ring
         self.name = name
         self.incarnation = incarnation

@@ -1,8 +1,8 @@
 """An endpoint on a UDP socket, under asyncio: the only place of the network that knows sockets and clocks.
 
-Packets that have come are taken in one go, then committed in one transaction, then answered: the more there is
-to do, the more messages share a commit (group commit). A commit blocks the event loop for as long as the disk
-takes, and that is meant: nothing may leave before it.
+Packets that have come are taken in one go, then committed in one transaction, then answered: the more there
+is to do, the more messages share a commit (group commit). A commit blocks the event loop for as long as the
+disk takes, and that is meant: nothing may leave before it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ SOCKET_BYTES = 1 << 20
 class Transport:
     """Carries an endpoint; make one with `await Transport.open(…)`, inside a running loop.
 
-    `send` returns once the message is in the endpoint; it is durable, and on its way, when the loop next turns.
-    `fault` is what stopped it, if something did: a deliver function that raised, a store that failed.
+    `send` returns once the message is in the endpoint; it is durable, and on its way, when the loop next
+    turns. `fault` is what stopped it, if something did: a deliver function that raised, a store that failed.
     """
 
-    def __init__(self, endpoint: Endpoint, sock: socket.socket, after_flush: Callable[[], object] | None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, sock: socket.socket, after_flush: Callable[[], object] | None
+    ) -> None:
         self.endpoint = endpoint
         self.fault: BaseException | None = None
         self._socket = sock
@@ -91,7 +93,7 @@ class Transport:
         return message
 
     async def send_when_possible(self, to: Iterable[str], payload: bytes) -> MessageId:
-        """The same, but wait where there is back-pressure. Not from within a delivery, where there is none."""
+        """The same, but wait out back-pressure. Not for deliveries, which meet none."""
         to = tuple(to)
         while True:
             try:
@@ -118,7 +120,7 @@ class Transport:
         return self.endpoint.status(time.monotonic())
 
     def flush(self) -> None:
-        """Commit and send now instead of when the loop turns. What fails stops the transport, and is raised."""
+        """Commit and send now, not when the loop turns. What fails stops the transport, and is raised."""
         self._usable()
         self._flush()
         if self.fault is not None:

@@ -19,8 +19,8 @@ class Greeting(NamedTuple):
     """Who is there: boot and generation of the sender's key, and what it has heard of the receiver.
 
     `echo_incarnation` and `echo_boot` are those of the last genuine greeting of the receiver: only one that
-    names the receiver's current boot is no recording. `heard` is the generation of the receiver's key that the
-    sender accepts (0: none), `met` whether it knows that its own is accepted.
+    names the receiver's current boot is no recording. `heard` is the generation of the receiver's key that
+    the sender accepts (0: none), `met` whether it knows that its own is accepted.
     """
 
     versions: tuple[int, ...]

@@ -127,7 +127,25 @@ def test_a_forgotten_addressee_counts_as_one_that_has_delivered() -> None:
     assert a.idle()
 
 
-@pytest.mark.parametrize("state", [(), (1, 2), None, (8, (), (), (), (), (1, 0, 3), (), (0, ()), (0, 0, 0, 0))])
+def test_a_copy_to_the_forgotten_that_still_waited_may_go_last() -> None:
+    """It is taken out of the buffer only when an earlier copy is, and the index of waiting copies goes with
+    it.
+    """
+    a = HybridDurable(1, {1, 2, 3, 4, 5})
+    a.causal_send([4], b"earlier")
+    a.receive(2, Message(5, 0, True, b""))
+    a.receive(3, Message(7, 0, True, b""))
+    a.causal_send([5], b"waits for both permits")
+    a.forget(5)
+    a._check()
+    a.receive(4, Ack(1))
+    a._check()
+    assert a.unacked == 0
+
+
+@pytest.mark.parametrize(
+    "state", [(), (1, 2), None, (8, (), (), (), (), (1, 0, 3), (), (0, ()), (0, 0, 0, 0))]
+)
 def test_what_is_no_state_is_refused(state: object) -> None:
     with pytest.raises((ValueError, TypeError)):
         HybridDurable.restored(1, state)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
 """The judge of the tests of durable delivery: histories of processes, and what is wrong with them.
 
 It knows nothing of endpoints. A history is what one incarnation did, in its order: messages sent, with their
-receivers, and messages delivered. Happens-before is the order of the histories and of sends before deliveries.
+receivers, and messages delivered. Happens-before is the order of the histories and of sends before
+deliveries.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ def faults(histories: Iterable[History], excused: Collection[str] = ()) -> list[
     have got may be missing, but is never doubled nor out of order.
     """
     histories = list(histories)
-    names = {history.process.rpartition(".")[0]: history.process for history in histories if history.process not in excused}
+    names = {
+        history.process.rpartition(".")[0]: history.process
+        for history in histories
+        if history.process not in excused
+    }
     found: list[str] = []
     sender: dict[str, str] = {}
     to: dict[str, set[str]] = {}
@@ -42,11 +47,16 @@ def faults(histories: Iterable[History], excused: Collection[str] = ()) -> list[
                 found.append(f"{message} is delivered at {history.process}, and was never sent")
             elif name not in to[message]:
                 found.append(f"{message} is delivered at {history.process}, and is not for it")
-        found += [f"{message} is delivered {here.count(message)} times at {history.process}" for message in sorted(doubles(here))]
+        found += [
+            f"{message} is delivered {here.count(message)} times at {history.process}"
+            for message in sorted(doubles(here))
+        ]
     for message, receivers in sender.items() and to.items():
         if sender[message] not in excused:
             missing = [r for r in receivers if r in names and message not in set(delivered[names[r]])]
-            found += [f"{message} is never delivered at {r}" for r in sorted(missing) if names[r] not in excused]
+            found += [
+                f"{message} is never delivered at {r}" for r in sorted(missing) if names[r] not in excused
+            ]
     return found + disorder(histories, sender, to)
 
 

@@ -1,10 +1,10 @@
 """Every interleaving of a few messages, an eviction and a few restarts, between three durable processes.
 
-A step is an input of one process and the flush after it. Between steps any packet may come next, or be lost for
-good by a restart of its receiver; a restart forgets all that was not committed. Whoever fences the evicted
-process tells the others, as endpoints do. In every state that can be reached no message may be delivered after
-one that it happened before, nor twice; where nothing is on the way any more, a few rounds of repeating everything
-must bring whatever is missing between processes that were not evicted.
+A step is an input of one process and the flush after it. Between steps any packet may come next, or be lost
+for good by a restart of its receiver; a restart forgets all that was not committed. Whoever fences the
+evicted process tells the others, as endpoints do. In every state that can be reached no message may be
+delivered after one that it happened before, nor twice; where nothing is on the way any more, a few rounds of
+repeating everything must bring whatever is missing between processes that were not evicted.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def stepped(i: int, node: Kept, kind: str, peer: int, what: Any) -> Done:
 
 
 class Explorer:
-    """A breadth-first search. `messages`: how many, from anybody to anybody, or for each its sender and receiver,
-    sent in this order. The number of restarts, and whether there is an eviction, bound it further.
+    """A breadth-first search. `messages`: how many, from anybody to anybody, or for each its sender and
+    receiver, sent in this order. The number of restarts, and whether there is an eviction, bound it further.
     """
 
     def __init__(self, messages: int | Script, restarts: int, evict: bool, most: int = 300_000) -> None:
@@ -189,7 +189,7 @@ class Explorer:
             sends = (*sends, (i, peer, app.past))
             app = app._replace(past=app.past | 1 << value)
         for message in done.delivered:
-            sender, receiver, past = sends[message]
+            _, receiver, past = sends[message]
             assert receiver == i, "delivered to the wrong process"
             assert not app.done >> message & 1, f"message {message + 1} is delivered twice"
             for other, (_, _, before) in enumerate(sends):
@@ -243,5 +243,3 @@ def explored(messages: int | Script, restarts: int, evict: bool) -> tuple[str | 
     stepped.cache_clear()
     explorer = Explorer(messages, restarts, evict)
     return explorer.run(), len(explorer.origin)
-
-

@@ -9,7 +9,9 @@ from random import Random
 
 
 class Proxy:
-    """Two doors, one for each side: what comes in at one goes out to the other side's endpoint from the other."""
+    """Two doors, one for each side: what comes in at one goes out to the other side's endpoint from the
+    other.
+    """
 
     def __init__(self, seed: int, loss: float, doubled: float) -> None:
         self.random, self.loss, self.doubled = Random(seed), loss, doubled

@@ -34,7 +34,7 @@ def test_a_mutant_is_killed(mutant: Mutant, tmp_path: Path) -> None:
     ran = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
-            *(f"tests/replica/{test}" for test in mutant.tests.split()),
+            *f"tests/replica/{mutant.tests}".split(),
         ],
         cwd=tmp_path,
         env={"PYTHONPATH": str(tmp_path), "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"},

@@ -1,4 +1,6 @@
-"""Packets that are not what they should be: nothing delivered, nothing answered, nothing kept, service goes on."""
+"""Packets that are not what they should be: nothing delivered, nothing answered, nothing kept, service goes
+on.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ RING = Keyring([Key(1, SECRET)])
 class Pair:
     """Endpoints a, b and c under one key; packets go where a test lets them go."""
 
-    def __init__(self, rings: dict[str, Keyring] | None = None, names: str = "abc", wall: float = 0.0) -> None:
+    def __init__(
+        self, rings: dict[str, Keyring] | None = None, names: str = "abc", wall: float = 0.0
+    ) -> None:
         self.now, self.wall = 0.0, wall
         self.random = Random(1)
         self.letters: dict[str, list[Letter]] = {name: [] for name in names}
@@ -244,7 +248,9 @@ numbers = st.one_of(st.integers(0, 5), st.integers(-1, 2**64 - 1))
     st.lists(numbers, max_size=4),
     st.lists(st.tuples(numbers, numbers, st.booleans(), st.binary(max_size=8)), max_size=4),
 )
-def test_any_numbers_of_a_member(acks: list[int], permits: list[int], copies: list[tuple[int, int, bool, bytes]]) -> None:
+def test_any_numbers_of_a_member(
+    acks: list[int], permits: list[int], copies: list[tuple[int, int, bool, bytes]]
+) -> None:
     pair = Pair(names="ab")
     pair.settle(6)
     a, b = pair.ends["a"], pair.ends["b"]
@@ -261,7 +267,7 @@ def test_any_numbers_of_a_member(acks: list[int], permits: list[int], copies: li
 
 def test_keys_rotate_while_messages_go_on() -> None:
     ring = Keyring([Key(1, SECRET)])
-    pair = Pair({name: ring for name in "ab"}, names="ab", wall=1000.0)
+    pair = Pair(dict.fromkeys("ab", ring), names="ab", wall=1000.0)
     pair.settle()
     pair.goes_on()
     rotated = ring.rotated(OTHER, 1000.0, overlap=100.0)
@@ -369,7 +375,9 @@ def test_the_window_of_counters() -> None:
     window, seen, random = ReplayWindow(), set(), Random(3)
     highest = -1
     for _ in range(20_000):
-        counter = max(0, highest + random.randrange(-2 * SIZE, 40) if random.random() < 0.99 else highest + 9000)
+        counter = max(
+            0, highest + random.randrange(-2 * SIZE, 40) if random.random() < 0.99 else highest + 9000
+        )
         expected = counter not in seen and counter > highest - SIZE
         assert window.fresh(counter) is expected
         if expected:
@@ -385,7 +393,7 @@ def test_keys_are_never_shown(three: Pair, tmp_path: Path) -> None:
     three.goes_on()
     shown: list[object] = [RING, RING.keys[0], three.ends["a"], three.ends["a"].status(three.now)]
     shown += [vars(three.ends["a"]), vars(three.ends["a"]._sealer), three.ends["a"]._sealer._sending]
-    shown += [record for record in three.stores["a"].records()]
+    shown += three.stores["a"].records()
     assert all(no(repr(value), RING) and no(str(value), RING) for value in shown)
     assert all(SECRET not in record.payload for record in three.stores["a"].records())
 

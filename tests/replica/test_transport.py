@@ -1,4 +1,4 @@
-"""Two endpoints in one process, over loopback, through a network that loses, doubles and turns packets round."""
+"""Two endpoints in one process, through a network on loopback that loses, doubles and turns packets round."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Endpoints on a virtual network with a virtual clock: everything follows from a seed.
 
-Packets are lost, doubled, and take their time; links are cut and mended; processes stop at any commit, before or
-after it, and start again from their stores. Applications write down what they sent and what was delivered in the
-transactions of the endpoint; `causal.faults` judges these histories, and nothing else.
+Packets are lost, doubled, and take their time; links are cut and mended; processes stop at any commit, before
+or after it, and start again from their stores. Applications write down what they sent and what was delivered
+in the transactions of the endpoint; `causal.faults` judges these histories, and nothing else.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ class Node:
             snapshot=snapshot[1] if snapshot else None,
         )
         self.endpoint = Endpoint(
-            durable, self.world.ring, self.world.random.randbytes, now=self.world.now, limits=self.world.limits
+            durable,
+            self.world.ring,
+            self.world.random.randbytes,
+            now=self.world.now,
+            limits=self.world.limits,
         )
         self.boots += 1
 
@@ -98,7 +102,11 @@ class Node:
         """What this incarnation durably did."""
         return History(
             f"{self.name}.{self.incarnation}",
-            [(record.kind, record.payload.decode()) for record in self.disk.records() if "network" not in record.kind],
+            [
+                (record.kind, record.payload.decode())
+                for record in self.disk.records()
+                if "network" not in record.kind
+            ],
         )
 
 
