@@ -2,26 +2,25 @@
 
 A process sends so many messages of 100 bytes over loopback, another counts them, and says when it has all.
 `plain` are asyncio datagrams of the same size, one a message, with a count sent back now and then so that
-none is lost; nothing orders, seals, or repeats them. `durable` commits to a file and syncs it, on both sides.
+none is lost; nothing orders, seals, or repeats them. `durable` commits to a journal on disk, on both sides.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 from benchmarks.measure import Line
 from microcosm.replica.durable import Durable
+from microcosm.replica.journal import Journal
 from microcosm.replica.keys import Key, Keyring
-from microcosm.replica.limits import Limits
-from microcosm.replica.store import Memory
+from microcosm.replica.store import Memory, Store
 from microcosm.replica.transport import Transport
 
 NAME = "messages between two processes"
@@ -32,24 +31,10 @@ CREDIT, UNDER_WAY = 32, 128
 """Plain datagrams: how often a count is sent back, and how many may be under way."""
 
 
-class Synced(Memory):
-    """A store that writes every commit to a file and syncs it."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self._file = open(path, "ab", buffering=0)  # noqa: SIM115
-
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
-        self._file.write(b"".join(kind.encode() + payload for kind, payload in records))
-        os.fdatasync(self._file.fileno())
-        return super().commit(records)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def store(mode: str, folder: str, name: str) -> Memory:
-    return Synced(f"{folder}/{name}") if mode == "durable" else Memory()
+def store(mode: str, folder: str, name: str) -> Store:
+    if mode == "durable":
+        return Journal.open(f"{folder}/{name}", application=NAME, create=True)
+    return Memory()
 
 
 def run(quick: bool = False) -> list[Line]:
@@ -89,8 +74,9 @@ async def done(process: subprocess.Popen[str]) -> None:
 
 
 async def sealed(mode: str, messages: int, folder: str) -> float:
-    durable = Durable.opened(store(mode, folder, "sender"), "sender", 1, lambda letter: None)
-    with await Transport.open(durable, RING, limits=Limits()) as transport:
+    kept = store(mode, folder, "sender")
+    durable = Durable.opened(kept, "sender", 1, lambda letter: None)
+    with closing(kept), await Transport.open(durable, RING) as transport:
         process, port = receiver(mode, messages, folder, transport.address[1])
         transport.add_member("receiver", ("127.0.0.1", port))
         while not transport.metrics()["members"]["receiver"]["met"]:
@@ -168,8 +154,9 @@ async def receive(mode: str, messages: int, folder: str, port: int) -> None:
         if count == messages:
             complete.set()
 
-    durable = Durable.opened(store(mode, folder, "receiver"), "receiver", 1, deliver)
-    with await Transport.open(durable, RING) as transport:
+    kept = store(mode, folder, "receiver")
+    durable = Durable.opened(kept, "receiver", 1, deliver)
+    with closing(kept), await Transport.open(durable, RING) as transport:
         transport.add_member("sender", ("127.0.0.1", port))
         print(transport.address[1], flush=True)
         await complete.wait()

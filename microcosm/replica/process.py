@@ -75,6 +75,9 @@ class Outcome(NamedTuple):
     letters: list[Letter]
 
 
+NOTHING = Outcome([], [])
+
+
 def parts(payload: bytes, number: int, size: int) -> list[bytes]:
     """A payload cut into parts of at most `size` bytes; the last one carries the number of the message.
 
@@ -177,6 +180,8 @@ class Process:
             self.machine.forget(member.number)
 
     def _outcome(self) -> Outcome:
+        if not self.machine.out:
+            return NOTHING
         sends: list[Send] = []
         letters: list[Letter] = []
         for output in self.machine.take():

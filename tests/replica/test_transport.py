@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.durable import Durable
+from microcosm.replica.journal import Journal
 from microcosm.replica.keys import Key, Keyring
 from microcosm.replica.limits import Limits
 from microcosm.replica.process import Letter
@@ -45,6 +47,10 @@ class Side:
             self.transport.send([letter.id.name], b"answer " + letter.payload)
         if len(self.letters) >= self.wanted:
             self.enough.set()
+
+    def record(self, letter: Letter) -> None:
+        self.transport.endpoint.include("noted", letter.payload)
+        self.deliver(letter)
 
     async def wait(self, wanted: int) -> None:
         self.wanted = wanted
@@ -98,6 +104,37 @@ def test_a_side_stops_and_comes_back() -> None:
                 right.transport.send(["left"], b"back")
                 await left.wait(1)
         assert [letter.payload for letter in right.letters] == [b"%d" % k for k in range(1, 20)]
+
+    asyncio.run(scene())
+
+
+def test_with_a_journal_on_disk(tmp_path: Path) -> None:
+    """The receiver is closed and opened on the same file, again and again; what it noted is there, once."""
+
+    async def scene() -> None:
+        left = Side("left")
+        with await left.open() as a:
+            where, sent = ("127.0.0.1", 0), 0
+            for _ in range(4):
+                with Journal.open(tmp_path / "right", application="test", create=True) as journal:
+                    right = Side("right")
+                    right.store = journal  # type: ignore[assignment]
+                    durable = Durable.opened(journal, "right", 1, right.record)
+                    right.transport = await Transport.open(durable, RING, where, limits=QUICK)
+                    with right.transport as b:
+                        if not sent:
+                            where = b.address
+                            a.add_member("right", where)
+                            b.add_member("left", a.address)
+                        for _ in range(5):
+                            sent += 1
+                            a.send(["right"], b"%d" % sent)
+                        await right.wait(1)
+                        b.flush()
+        with Journal.open(tmp_path / "right", application="test") as journal:
+            noted = [record.payload for record in journal.records() if record.kind == "noted"]
+        assert noted == [b"%d" % (k + 1) for k in range(len(noted))]
+        assert len(noted) >= 4
 
     asyncio.run(scene())
 
