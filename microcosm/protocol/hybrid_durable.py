@@ -96,6 +96,20 @@ class HybridDurable(HybridMulticastSPS):
                 )
                 yield copy.group.mid, copy.receiver, next(reasons)
 
+    def unacknowledged(self) -> Iterator[tuple[int, int, bool]]:
+        """Each copy without an ack: its id, its receiver, and whether it was sent."""
+        return ((copy.group.mid, copy.receiver, copy.sent) for copy in self._buffer if not copy.acked)
+
+    def payload(self, mid: int) -> object:
+        """The payload of a message that some copy in the send buffer is of, or None. Constant time."""
+        inside = self._groups.first <= mid < self._groups.next
+        return self._groups[mid].payload if inside else None
+
+    def early(self) -> Iterator[tuple[int, int, int]]:
+        """Each message held out of order: its sender, its id, and that of the one it waits for."""
+        for sender, held in self._buffered.items():
+            yield from ((sender, message.mid, message.pid) for message in held.values())
+
     def forget(self, process: int) -> None:
         """Take no notice of a process any more: what waits for it waits no longer. Cost: the buffers."""
         self._buffered.pop(process, None)

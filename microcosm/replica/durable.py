@@ -37,7 +37,10 @@ from microcosm.replica.process import (
     Process,
     parts,
 )
-from microcosm.replica.store import Store
+from microcosm.replica.store import Record, Store
+
+STATE = "network state"
+"""Of the record that holds a whole state (`Durable.export`), where records and a snapshot share a store."""
 
 KIND = "network"
 """Of the records: each is a list of inputs, after a first one that names the replica."""
@@ -94,15 +97,7 @@ class Durable:
         `incarnation` is for a new one. `snapshot` is what `export` gave for the store's snapshot, if it has
         one. Raises `ReplicaError` where the store belongs to another name, or is not understood.
         """
-        process = None if snapshot is None else _restored(snapshot)
-        for record in store.records():
-            if record.kind == START:
-                process = _begun(record.payload)
-            elif record.kind == KIND:
-                if process is None:
-                    raise ReplicaError(f"record {record.number}: messages of nobody; the journal is damaged")
-                for step in _unpacked(record.payload):
-                    process.apply(step)
+        process = remembered(store.records(), snapshot)
         if process is None:
             self = cls._begin(store, check_name(name), incarnation, deliver, most_copies, [])
         elif process.name != name:
@@ -304,6 +299,20 @@ class Durable:
     def _usable(self) -> None:
         if self.failed:
             raise ReplicaError("stopped by an earlier fault, or renewed; open it again")
+
+
+def remembered(records: Iterable[Record], snapshot: bytes | None = None) -> Process | None:
+    """The process that records, after a snapshot, are of; None if there is none. Raises `ReplicaError`."""
+    process = None if snapshot is None else _restored(snapshot)
+    for record in records:
+        if record.kind == START:
+            process = _begun(record.payload)
+        elif record.kind == KIND:
+            if process is None:
+                raise ReplicaError(f"record {record.number}: messages of nobody; the journal is damaged")
+            for step in _unpacked(record.payload):
+                process.apply(step)
+    return process
 
 
 def _packed(value: Any) -> bytes:

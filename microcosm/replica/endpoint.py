@@ -33,6 +33,7 @@ from microcosm.replica.peer import NEVER, Peer, Session
 from microcosm.replica.process import MessageId
 from microcosm.replica.sealing import (
     CONTENT,
+    EXCHANGE,
     GREETING,
     OVERHEAD,
     Destination,
@@ -73,6 +74,8 @@ NO_KEY = "no key in force"
 
 GREET_FIRST, GREET_LAST = 0.1, 5.0
 """The waits between greetings that nobody answers grow from one to the other."""
+MOST_SAID = 512
+"""So many pieces of exchanges wait for a member at most; what is more is left out."""
 SILENCE = 3
 """After so many waits in vain a member is greeted again: it may have started anew."""
 
@@ -97,6 +100,8 @@ class Endpoint:
         """Packets that were taken no notice of, by reason."""
         self.counts: Counter[str] = Counter()
         """Packets and bytes, in and out."""
+        self.exchanged: list[tuple[str, bytes]] = []
+        """What members said beside their messages (`say`), for the host to take out after each packet."""
         durable.most_copies = limits.most_copies
         durable.largest = limits.largest
         durable.part_size = limits.mtu - OVERHEAD - FRAME_BYTES - COPY_BYTES
@@ -122,6 +127,22 @@ class Endpoint:
     def include(self, kind: str, payload: bytes) -> None:
         """As `Durable.include`: a record in one transaction with the deliveries and sends of this moment."""
         self.durable.include(kind, payload)
+
+    def say(self, name: str, content: bytes) -> bool:
+        """Send a member a piece of an exchange of knowledge: at most once, in any order, or not at all.
+
+        It leaves with the next flush; false if the member is not to be reached now, or too much waits.
+        """
+        peer = self._tagged.get(tag(name))
+        if peer is None or peer.session is None or len(peer.said) >= MOST_SAID:
+            return False
+        peer.said.append(content)
+        return True
+
+    @property
+    def room(self) -> int:
+        """How many bytes `say` may be given."""
+        return self.limits.mtu - OVERHEAD
 
     def add_member(self, name: str, address: Address, now: float) -> None:
         """A new member, met as soon as it answers; or a new address for one. Durable after the next flush."""
@@ -262,7 +283,7 @@ class Endpoint:
             return UNKNOWN_KEY
         me, session = self._sealer, peer.session
         current = session is not None and (header.salt, header.key_id) == (session.salt, session.key_id)
-        if header.kind == CONTENT:
+        if header.kind in (CONTENT, EXCHANGE):
             if session is None or not current or header.incarnation != peer.member.incarnation:
                 return NO_SESSION
             if header.version != session.version:
@@ -286,6 +307,9 @@ class Endpoint:
         if header.kind == GREETING:
             return self._greeted(peer, header, cipher, read_greeting(content), now)
         peer.heard_at = now
+        if header.kind == EXCHANGE:
+            self.exchanged.append((peer.member.name, content))
+            return None
         return self._read(peer, read_content(content), now)
 
     def _greeted(
@@ -388,3 +412,6 @@ class Endpoint:
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
             sealed = sealer.seal(used, session.version, CONTENT, to, packed(content))
             leaving.append((peer.address, sealed))
+        said, peer.said = peer.said, []
+        for piece in said:
+            leaving.append((peer.address, sealer.seal(used, session.version, EXCHANGE, to, piece)))

@@ -23,6 +23,10 @@ class Outbox(Protocol):
         """
         ...
 
+    def undone(self) -> None:
+        """The transaction came to nothing, and with it what was accepted in it."""
+        ...
+
     def committed(self) -> None:
         """The transaction is durable: what was accepted, and acks of what was delivered, may leave."""
         ...

@@ -66,6 +66,8 @@ class Peer:
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
         self.heard_at: float | None = None
+        self.said: list[bytes] = []
+        """Pieces of exchanges that wait for the next flush."""
         self.fences_at = now
         self.retransmissions = 0
         self.suppressed = 0

@@ -3,6 +3,7 @@
 replica     its identity (the last one counts)
 evolution   an evolution, its own or another's
 forget      what was forgotten here: processes up to a number, and other events
+network …   what the network of the replica keeps: a state, and all inputs since then in their order
 any other   a note of whoever commits with the replica; the last one of each kind is kept
 """
 
@@ -18,7 +19,8 @@ from microcosm.replica.errors import Malformed
 from microcosm.replica.snapshot import State, decode_identity, decode_state
 from microcosm.replica.store import Store
 
-OWN = ("replica", "evolution", "forget", "instance")
+OWN = ("replica", "evolution", "forget", "instance", "network", "network start", "network state")
+"""Kinds that no note may have."""
 
 
 def load(store: Store) -> tuple[State, int]:
@@ -44,6 +46,11 @@ def apply(state: State, kind: str, payload: bytes) -> None:
             state.ledger.take(evolutions.decode(payload))
         case "forget":
             state.ledger.forget(*decode_forgotten(payload))
+        case "network state":
+            state.notes[kind] = payload
+            state.network.clear()
+        case "network" | "network start":
+            state.network.append((kind, payload))
         case _:
             state.notes[kind] = payload
 

@@ -159,6 +159,10 @@ class Replica:
         """Every event that is known, sorted. Cost: n log n."""
         return sorted({*self._state.ledger.places, *self._state.ledger.naming})
 
+    def happened(self, event: str) -> bool:
+        """Whether an event stands in the chain of some process. Constant time."""
+        return event in self._state.ledger.places
+
     def online(self, a: str, b: str) -> Relation:
         """`Microcosm.online`."""
         return self.known.online(a, b)
@@ -255,6 +259,8 @@ class Replica:
                     self._compact(last)
         except BaseException:
             self._failed = self._failed or len(self._pending) > begun
+            if self._depth == 1 and self.outbox is not None:
+                self.outbox.undone()
             if self._depth == 1 and self._failed:
                 self._pending, self._failed = [], False
                 self._reload()
@@ -266,6 +272,11 @@ class Replica:
                 self.tidy(self._now)
             if len(self.subscriptions):
                 self.subscriptions.settle(self.known)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self._depth > 0
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
         """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`."""
@@ -357,6 +368,19 @@ class Replica:
         """The last payload of a kind."""
         return self._state.notes.get(kind)
 
+    def recorded(self, kind: str, payload: bytes) -> None:
+        """The network has put a record into the store, beside what the replica commits."""
+        apply(self._state, kind, payload)
+
+    @property
+    def network(self) -> list[tuple[str, bytes]]:
+        """The records of the network since its note `network state`, in their order; read only."""
+        return self._state.network
+
+    def content(self) -> bytes:
+        """All that it keeps, as a snapshot of its store. Cost: linear."""
+        return encode_state(self._state)
+
     def close(self) -> None:
         """Close the store."""
         self._store.close()
@@ -373,8 +397,8 @@ class Replica:
         receivers = (to,) if isinstance(to, str) else tuple(to)
         with self.transaction():
             message = str(self._next())
+            self.outbox.accept(message, receivers, payload)  # first: what it refuses has changed nothing
             self.local(f"c:{message}", at=at)
-            self.outbox.accept(message, receivers, payload)
         if not self._depth:
             self.outbox.committed()
         return message

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from microcosm.errors import ReplicaError
 from microcosm.replica.keys import Key, Keyring
 
-GREETING, CONTENT = 0, 1
+GREETING, CONTENT, EXCHANGE = 0, 1, 2
 HEADER = struct.Struct(">BBI8sQ16sQ")
 TAG_BYTES = 16
 OVERHEAD = HEADER.size + TAG_BYTES

@@ -16,6 +16,10 @@ from microcosm.replica.evolution import read, run_of
 from microcosm.replica.ledger import Changes, Ledger
 
 VERSION = 1
+"""Of an identity."""
+
+STATE_VERSION = 2
+"""Of a snapshot; those of version 1 had no network."""
 
 
 @dataclass(slots=True)
@@ -29,11 +33,15 @@ class Identity:
 
 @dataclass(slots=True)
 class State:
-    """What a replica keeps; `notes` are the last payloads of records of other kinds, by kind."""
+    """What a replica keeps; `notes` are the last payloads of records of other kinds, by kind.
+
+    `network` are the records of its network since the note `network state`.
+    """
 
     identity: Identity | None = None
     ledger: Ledger = field(default_factory=Ledger)
     notes: dict[str, bytes] = field(default_factory=dict)
+    network: list[tuple[str, bytes]] = field(default_factory=list)
 
 
 def encode_identity(identity: Identity) -> bytes:
@@ -56,12 +64,13 @@ def encode_state(state: State) -> bytes:
     ledger = state.ledger
     written: bytes = msgpack.packb(
         [
-            VERSION,
+            STATE_VERSION,
             encode_identity(state.identity),
             [list(run) for run in ledger.seen],
             [[*stream, number, number + 1] for stream, number in ledger.marks.items() if number],
             [evolutions.encode(evolution) for evolution in ledger.held.values()],
             state.notes,
+            state.network,
         ]
     )
     return written
@@ -71,12 +80,16 @@ def decode_state(content: bytes) -> State:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
         case (1, bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes)):
-            ledger = Ledger()
-            for mark in map(run_of, marks):
-                ledger.marks[mark.replica, mark.incarnation] = mark.first
-            for each in held:
-                ledger.hold(evolutions.decode(each))
-            ledger.seen = Dots(map(run_of, seen))
-            ledger.changes = Changes()
-            return State(decode_identity(identity), ledger, notes)
-    raise Malformed("no snapshot of a replica that this program can read")
+            network: tuple[tuple[str, bytes], ...] = ()
+        case (2, bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), tuple(network)):
+            pass
+        case _:
+            raise Malformed("no snapshot of a replica that this program can read")
+    ledger = Ledger()
+    for mark in map(run_of, marks):
+        ledger.marks[mark.replica, mark.incarnation] = mark.first
+    for each in held:
+        ledger.hold(evolutions.decode(each))
+    ledger.seen = Dots(map(run_of, seen))
+    ledger.changes = Changes()
+    return State(decode_identity(identity), ledger, notes, list(network))

@@ -36,12 +36,17 @@ class Transport:
     """
 
     def __init__(
-        self, endpoint: Endpoint, sock: socket.socket, after_flush: Callable[[], object] | None
+        self,
+        endpoint: Endpoint,
+        sock: socket.socket,
+        after_flush: Callable[[], object] | None,
+        before_flush: Callable[[], object] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.fault: BaseException | None = None
         self._socket = sock
         self._after_flush = after_flush
+        self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
@@ -59,10 +64,12 @@ class Transport:
         *,
         limits: Limits | None = None,
         after_flush: Callable[[], object] | None = None,
+        before_flush: Callable[[], object] | None = None,
     ) -> Transport:
         """Bind a UDP socket and begin. Raises `ReplicaError` where the address cannot be had.
 
         `after_flush` is called after every commit: what waits for something to be durable can go on.
+        `before_flush` is called before each; what it adds is committed along.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_DGRAM)
@@ -75,7 +82,7 @@ class Transport:
             sock.close()
             raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
         endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
-        return cls(endpoint, sock, after_flush)
+        return cls(endpoint, sock, after_flush, before_flush)
 
     @property
     def address(self) -> Address:
@@ -180,6 +187,8 @@ class Transport:
         endpoint = self.endpoint
         now = time.monotonic()
         try:
+            if self._before_flush is not None:
+                self._before_flush()
             endpoint.poll(now)
             for address, packet in endpoint.flush(now, time.time()):
                 try:

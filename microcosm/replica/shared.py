@@ -1,0 +1,125 @@
+"""One store for a replica and its network: what both write in one moment is one transaction.
+
+Each sees a store of its own. What the replica commits joins the network's next flush (`joining`), which is at
+once unless a delivery or an exchange is under way: then the flush that ends it takes everything along, and no
+packet that tells of it leaves before. The records of the network are kept by the replica's state too, so that
+a snapshot of it has them, whoever makes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+
+from microcosm.replica.replica import Replica
+from microcosm.replica.store import Record, Store
+
+Records = Sequence[tuple[str, bytes]]
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, float("inf"))
+"""Upper bounds for the times of commits, in seconds."""
+
+
+class Commits:
+    """How long commits took: their number, the sum in seconds, and how many were within each of `BUCKETS`."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.seconds = 0.0
+        self.within: Counter[float] = Counter()
+
+    def add(self, seconds: float) -> None:
+        """One more commit."""
+        self.count += 1
+        self.seconds += seconds
+        self.within.update(bound for bound in BUCKETS if seconds <= bound)
+
+
+class ReplicaStore:
+    """The store as the replica sees it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.joining: Callable[[Records], int] | None = None
+        """What takes records to the network's flush; until then they go to the store."""
+        self.compacting: Callable[[], object] | None = None
+
+    @property
+    def instance(self) -> bytes | None:
+        """That of the journal, which tells a copy."""
+        found: bytes | None = getattr(self.store, "instance", None)
+        return found
+
+    def commit(self, records: Records) -> int:
+        """As `Store.commit`; the number is that of the last record durable."""
+        return self.store.commit(records) if self.joining is None else self.joining(records)
+
+    def records(self, after: int = 0) -> Iterator[Record]:
+        """As `Store.records`."""
+        return self.store.records(after)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """As `Store.snapshot`."""
+        return self.store.snapshot()
+
+    def compact(self, through: int, content: bytes) -> None:
+        """As `Store.compact`, but later where the network has to add its state first."""
+        if self.compacting is None:
+            self.store.compact(through, content)
+        else:
+            self.compacting()
+
+    def close(self) -> None:
+        """As `Store.close`."""
+        self.store.close()
+
+
+class NetworkStore:
+    """The store as the network sees it: its own records only."""
+
+    def __init__(self, store: Store, replica: Replica, kinds: tuple[str, ...]) -> None:
+        self._store, self._replica, self._kinds = store, replica, kinds
+        self.commits = Commits()
+
+    def commit(self, records: Records) -> int:
+        """All of it, the replica's records among them, in one transaction."""
+        begun = perf_counter()
+        last = self._store.commit(records)
+        self.commits.add(perf_counter() - begun)
+        for kind, payload in records:
+            if kind in self._kinds:
+                self._replica.recorded(kind, payload)
+        return last
+
+    def records(self, after: int = 0) -> Iterator[Record]:
+        """Those of the network, numbered from 1."""
+        for number, (kind, payload) in enumerate(list(self._replica.network), 1):
+            if number > after:
+                yield Record(number, kind, payload)
+
+    def snapshot(self) -> None:
+        """There is none here: the state is a note of the replica."""
+
+    def compact(self, through: int, content: bytes) -> None:
+        """The replica compacts for both."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """The replica closes."""
+
+
+class Held:
+    """How deep in what the next flush ends."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
