@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, replica_knowledge
+from microcosm.cli import (
+    exits,
+    options,
+    output,
+    replica_keys,
+    replica_knowledge,
+    replica_members,
+    replica_serve,
+    replica_status,
+)
 
 if TYPE_CHECKING:
     from microcosm.replica.journal_fsck import Report
@@ -14,7 +23,10 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
-app.registered_commands += replica_knowledge.app.registered_commands
+for part in (replica_knowledge, replica_serve, replica_status, replica_members):
+    app.registered_commands += part.app.registered_commands
+app.add_typer(replica_members.member, name="member")
+app.add_typer(replica_keys.app, name="key")
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 

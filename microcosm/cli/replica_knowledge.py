@@ -1,4 +1,4 @@
-"""What a replica knows: `replica init`, `query`, `status`, `import`, `export`, `exchange`."""
+"""What a replica knows: `replica init`, `query`, `import`, `export`, `exchange`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def query(
     reading.distinct(left, right)
     if offline and possible:
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
-    with opened(path, rules=reading.rulebook(rules)) as replica:
+    with looked_into(path, rules=reading.rulebook(rules)) as replica:
         known = replica.known
         ask.note_unknown_events(known, left, right)
         if possible:
@@ -119,54 +119,6 @@ def query(
                 output.say("")
                 ask.show_proof(known, proof)
         return ask.exit_of(verdict)
-
-
-@app.command("status")
-def status(path: Path, json: options.Json = False) -> int:
-    """What a replica holds, and what is set aside because it contradicts itself, with both derivations.
-
-    \b
-    Example:
-      microcosm replica status phone.journal
-    """
-    from microcosm.cli.lemmas import proof_object
-
-    with opened(path) as replica:
-        counts, conflicts = replica.counts(), replica.conflicts
-        if json:
-            output.emit(
-                {
-                    "file": path,
-                    "name": replica.name,
-                    "incarnation": replica.stream[1],
-                    "members": replica.members,
-                    **counts,
-                    "conflicts": [
-                        {
-                            "correspondences": [str(fact) for fact in conflict.facts],
-                            "derivations": [proof_object(side) for side in conflict.derivations()],
-                        }
-                        for conflict in conflicts
-                    ],
-                    "twice": replica.twice,
-                    "digest": replica.digest(),
-                }
-            )
-            return exits.HOLDS
-        output.say(f"replica {replica.name}, incarnation {replica.stream[1]}")
-        if replica.members:
-            output.say(f"members: {', '.join(replica.members)}")
-        output.say(
-            f"{counts['events']:,} events, {counts['correspondences']:,} correspondences",
-            f"{counts['held']:,} evolutions held of {counts['seen']:,} seen, {counts['removals']:,} removals",
-            f"digest {replica.digest()}",
-        )
-        for event in replica.twice:
-            output.say(f"in two places, and therefore in no chain: {event}")
-        for conflict in conflicts:
-            output.say("", f"set aside, for it contradicts itself: {conflict}")
-            show_conflict(conflict)
-    return exits.HOLDS
 
 
 @app.command("import")
@@ -214,7 +166,7 @@ def export(path: Path, out: options.Out = None, json: options.Json = False) -> i
     """
     from microcosm.cli.change import write_givens
 
-    with opened(path) as replica:
+    with looked_into(path) as replica:
         if replica.conflicts:
             output.warn(f"{replica.counts()['quarantined']} correspondences that are set aside are left out")
         write_givens(replica.known.givens, out, json)
@@ -276,6 +228,16 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 
     with closing(open_store(path, create=name is not None)) as store:
         yield Replica(store, name, **options_)
+
+
+@contextmanager
+def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
+    """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
+    from microcosm.replica.opening import Opened
+    from microcosm.replica.replica import Replica
+
+    with closing(Opened(path)) as store:
+        yield Replica(store, **options_)
 
 
 def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:

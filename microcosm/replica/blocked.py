@@ -8,6 +8,10 @@ from typing import NamedTuple
 from microcosm.replica.process import COUNT_BYTES, LAST, ME, Process
 
 
+EVENT_BYTES = 8
+"""A replica ends the payload of each message with the number of the event of its sending."""
+
+
 class Blocked(NamedTuple):
     """A message that cannot go on yet, and why, for people. `to` or `sender` is this replica itself."""
 
@@ -54,5 +58,6 @@ def _message(process: Process, mid: int) -> str:
         part = process.machine.payload(mid)
     if not isinstance(part, bytes):
         return f"part {mid}"
-    number = int.from_bytes(part[1 : 1 + COUNT_BYTES], "big")
-    return f"message {number}"
+    if len(part) < 1 + COUNT_BYTES + EVENT_BYTES:
+        return f"message {int.from_bytes(part[1 : 1 + COUNT_BYTES], 'big')}"
+    return f"{process.name}.{process.incarnation}.{int.from_bytes(part[-EVENT_BYTES:], 'big')}"

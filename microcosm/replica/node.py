@@ -24,7 +24,7 @@ from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
-from microcosm.replica.blocked import Blocked, blocked
+from microcosm.replica.blocked import EVENT_BYTES, Blocked, blocked
 from microcosm.replica.durable import KIND, START, STATE, Durable
 from microcosm.replica.endpoint import Address
 from microcosm.replica.forgetting import Forgetting
@@ -37,9 +37,6 @@ from microcosm.replica.replica import Replica
 from microcosm.replica.shared import Held, NetworkStore, Records, ReplicaStore
 from microcosm.replica.store import Store
 from microcosm.replica.transport import Transport
-
-COUNT = 8
-"""Bytes before a payload: the number of the event of its sending."""
 
 SOON = 0.02
 """Seconds from a change to the exchange that tells of it."""
@@ -88,7 +85,7 @@ class Node:
     async def open(
         cls,
         store: Store | AnyPath,
-        name: str,
+        name: str | None = None,
         *,
         keys: Keyring | AnyPath,
         address: Address = ("127.0.0.1", 0),
@@ -98,14 +95,14 @@ class Node:
         forgetting: Forgetting | None = None,
         on_deliver: Callable[[str, str, bytes], object] | None = None,
     ) -> Node:
-        """Open, or make, the replica of a store, and go on where it stopped.
+        """Open the replica of a store, with a name make it if need be, and go on where it stopped.
 
         `members` are added to those that it knows. `interval`: seconds between exchanges with each member.
         Raises `MicrocosmError` where one of the parts cannot be had; nothing stays open then.
         """
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
         if isinstance(store, str | os.PathLike):
-            store = open_store(store, create=True)
+            store = open_store(store, create=name is not None)
         try:
             shared = ReplicaStore(store)
             replica = Replica(shared, name, largest=PACKET_ROOM, forgetting=forgetting)
@@ -135,7 +132,7 @@ class Node:
             durable = durable.renewed(incarnation)
         if durable.process.evicted:
             raise ReplicaError(
-                f"{name!r} was evicted by the others; `replica renew` begins a new incarnation, to be added again"
+                f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
             )
         self.transport = await Transport.open(
             durable, ring, address, limits=limits, before_flush=self._take, after_flush=self._flushed
@@ -241,9 +238,9 @@ class Node:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
             durable.process.membership.of(name)
-        if len(payload) + COUNT > durable.largest:
+        if len(payload) + EVENT_BYTES > durable.largest:
             raise ReplicaError(
-                f"a message of {len(payload):,} bytes; at most {durable.largest - COUNT:,} are possible"
+                f"a message of {len(payload):,} bytes; at most {durable.largest - EVENT_BYTES:,} are possible"
             )
         waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
         if not self._held.depth and waiting >= durable.most_copies:
@@ -264,12 +261,12 @@ class Node:
         return self.transport.endpoint.durable
 
     def _join(self, records: Records) -> int:
-        """Commit what the replica has to, with its sends: now, or with the flush that ends what is going on."""
+        """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
             number = int(message.rpartition(".")[2])
-            endpoint.send(to, number.to_bytes(COUNT, "big") + payload)
+            endpoint.send(to, payload + number.to_bytes(EVENT_BYTES, "big"))
         for kind, payload in records:
             endpoint.include(kind, payload)
         if not self._held.depth:
@@ -283,15 +280,15 @@ class Node:
     def _deliver(self, letter: Letter) -> None:
         self._alone()
         name, incarnation, _ = letter.id
-        number = int.from_bytes(letter.payload[:COUNT], "big")
+        number = int.from_bytes(letter.payload[-EVENT_BYTES:], "big")
         message = f"{name}.{incarnation}.{number}"
         event = f"d:{self.replica.name}:{message}"
-        if len(letter.payload) < COUNT or not number or self.replica.happened(event):
+        if len(letter.payload) < EVENT_BYTES or not number or self.replica.happened(event):
             self.said["letters that made no sense"] += 1
             return
         disclosed = Correspondence(f"c:{message}", Relation.BEFORE, event, f"message {message}")
         with self._held():
-            self.replica.delivered(name, message, letter.payload[COUNT:], (disclosed,))
+            self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
 
     def _take(self) -> None:
         """What members have said of what they know, before the commit that makes it durable."""
@@ -380,7 +377,7 @@ class Node:
 
 
 @asynccontextmanager
-async def serve(store: Store | AnyPath, name: str, **options: Any) -> AsyncIterator[Node]:
+async def serve(store: Store | AnyPath, name: str | None = None, **options: Any) -> AsyncIterator[Node]:
     """`Node.open`, closed at the end of the block."""
     node = await Node.open(store, name, **options)
     try:

@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from microcosm.errors import ReplicaError
 from microcosm.files import AnyPath
-from microcosm.replica.store import Store
+from microcosm.replica.store import Record, Store
 
 APPLICATION = "microcosm replica"
 """Whose records these are: the journal of another application is refused."""
+
+
+class Opened:
+    """A journal to be read, while somebody else may write it."""
+
+    def __init__(self, path: AnyPath) -> None:
+        from microcosm.replica.journal_reader import Reader
+
+        self._path = path
+        self._reader = Reader(path, application=APPLICATION)
+
+    def records(self, after: int = 0) -> Iterator[Record]:
+        """As `Store.records`."""
+        return self._reader.records(after)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """As `Store.snapshot`."""
+        return self._reader.snapshot()
+
+    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+        """Not here."""
+        raise ReplicaError(f"{self._path}: is open for reading only")
+
+    def compact(self, through: int, content: bytes) -> None:
+        """Not here."""
+        raise ReplicaError(f"{self._path}: is open for reading only")
+
+    def close(self) -> None:
+        """Read no more."""
+        self._reader.close()
 
 
 def open_store(path: AnyPath, *, create: bool = False) -> Store:

@@ -381,6 +381,11 @@ class Replica:
         """All that it keeps, as a snapshot of its store. Cost: linear."""
         return encode_state(self._state)
 
+    @property
+    def store(self) -> Store:
+        """Where it is kept."""
+        return self._store
+
     def close(self) -> None:
         """Close the store."""
         self._store.close()

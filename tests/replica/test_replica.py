@@ -188,6 +188,9 @@ class Wire:
             raise MicrocosmError(f"nobody is called {unknown[0]}")
         self.accepted.append((message, to, payload))
 
+    def undone(self) -> None:
+        self.accepted.clear()
+
     def committed(self) -> None:
         accepted, self.accepted = self.accepted, []
         for message, to, payload in accepted:
