@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from microcosm.replica.process import COUNT_BYTES, LAST, ME, Process
 
-
 EVENT_BYTES = 8
 """A replica ends the payload of each message with the number of the event of its sending."""
 

@@ -15,26 +15,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
-from microcosm.replica.blocked import EVENT_BYTES, Blocked, blocked
-from microcosm.replica.durable import KIND, START, STATE, Durable
+from microcosm.replica.blocked import Blocked, blocked
+from microcosm.replica.carrier import Carrier
 from microcosm.replica.endpoint import Address
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.keys import Keyring, read_keys
 from microcosm.replica.limits import Limits
 from microcosm.replica.opening import open_store
-from microcosm.replica.pieces import HEAD, Assembly, pieces
-from microcosm.replica.process import Letter
 from microcosm.replica.replica import Replica
-from microcosm.replica.shared import Held, NetworkStore, Records, ReplicaStore
+from microcosm.replica.shared import ReplicaStore
 from microcosm.replica.store import Store
 from microcosm.replica.transport import Transport
 
@@ -43,9 +38,6 @@ SOON = 0.02
 
 PACKET_ROOM = 900
 """About how many bytes a message of an exchange has; what is larger goes in pieces."""
-
-LOG = 2000
-"""After so many records of the network a snapshot is due."""
 
 JUMP = 300.0
 """By so many seconds the time of day may drift from the clock that never jumps before it is said."""
@@ -62,17 +54,9 @@ class Node:
     def __init__(self, replica: Replica, store: ReplicaStore) -> None:
         self.replica = replica
         self.transport: Transport
-        self.said: Counter[str] = Counter()
-        """What went on beside the messages: exchanges begun, and letters that made no sense."""
         self.jumps = 0
         """How often the time of day jumped. Nothing but the keys' beginnings and ends depends on it."""
-        self._store = store
-        self._network = NetworkStore(store.store, replica, (KIND, START))
-        self._held = Held()
-        self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
-        self._assemblies: dict[str, Assembly] = {}
-        self._compact_due = False
-        self._committing = False
+        self._carrier = Carrier(replica, store)
         self._seen = 0
         self._interval = 1.0
         self._soon: asyncio.TimerHandle | None = None
@@ -123,23 +107,9 @@ class Node:
         return self
 
     async def _start(self, ring: Keyring, address: Address, limits: Limits | None) -> None:
-        replica = self.replica
-        name, incarnation = replica.stream
-        durable = Durable.opened(
-            self._network, name, incarnation, self._deliver, snapshot=replica.noted(STATE)
-        )
-        if durable.process.incarnation != incarnation:
-            durable = durable.renewed(incarnation)
-        if durable.process.evicted:
-            raise ReplicaError(
-                f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
-            )
-        self.transport = await Transport.open(
-            durable, ring, address, limits=limits, before_flush=self._take, after_flush=self._flushed
-        )
-        self._store.joining, self._store.compacting = self._join, self._compaction
-        replica.outbox = self
-        self._seen = len(replica.seen())
+        self._seen = len(self.replica.seen())
+        await self._carrier.open(ring, address, limits, self._flushed)
+        self.transport = self._carrier.transport
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     # -- use -----------------------------------------------------------------------------------------
@@ -157,7 +127,7 @@ class Node:
     @property
     def members(self) -> tuple[str, ...]:
         """The names of the other replicas."""
-        return tuple(member.name for member in self._durable.process.members)
+        return tuple(member.name for member in self._carrier.durable.process.members)
 
     def add_member(self, name: str, address: Address) -> None:
         """A new member, or a new address of one. Raises `ReplicaError`, for one of this name too."""
@@ -201,18 +171,17 @@ class Node:
 
     def blocked(self) -> list[Blocked]:
         """What each message that waits is waiting for."""
-        return list(blocked(self._durable.process))
+        return list(blocked(self._carrier.durable.process))
 
     def metrics(self) -> dict[str, Any]:
         """`Endpoint.status`, with what the replica holds, the commits, and the exchanges."""
-        commits = self._network.commits
+        commits = self._carrier.commits
         return {
             **self.transport.metrics(),
             **{f"replica {key}": value for key, value in self.replica.counts().items()},
             "commits": commits,
-            "exchanges": dict(self.said),
-            "malformed": self.replica.exchange.malformed
-            + sum(a.malformed for a in self._assemblies.values()),
+            "exchanges": dict(self._carrier.said),
+            "malformed": self._carrier.malformed,
             "clock jumps": self.jumps,
         }
 
@@ -221,101 +190,12 @@ class Node:
         for waiting in (self._ticking, self._soon):
             if waiting is not None:
                 waiting.cancel()
-        self.transport.close()
-        self._store.joining = self._store.compacting = None
+        self._carrier.close()
         self.replica.close()
         self._stopped.set()
         self._changed.set()
 
-    # -- the outbox of the replica -------------------------------------------------------------------
-
-    def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
-        """See `Outbox`: it is handed to the network when the transaction commits."""
-        durable = self._durable
-        if self.fault is not None:
-            raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
-        if not to or self.replica.name in to:
-            raise ReplicaError("a message goes to members, and not to the replica itself")
-        for name in to:
-            durable.process.membership.of(name)
-        if len(payload) + EVENT_BYTES > durable.largest:
-            raise ReplicaError(
-                f"a message of {len(payload):,} bytes; at most {durable.largest - EVENT_BYTES:,} are possible"
-            )
-        waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
-        if not self._held.depth and waiting >= durable.most_copies:
-            raise Busy(f"{waiting:,} copies wait to be acknowledged; try again later")
-        self._sends.append((message, to, payload))
-
-    def undone(self) -> None:
-        """See `Outbox`."""
-        self._sends.clear()
-
-    def committed(self) -> None:
-        """See `Outbox`: packets have left with the commit."""
-
     # -- inside --------------------------------------------------------------------------------------
-
-    @property
-    def _durable(self) -> Durable:
-        return self.transport.endpoint.durable
-
-    def _join(self, records: Records) -> int:
-        """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
-        endpoint = self.transport.endpoint
-        sends, self._sends = self._sends, []
-        for message, to, payload in sends:
-            number = int(message.rpartition(".")[2])
-            endpoint.send(to, payload + number.to_bytes(EVENT_BYTES, "big"))
-        for kind, payload in records:
-            endpoint.include(kind, payload)
-        if not self._held.depth:
-            self._committing = True
-            try:
-                self.transport.flush()
-            finally:
-                self._committing = False
-        return 0
-
-    def _deliver(self, letter: Letter) -> None:
-        self._alone()
-        name, incarnation, _ = letter.id
-        number = int.from_bytes(letter.payload[-EVENT_BYTES:], "big")
-        message = f"{name}.{incarnation}.{number}"
-        event = f"d:{self.replica.name}:{message}"
-        if len(letter.payload) < EVENT_BYTES or not number or self.replica.happened(event):
-            self.said["letters that made no sense"] += 1
-            return
-        disclosed = Correspondence(f"c:{message}", Relation.BEFORE, event, f"message {message}")
-        with self._held():
-            self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
-
-    def _take(self) -> None:
-        """What members have said of what they know, before the commit that makes it durable."""
-        endpoint = self.transport.endpoint
-        heard, endpoint.exchanged = endpoint.exchanged, []
-        for name, piece in heard:
-            if name not in self._durable.process.membership.named:
-                continue
-            message = self._assemblies.setdefault(name, Assembly()).add(piece)
-            if message is None:
-                continue
-            self._alone()
-            with self._held():
-                answers = self.replica.exchange.receive(name, message)
-            for answer in answers:
-                self._say(name, answer)
-
-    def _alone(self) -> None:
-        """Nobody else has a transaction open, which would take what comes now into it."""
-        if self.replica.in_transaction:
-            raise ReplicaError("a transaction of the replica was left open in an `await`")
-
-    def _say(self, name: str, message: bytes) -> None:
-        endpoint = self.transport.endpoint
-        for piece in pieces(message, max(endpoint.room, HEAD.size + 64)):
-            if not endpoint.say(name, piece):
-                break
 
     def _flushed(self) -> None:
         """After each commit."""
@@ -324,20 +204,6 @@ class Node:
             self._soon = asyncio.get_running_loop().call_later(SOON, self._exchange)
         self._seen = seen
         self._changed.set()
-        due = self._compact_due or len(self.replica.network) > LOG
-        if due and (self._committing or not self.replica.in_transaction):
-            self._compact()
-
-    def _compaction(self) -> None:
-        self._compact_due = True
-        if not self._held.depth:
-            self._compact()
-
-    def _compact(self) -> None:
-        self._compact_due = False
-        self.replica.recorded(STATE, self._durable.export())
-        store = self._store.store
-        store.compact(store.commit(()), self.replica.content())
 
     def _exchange(self) -> None:
         """Begin to find out what each member knows."""
@@ -345,16 +211,14 @@ class Node:
         if self.fault is not None or self._stopped.is_set():
             return
         for name in self.members:
-            for message in self.replica.exchange.begin(name):
-                self.said["exchanges"] += 1
-                self._say(name, message)
+            self._carrier.ask(name)
         try:
             self.transport.flush()
         except Exception:  # it is in `fault`, and whoever waits is told
             self._changed.set()
 
     async def _tick(self) -> None:
-        while self.fault is None and not self._durable.process.evicted:
+        while self.fault is None and not self._carrier.durable.process.evicted:
             drift = time.time() - time.monotonic()
             if abs(drift - self._drift) > JUMP:
                 self.jumps += 1
