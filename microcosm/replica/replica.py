@@ -159,6 +159,10 @@ class Replica:
         """Every event that is known, sorted. Cost: n log n."""
         return sorted({*self._state.ledger.places, *self._state.ledger.naming})
 
+    def chains(self) -> dict[Stream, list[str]]:
+        """The events of each process in their order. Cost: linear."""
+        return {stream: [*self._state.ledger.chain(stream)] for stream in sorted(self._state.ledger.chains)}
+
     def happened(self, event: str) -> bool:
         """Whether an event stands in the chain of some process. Constant time."""
         return event in self._state.ledger.places
