@@ -218,11 +218,15 @@ class Node:
             self._changed.set()
 
     async def _tick(self) -> None:
+        named = {*self.members}
         while self.fault is None and not self._carrier.durable.process.evicted:
             drift = time.time() - time.monotonic()
             if abs(drift - self._drift) > JUMP:
                 self.jumps += 1
             self._drift = drift
+            if gone := named - {*self.members}:
+                self._state_members({*self.replica.members} - gone)
+            named = {*self.members}
             if self._soon is None:
                 self._exchange()
             try:

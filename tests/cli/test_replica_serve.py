@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import os
 import signal
+import socket
+import sqlite3
 from collections import Counter
+from contextlib import closing, redirect_stdout
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from microcosm.replica.keys import new_ring, write_keys
-from microcosm.replica.opening import Opened
+from microcosm.cli.app import main
+from microcosm.replica.journal import Journal
+from microcosm.replica.keys import new_ring, read_keys, write_keys
+from microcosm.replica.opening import APPLICATION, Opened
 from microcosm.replica.replica import Replica
+from tests.cli.conftest import Run
 from tests.replica.causal import History, faults
 from tests.replica.proxy import Proxy
 from tests.replica.served import PATIENCE, Served
@@ -126,3 +135,182 @@ def test_two_processes_one_killed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_three_processes_on_a_worse_network(tmp_path: Path) -> None:
     run_scene(tmp_path, "abc", loss=0.3, rounds=12, killed="bacb")
+
+
+@pytest.fixture
+def phone(tmp_path: Path, run: Run) -> Path:
+    """A replica with a member and a key."""
+    assert run("replica", "init", "phone.j", "--name", "phone").code == 0
+    assert run("replica", "key", "new", "keys").code == 0
+    assert run("replica", "member", "add", "phone.j", "laptop", "127.0.0.1:9").code == 0
+    return tmp_path
+
+
+@pytest.mark.usefixtures("phone")
+def test_members_are_added_and_evicted(run: Run) -> None:
+    assert run("replica", "status", "phone.j", "--json").json["members"] == ["laptop", "phone"]
+    moved = run("replica", "member", "add", "phone.j", "laptop", "[::1]:10", "--json").json
+    assert moved["members"] == [{"name": "laptop", "address": "::1:10"}]
+    assert "laptop at ::1:10, not met yet" in run("replica", "status", "phone.j").out
+    assert run("replica", "member", "evict", "phone.j", "laptop", "--json").json["members"] == []
+    assert run("replica", "status", "phone.j", "--json").json["members"] == ["phone"]
+    again = run("replica", "member", "evict", "phone.j", "laptop")
+    assert (again.code, again.err) == (4, "error: 'laptop' is no member; `member add` makes it one\n")
+    assert run("replica", "member", "add", "phone.j", "laptop", "nowhere").code == 2
+
+
+@pytest.mark.usefixtures("phone")
+def test_keys_are_readable_by_the_owner_only_and_rotate(tmp_path: Path, run: Run) -> None:
+    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o600
+    assert run("replica", "key", "new", "keys").code == 4
+    rotated = run("replica", "key", "rotate", "keys", "--overlap", "2", "--json").json["keys"]
+    assert [key["id"] for key in rotated] == [1, 2]
+    assert rotated[0]["ends"] - rotated[1]["starts"] == pytest.approx(3600)
+    again = run("replica", "key", "rotate", "keys")
+    assert (again.code, again.err.count("\n")) == (4, 1)
+    assert read_keys(tmp_path / "keys").keys[0].secret.hex() not in again.out + again.err
+
+
+def test_lines_in_lines_out(phone: Path, run: Run) -> None:
+    asked = [
+        {"do": "local", "event": "unshare", "id": 1},
+        {"do": "local", "event": "upload"},
+        {"do": "when", "left": "unshare", "right": "view"},
+        {"do": "learn", "given": "upload < view"},
+        {"do": "query", "left": "unshare", "right": "view"},
+        {"do": "query", "left": "view", "right": "unshare", "offline": True},
+        {"do": "send", "to": "laptop", "payload": "look"},
+        {"do": "send", "to": "laptop", "payload64": "AA=="},
+        {"do": "send", "to": "laptop", "payload": "x" * (1 << 20)},
+        {"do": "send", "to": "tablet", "payload": ""},
+        {"do": "local", "event": "upload"},
+        {"do": "local"},
+        {"do": "member", "name": "phone", "address": "127.0.0.1:9"},
+        {"do": "fly"},
+        [],
+        {"do": "status"},
+        {"do": "compact"},
+        {"do": "keys"},
+        {"do": "evict", "name": "laptop"},
+        {"do": "stop"},
+        {"do": "local", "event": "too late"},
+    ]
+    said = "".join(json.dumps(each) + "\n" for each in asked) + "nonsense\n"
+    found = run("replica", "serve", "phone.j", "--keys", "keys", "--metrics", "m.txt", stdin=said.encode())
+    assert (found.code, found.err) == (0, "")
+    serving, *answers = found.json_lines
+    assert serving["event"] == "serving"
+    assert (answers[0]["re"], answers[0]["dot"].endswith(".1")) == (1, True)
+    decided = [each for each in answers if each.get("event") == "decided"]
+    assert [each["verdict"] for each in decided] == ["<"]
+    answers = [each for each in answers if "event" not in each]
+    assert answers[4]["verdict"] == "<"
+    assert answers[5]["refuted"] == ["<", "||"]
+    errors = {at: each["error"] for at, each in enumerate(answers) if "error" in each}
+    assert sorted(errors) == [8, 9, 10, 11, 12, 13, 14]
+    assert "at most" in errors[8]
+    assert "is no member" in errors[9]
+    assert "has happened already" in errors[10]
+    assert "'event' is missing" in errors[11]
+    assert "is this replica itself" in errors[12]
+    assert [each["on"] for each in answers[15]["waiting"]] == ["laptop", "laptop"]
+    assert answers[15]["waiting"][0]["message"] == answers[6]["message"]
+    assert len(answers) == 20
+    assert "microcosm_send_buffer" in (phone / "m.txt").read_text()
+    after = run("replica", "status", "phone.j", "--json").json
+    assert (after["events"], after["waiting"], after["peers"]) == (5, [], [])
+
+
+@pytest.mark.usefixtures("phone")
+def test_status_names_what_a_message_waits_for_and_compact_keeps_it(run: Run) -> None:
+    said = b'{"do": "send", "to": "laptop", "payload": "look"}\n'
+    sent = run("replica", "serve", "phone.j", "--keys", "keys", stdin=said).json_lines[1]["message"]
+    for _ in range(2):
+        shown = run("replica", "status", "phone.j").out
+        assert f"waiting: {sent} from phone to laptop waits for the ack of laptop\n" in shown
+        assert run("replica", "compact", "phone.j").code == 0
+    assert run("replica", "renew", "phone.j").code == 0
+    assert run("replica", "serve", "phone.j", "--keys", "keys").code == 0
+    renewed = run("replica", "status", "phone.j", "--json").json
+    assert renewed["incarnation"] != int(sent.split(".")[1])
+    assert [peer["name"] for peer in renewed["peers"]] == ["laptop"]
+    metrics = run("replica", "metrics", "phone.j").out
+    assert metrics.endswith("# EOF\n")
+    assert "microcosm_events 1\n" in metrics
+
+
+def test_what_cannot_be_served_is_one_clear_error(phone: Path, run: Run) -> None:
+    """Exit 4, one line, and what is in the journal is as it was."""
+
+    def refused(*options: str, why: str) -> None:
+        before = (phone / "phone.j").read_bytes()
+        found = run("replica", "serve", *options)
+        assert found.code == 4
+        assert found.out == ""
+        assert found.err.startswith("error: ")
+        assert found.err.count("\n") == 1
+        assert why in found.err
+        assert (phone / "phone.j").read_bytes() == before
+
+    refused("phone.j", "--keys", "none", why="no such key file")
+    (phone / "bad").write_text("{}")
+    (phone / "bad").chmod(0o600)
+    refused("phone.j", "--keys", "bad", why="is no key file")
+    (phone / "keys").chmod(0o640)
+    refused("phone.j", "--keys", "keys", why="others can read this key file; `chmod 600 keys`")
+    (phone / "keys").chmod(0o600)
+    refused("nothing.j", "--keys", "keys", why="nothing.j")
+    refused(
+        "phone.j",
+        "--name",
+        "tablet",
+        "--keys",
+        "keys",
+        why="is the store of the replica phone, not of tablet",
+    )
+    with Journal.open(phone / "other", application="another", create=True):
+        pass
+    refused("other", "--keys", "keys", why="another")
+    with Journal.open(phone / "phone.j", application=APPLICATION):
+        refused("phone.j", "--keys", "keys", why=f"locked by process {os.getpid()}")
+        assert run("replica", "status", "phone.j").code == 0
+    with closing(sqlite3.connect(phone / "phone.j")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+        connection.commit()
+    refused("phone.j", "--keys", "keys", why="newer")
+
+
+@pytest.mark.usefixtures("phone")
+def test_a_peer_with_the_same_name_and_a_taken_address_are_refused(run: Run) -> None:
+    same = run("replica", "serve", "phone.j", "--keys", "keys", "--member", "phone=127.0.0.1:9")
+    assert (same.code, same.err.count("\n")) == (4, 1)
+    assert "'phone' is this replica itself" in same.err
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        found = run("replica", "serve", "phone.j", "--keys", "keys", "--listen", where)
+    assert (found.code, found.err.count("\n")) == (4, 1)
+    assert f"cannot listen on {where}" in found.err
+    assert run("replica", "serve", "phone.j", "--keys", "keys").code == 0
+
+
+def test_a_watched_status_is_drawn_again_until_it_is_interrupted(
+    phone: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter(range(2))
+
+    def look(_: float) -> None:
+        if next(looks, None) is None:
+            raise KeyboardInterrupt
+        run_aside("replica", "member", "add", str(phone / "phone.j"), "tablet", "127.0.0.1:11")
+
+    monkeypatch.setattr("time.sleep", look)
+    found = run("replica", "status", "phone.j", "--watch")
+    assert found.code == 0
+    assert "tablet at 127.0.0.1:11" in found.out
+    assert run("replica", "status", "phone.j", "--watch", "--json").code == 2
+
+
+def run_aside(*argv: str) -> None:
+    with redirect_stdout(io.StringIO()):
+        assert main(argv) == 0
