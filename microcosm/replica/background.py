@@ -52,10 +52,10 @@ class Background:
 
 
 @contextmanager
-def running(store: Store | AnyPath, name: str, **options: Any) -> Iterator[Background]:
+def running(store: Store | AnyPath, name: str | None = None, **options: Any) -> Iterator[Background]:
     """`microcosm.replica.node.serve` in a thread, until the end of the block."""
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name=f"replica {name}", daemon=True)
+    thread = threading.Thread(target=loop.run_forever, name=f"replica {name or store}", daemon=True)
     thread.start()
     try:
         opening = asyncio.run_coroutine_threadsafe(Node.open(store, name, **options), loop)

@@ -66,7 +66,7 @@ class Keyring:
         good = [key for key in self._for(me, peer) if key.starts <= wall and key.accepted(wall)]
         pairwise = [key for key in good if key.between is not None]
         if not good:
-            raise KeyFileError(f"no key for {peer!r} is in force; `key rotate` makes one")
+            raise KeyFileError(f"no key for {peer!r} is in force; `replica key rotate` makes one")
         return max(pairwise or good, key=lambda key: key.id)
 
     def accepting(self, key_id: int, me: str, peer: str, wall: float) -> Key | None:
@@ -106,7 +106,7 @@ def read_keys(path: str | os.PathLike[str]) -> Keyring:
                 )
             content = stream.read()
     except FileNotFoundError:
-        raise KeyFileError(f"{name}: no such key file; `replica init` makes one") from None
+        raise KeyFileError(f"{name}: no such key file; `replica key new` makes one") from None
     except OSError as error:
         raise KeyFileError(f"{name}: cannot be read: {error.strerror}") from None
     try:

@@ -70,7 +70,7 @@ class Membership:
         try:
             return self.named[name]
         except KeyError:
-            raise ReplicaError(f"{name!r} is no member; `member add` makes it one") from None
+            raise ReplicaError(f"{name!r} is no member; `replica member add` makes it one") from None
 
     def talks(self, number: int) -> bool:
         """Whether messages may go to a member: it keeps every fence that is kept here."""

@@ -155,7 +155,7 @@ def test_members_are_added_and_evicted(run: Run) -> None:
     assert run("replica", "member", "evict", "phone.j", "laptop", "--json").json["members"] == []
     assert run("replica", "status", "phone.j", "--json").json["members"] == ["phone"]
     again = run("replica", "member", "evict", "phone.j", "laptop")
-    assert (again.code, again.err) == (4, "error: 'laptop' is no member; `member add` makes it one\n")
+    assert (again.code, again.err) == (4, "error: 'laptop' is no member; `replica member add` makes it one\n")
     assert run("replica", "member", "add", "phone.j", "laptop", "nowhere").code == 2
 
 
