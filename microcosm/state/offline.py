@@ -46,6 +46,9 @@ _MEANS = {
 ALL = 48
 """Among no more events than this, all take part in the search for a proof."""
 
+ALL_CHANGED = 256
+"""The same under rules other than the shipped ones, of which it is not known that few events will do."""
+
 
 @dataclass(frozen=True)
 class Offline:
@@ -140,7 +143,8 @@ class Decisions:
     @property
     def _all(self) -> bool:
         """Whether all events take part: there are few, or a known ordering relates distant ones."""
-        return bool(self._givens.orderings) or self._engine.memo.domain.bit_count() <= ALL
+        few = ALL if self._rules.rules == read_rules().rules else ALL_CHANGED
+        return bool(self._givens.orderings) or self._engine.memo.domain.bit_count() <= few
 
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
         return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)
