@@ -32,7 +32,7 @@ STAMPED = "stamp a = 1\nstamp b = 1\n"
 
 @dataclass(frozen=True)
 class Loss:
-    """What is told of a pair with all rules and without one: its relation, and after a bar what is refuted."""
+    """What is told of a pair with all rules and without one: its relation, then what is refuted of it."""
 
     text: str
     pair: str
