@@ -17,6 +17,7 @@ from benchmarks import (
     orderings,
     protocols,
     refutation,
+    replica,
     startup,
     transport,
 )
@@ -27,7 +28,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings, journal, transport),
+        *(refutation, exact, protocols, orderings, journal, replica, transport),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
