@@ -11,12 +11,15 @@ from benchmarks import (
     closure,
     exact,
     increments,
+    journal,
     labels,
     online_table,
     orderings,
     protocols,
     refutation,
+    replica,
     startup,
+    transport,
 )
 from benchmarks.measure import Line, machine
 
@@ -25,7 +28,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings),
+        *(refutation, exact, protocols, orderings, journal, replica, transport),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
