@@ -391,6 +391,7 @@ class Rows:
         fresh.saturate()
         assert self._past is None or [self.past(v) for v in range(self.size)] == fresh._past
         assert self._future is None or [self.future(v) for v in range(self.size)] == fresh._future
-        for direction, theirs in ((0, fresh._past), (1, fresh._future)):
+        found = self._found[1] if self._pending is None else self._waiting
+        for remembered, theirs in ((self._found[0], fresh._past), (found, fresh._future)):
             assert theirs is not None
-            assert all(theirs[v] == row for v, row in self._found[direction].items())
+            assert all(theirs[v] == row for v, row in remembered.items())
