@@ -12,16 +12,19 @@ from typing import Literal
 
 from microcosm.orderings.boxes import (
     Edges,
+    mailbox_edges,
     mailbox_execution,
+    outbox_edges,
     outbox_execution,
     synchronous_execution,
 )
 from microcosm.orderings.computation import Computation, linear_extension
+from microcosm.orderings.cycles import along_messages, cycle, shortest, steps_cycle
 from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
 from microcosm.orderings.monitor import Pair, violation, violations
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, path, smallest
-from microcosm.orderings.queue import queue_execution
+from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, smallest
+from microcosm.orderings.queue import queue_cycle, queue_execution
 
 BUDGET = 500_000
 """Steps after which a smaller pattern is not looked for."""
@@ -95,10 +98,16 @@ class _Classification:
         found = {o: self._invariant(o) for o in (Ordering.FIFO_1_1, Ordering.CAUSAL)}
         mailbox, outbox = boxes_break(self._of, self._order)
         found[Ordering.FIFO_N_1] = self._verdict(
-            Ordering.FIFO_N_1, mailbox_execution, self._knotted(mailbox_execution), lambda _: mailbox
+            Ordering.FIFO_N_1,
+            mailbox_execution,
+            self._knotted(mailbox_execution, lambda: (mailbox_edges(self._of), 0)),
+            lambda _: mailbox,
         )
         found[Ordering.FIFO_1_N] = self._verdict(
-            Ordering.FIFO_1_N, outbox_execution, self._knotted(outbox_execution), lambda _: outbox
+            Ordering.FIFO_1_N,
+            outbox_execution,
+            self._knotted(outbox_execution, lambda: outbox_edges(self._of)),
+            lambda _: outbox,
         )
         knot = found[Ordering.FIFO_N_1].pattern or found[Ordering.FIFO_1_N].pattern
         found[Ordering.FIFO_N_N] = self._verdict(
@@ -174,7 +183,7 @@ class _Classification:
         return Pattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
 
     def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
-        """The messages of a pattern and those of a shortest causal path for each of its links."""
+        """The messages of a pattern and those of a causal path of few messages for each of its links."""
         of = self._of
         messages = set(found)
         links: list[tuple[int, list[int]]] = []
@@ -183,17 +192,21 @@ class _Classification:
                 (of.send[m], of.receptions[n]) for m, n in zip(found, (*found[1:], found[0]), strict=True)
             ]
         elif kind == "causal-knot":
-            links = [(of.send[m], [of.send[n]]) for m, n in zip(found[::2], found[1::2], strict=True)]
+            links = [
+                (of.send[m], [of.send[n]]) for m, n in zip(found[::2], found[1::2], strict=True) if m != n
+            ]
         elif kind == "inversion":
             links = [(of.send[found[0]], [of.send[found[1]]])]
         for start, ends in links:
-            messages |= {of.message[event] for event in path(of, start, ends)}
+            way = shortest(of, start, ends, along_messages(of))
+            assert way is not None, "no causal path"
+            messages |= {of.message[event] for event in way}
         return sorted(messages)
 
-    def _knotted(self, execution: Made) -> Callable[[], Pattern]:
+    def _knotted(self, execution: Made, edges: Callable[[], tuple[Edges, int]]) -> Callable[[], Pattern]:
         def explain() -> Pattern:
             if self._knot is None:
-                core = self._narrowed(execution)
+                core = cycle(self._of, *edges())
                 found = self._smallest(knot_through, core)
                 if found is None:
                     return self._pattern("cycle", self._minimal(core, execution))
@@ -202,19 +215,16 @@ class _Classification:
 
         return explain
 
-    def _narrowed(self, execution: Made) -> list[int]:
-        return narrowed(self._of, self._order, lambda part: execution(part) is None)
-
     def _minimal(self, core: list[int], execution: Made) -> list[int]:
         return minimal(self._of, core, lambda part: execution(part) is None)
 
     def _crown(self) -> Pattern:
-        found = self._smallest(crown_through, self._narrowed(synchronous_execution))
+        found = self._smallest(crown_through, steps_cycle(self._of))
         assert found is not None
         return self._pattern("crown", found)
 
     def _ladder(self) -> Pattern:
-        return self._pattern("ladder", self._minimal(self._narrowed(queue_execution), queue_execution))
+        return self._pattern("ladder", self._minimal(queue_cycle(self._of), queue_execution))
 
     def _queue_execution(self, computation: Computation) -> list[int] | None:
         """Beginnings of a long execution are tried first: what excludes them excludes it."""
@@ -234,35 +244,6 @@ class _Classification:
         found = smallest(search, part, range(len(core)), BUDGET)
         kept = sorted(core)
         return None if found is None else tuple(kept[m] for m in found)
-
-
-def narrowed(
-    computation: Computation, order: Sequence[int], breaks: Callable[[Computation], bool]
-) -> list[int]:
-    """Consecutive messages, in the order of their sends, that break an ordering, and no fewer at either end.
-
-    Galloping from the beginning and back, so that early patterns of long traces are found soon.
-    """
-    sent = sent_in(computation, order)
-
-    def first(messages: list[int]) -> int:
-        """The least k so that the first k messages break it."""
-        high = 4
-        low = 0
-        while high < len(messages) and not breaks(computation.restrict(messages[:high])):
-            low, high = high, high * 4
-        high = min(high, len(messages))
-        while high - low > 1:
-            middle = (low + high) // 2
-            if breaks(computation.restrict(messages[:middle])):
-                high = middle
-            else:
-                low = middle
-        return high
-
-    prefix = sent[: first(sent)]
-    backwards = prefix[::-1]
-    return backwards[: first(backwards)][::-1]
 
 
 def sent_in(computation: Computation, order: Sequence[int]) -> list[int]:
