@@ -64,7 +64,7 @@ def synchronous_execution(computation: Computation) -> list[int] | None:
 
 
 def sort_steps(computation: Computation) -> tuple[list[int] | None, list[int]]:
-    """The messages in an order in which each peer meets them, or None; and what remains before each (Kahn)."""
+    """The messages in an order in which each peer meets them, or None; and how many remain before each."""
     message = computation.message
     following: list[list[int]] = [[] for _ in computation.messages]
     waiting = [0] * len(computation.messages)

@@ -1,8 +1,8 @@
 """Why an ordering is excluded, found in linear time: a short cycle of what its executions would have to obey.
 
-A path goes along peers at no cost and jumps along messages and along edges that an ordering adds. One with the
-fewest jumps enters a peer at most once, or once more where it closes a cycle, so it is short however long the
-log is; and of the computation it needs no other messages than those it jumps along.
+A path goes along peers at no cost and jumps along messages and along edges that an ordering adds. One with
+the fewest jumps enters a peer at most once, or once more where it closes a cycle, so it is short however
+long the log is; and of the computation it needs no other messages than those it jumps along.
 """
 
 from __future__ import annotations

@@ -114,7 +114,8 @@ class Derivation:
         receptions = of.receptions[m]
         for reception in receptions:
             if not done[reception]:
-                return self._wait(event, reception)
+                self._wait(event, reception)
+                return None
         after = self._later[receptions[0]]
         assert after is not None
         for reception in receptions[1:]:
@@ -128,7 +129,8 @@ class Derivation:
                 first[q] = self._earliest[q][from_end[reception] - 1]
         for send in first:
             if not done[send]:
-                return self._wait(event, send)
+                self._wait(event, send)
+                return None
         found = [a if a > b else b for a, b in zip(later, after, strict=True)]
         targets = []
         nearest = of.peer[receptions[0]]
