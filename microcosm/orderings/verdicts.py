@@ -1,7 +1,6 @@
 """The eighteen verdicts on a trace: six orderings as executions, closures and interiors, with witnesses.
 
-A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate
-itself, or is one of the patterns that the theorems of `docs/reading-004.md` name.
+A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate itself.
 """
 
 from __future__ import annotations
@@ -88,10 +87,8 @@ class _Classification:
     def __init__(self, computation: Computation, execution: Sequence[int] | None) -> None:
         self._of = computation
         self._execution = execution
-        order = list(execution) if execution is not None else linear_extension(computation)
-        assert order is not None
-        self._order = order
-        self._violated = violations(computation, order)
+        self._order = list(execution) if execution is not None else _some(computation)
+        self._violated = violations(computation, self._order)
         self._knot: Pattern | None = None
 
     def verdicts(self) -> dict[Ordering, Verdict]:
@@ -180,6 +177,7 @@ class _Classification:
     def _pattern(self, kind: Kind, found: Sequence[int]) -> Pattern:
         names = self._of.messages
         within = self._on_paths(kind, found)
+        assert excluded(kind, self._of.restrict(within)), f"this {kind} excludes nothing"
         return Pattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
 
     def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
@@ -244,6 +242,25 @@ class _Classification:
         found = smallest(search, part, range(len(core)), BUDGET)
         kept = sorted(core)
         return None if found is None else tuple(kept[m] for m in found)
+
+
+def excluded(kind: Kind, part: Computation) -> bool:
+    """Whether the messages of a pattern alone are what it says: asked of the predicates themselves."""
+    match kind:
+        case "crown":
+            return synchronous_execution(part) is None
+        case "ladder":
+            return queue_execution(part) is None
+        case "inversion":
+            return bool({Ordering.FIFO_1_1, Ordering.CAUSAL} & violations(part, _some(part)).keys())
+        case _:
+            return mailbox_execution(part) is None or outbox_execution(part) is None
+
+
+def _some(computation: Computation) -> list[int]:
+    order = linear_extension(computation)
+    assert order is not None
+    return order
 
 
 def sent_in(computation: Computation, order: Sequence[int]) -> list[int]:

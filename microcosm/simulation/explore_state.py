@@ -77,7 +77,7 @@ TAKEN_PART = 1 << 60
 
 
 class Setup:
-    """What all states of an exploration share: the scope, the links, the machines; and how a step is taken."""
+    """What all states of an exploration share: the scope, the links, the machines; how a step is taken."""
 
     def __init__(self, protocol: Protocol, scope: Scope) -> None:
         n = scope.processes
@@ -99,7 +99,7 @@ class Setup:
         )
 
     def after(self, state: State, step: Step) -> State:
-        """The state after a step. Raises `Fault`, or `AssertionError` where an invariant of a machine breaks."""
+        """The state after a step. Raises `Fault`, or `AssertionError` where an invariant breaks."""
         if step.kind == "send":
             i = step.process
             message = i * self.scope.messages + state.sent[i]

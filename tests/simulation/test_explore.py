@@ -144,7 +144,7 @@ def test_multicasts_in_all_interleavings(name: str, scope: Scope) -> None:
 
 
 class Impatient(HybridMulticastSPS):
-    """Ignores the copies of a message itself when it flags them: one of the mutants of seed 001's extension."""
+    """Ignores the copies of a message itself when it flags them, as a mutant does."""
 
     __slots__ = ()
 
