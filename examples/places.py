@@ -1,4 +1,4 @@
-"""Which message orderings each delivery protocol keeps, by logs of its runs on the worst network it allows."""
+"""Which message orderings each delivery protocol keeps: logs of its runs on the worst network it allows."""
 
 from microcosm.orderings.computation import build
 from microcosm.orderings.ordering import Ordering
