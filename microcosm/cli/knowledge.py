@@ -1,4 +1,4 @@
-"""Knowledge per byte: the pairs of application events that a replica can decide, against what messages carry."""
+"""Knowledge per byte: pairs of application events that a replica can decide, against what messages carry."""
 
 from __future__ import annotations
 
