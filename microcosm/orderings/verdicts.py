@@ -203,15 +203,24 @@ class _Classification:
 
     def _knotted(self, execution: Made, edges: Callable[[], tuple[Edges, int]]) -> Callable[[], Pattern]:
         def explain() -> Pattern:
-            if self._knot is None:
-                core = cycle(self._of, *edges())
-                found = self._smallest(knot_through, core)
-                if found is None:
-                    return self._pattern("cycle", self._minimal(core, execution))
-                self._knot = self._pattern("causal-knot", found)
-            return self._knot
+            if self._knot is not None and self._excludes(self._knot, execution):
+                return self._knot
+            core = cycle(self._of, *edges())
+            found = self._smallest(knot_through, core)
+            if found is not None:
+                knot = self._pattern("causal-knot", found)
+                if self._excludes(knot, execution):
+                    self._knot = knot
+                    return knot
+            return self._pattern("cycle", self._minimal(core, execution))
 
         return explain
+
+    def _excludes(self, knot: Pattern, execution: Made) -> bool:
+        """Whether a knot excludes an ordering: of messages with several receivers it may exclude another."""
+        names = set(knot.within)
+        within = (m for m, name in enumerate(self._of.messages) if name in names)
+        return execution(self._of.restrict(within)) is None
 
     def _minimal(self, core: list[int], execution: Made) -> list[int]:
         return minimal(self._of, core, lambda part: execution(part) is None)
