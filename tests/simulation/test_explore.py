@@ -114,7 +114,7 @@ def test_four_messages_in_all_interleavings(name: str, reorder: bool) -> None:
     explored = explore(name, Scope(messages=4, reorder=reorder))
     assert explored.fault is None, explored.scenario
     assert explored.complete
-    assert explored.states > 20_000
+    assert explored.states > 10_000
 
 
 @pytest.mark.slow
@@ -130,11 +130,10 @@ def test_three_messages_a_loss_and_a_double(name: str) -> None:
 @pytest.mark.parametrize(
     "scope",
     [
-        Scope(messages=3, reorder=False, multicasts=2),
         Scope(messages=3, multicasts=1),
         Scope(messages=2, losses=1, doubles=1, multicasts=1),
     ],
-    ids=["fifo", "reordering", "a loss and a double"],
+    ids=["reordering", "a loss and a double"],
 )
 def test_multicasts_in_all_interleavings(name: str, scope: Scope) -> None:
     """So many messages, of which so many go to both others; docs/protocols.md has the larger scopes."""
