@@ -27,6 +27,7 @@ class Outgoing(Protocol):
 
     receiver: int
     sent: bool
+    acked: bool
 
     @property
     def waits(self) -> int: ...
@@ -132,4 +133,4 @@ class HybridOptimal(Hybrid, Generic[C]):
         assert self._m2 == next((at for at, copy in entries if copy.waits > self._p2), buffer.next)
         for _, copy in entries:
             awaited = {key[0] for key in missing if (missing.index(key) or 0) < copy.waits}
-            assert copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
+            assert copy.acked or copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
