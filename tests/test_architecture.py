@@ -35,7 +35,7 @@ OUTSIDE = {
     "lark": {"logic"},
     "msgpack": {"protocol"},
     "networkx": {"state"},
-    "numpy": {"relations", "state"},
+    "numpy": {"relations", "spark", "state"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "state", "traces"},
     "pysat": {"relations"},

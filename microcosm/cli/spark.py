@@ -84,6 +84,12 @@ def extract(
             "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
         ),
     ] = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            "--slices", metavar="N", min=1, help="Do a giant trace in N slices; by size if not given."
+        ),
+    ] = None,
     format: Format = None,
     pattern: Pattern = None,
     master: Master = LOCAL,
@@ -107,7 +113,7 @@ def extract(
     from microcosm.spark import extract as job
     from microcosm.spark.session import session
 
-    asked = job.Asked(concurrent, token, format, pattern, strict)
+    asked = job.Asked(concurrent, token, format, pattern, strict, slices)
     known_format(format)
     with session(master) as spark:
         found = job.extract(spark, inputs, out, asked)

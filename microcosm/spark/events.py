@@ -62,6 +62,7 @@ def arrow_schema(columns: str) -> pa.Schema:
         "long": pa.int64(),
         "double": pa.float64(),
         "boolean": pa.bool_(),
+        "array<long>": pa.list_(pa.int64()),
         "array<string>": pa.list_(pa.string()),
         "map<string,long>": pa.map_(pa.string(), pa.int64()),
     }

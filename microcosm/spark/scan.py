@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from microcosm.spark.cuts import NEVER, Pairs, slice_of
+from microcosm.spark.cuts import Pairs, slice_of
 from microcosm.traces.before import Before
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.covering import WIDEST
@@ -147,11 +147,7 @@ class _Slice:
                     waiting += blocked.pop(at)
                 at += 1
             state[process] = (at, known)
-        return [
-            at
-            for process, (next_, _) in state.items()
-            for at in range(next_, self._bounds[process][1])
-        ]
+        return [at for process, (next_, _) in state.items() for at in range(next_, self._bounds[process][1])]
 
     def bases(self) -> list[Base]:
         """The bases that were asked for, the last ones of all processes among them."""
@@ -168,11 +164,11 @@ def _merging(processes: int) -> tuple[Callable[[Any, Any, int, int], Any], Any]:
         nothing = [0] * processes
 
         def dense(first: list[int], second: list[int], process: int, seq: int) -> list[int]:
-            if second is nothing:
+            if second is nothing:  # noqa: SIM108
                 found = first[:]
             else:
                 found = [a if a > b else b for a, b in zip(first, second)]  # noqa: B905 (of one length)
-            if seq > found[process]:
+            if seq > found[process]:  # noqa: PLR1730 (`max` takes longer)
                 found[process] = seq
             return found
 

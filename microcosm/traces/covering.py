@@ -276,9 +276,7 @@ class _Part:
             return None
         return between(first, second)
 
-    def _frontier(
-        self, process: str, ends: list[int], vectors: dict[int, dict[str, int] | None]
-    ) -> Frontier:
+    def _frontier(self, process: str, ends: list[int], vectors: dict[int, dict[str, int] | None]) -> Frontier:
         last = max(ends, key=lambda end: self._run.events[end].seq)
         knows: dict[str, int] = {}
         for end in ends:

@@ -19,7 +19,7 @@ SLICES = st.integers(1, 6)
 
 
 def numbered(events: list[TraceEvent]) -> tuple[dict[str, int], Pairs]:
-    """The processes by number, and who sends to whom; a message has one sender and is received once by each."""
+    """The processes by number, and who sends to whom, each message by one."""
     numbers = {process: number for number, process in enumerate(sorted({e.process for e in events}))}
     sent = {event.message: event for event in events if event.kind == "send"}
     rows = [
@@ -46,7 +46,9 @@ def consistent(cuts: np.ndarray, pairs: Pairs) -> bool:
 
 
 @given(RUNS, DROPPED, starts())
-def test_every_event_knows_its_past_whatever_the_slices(run: Run, dropped: set[int], start: np.ndarray) -> None:
+def test_every_event_knows_its_past_whatever_the_slices(
+    run: Run, dropped: set[int], start: np.ndarray
+) -> None:
     kept = kept_of(run, dropped)
     events = [run.events[at] for at in kept]
     if not events:
@@ -62,7 +64,10 @@ def test_every_event_knows_its_past_whatever_the_slices(run: Run, dropped: set[i
     last: dict[str, int] = {}
     sent = {e.message: at for at, e in zip(kept, events, strict=True) if e.kind == "send"}
     for at, event in zip(kept, events, strict=True):
-        sources = {last.get(event.process, -1), sent.get(event.message, -1) if event.kind == "receive" else -1}
+        sources = {
+            last.get(event.process, -1),
+            sent.get(event.message, -1) if event.kind == "receive" else -1,
+        }
         for source in sources - {-1}:
             edges[at] |= edges[source] | {source}
         last[event.process] = at
@@ -107,7 +112,11 @@ def test_the_frontiers_are_those_of_a_single_pass(
     start = (
         by_depth(pairs, len(numbers), slices)
         if depth
-        else monotone(np.array([[random.randrange(60) for _ in range(slices - 1)] for _ in numbers], dtype=np.int64).reshape(len(numbers), slices - 1))
+        else monotone(
+            np.array(
+                [[random.randrange(60) for _ in range(slices - 1)] for _ in numbers], dtype=np.int64
+            ).reshape(len(numbers), slices - 1)
+        )
     )
     knowledge, _ = scan(pairs, lowered(start, pairs))
     names = {number: name for name, number in numbers.items()}
@@ -150,7 +159,9 @@ def test_messages_on_cycles_are_found_in_whatever_slice(run: Run, start: np.ndar
         if e.kind == "receive" and (e.process, message) in seen:
             message = None
         seen.add((e.process, message))
-        events.append(TraceEvent(e.process, e.seq, e.kind if message or e.kind != "receive" else "internal", message))
+        events.append(
+            TraceEvent(e.process, e.seq, e.kind if message or e.kind != "receive" else "internal", message)
+        )
     report = Report()
     single = covering(events, report)
     numbers, pairs = numbered(events)
@@ -171,6 +182,6 @@ def test_many_processes_have_sparse_vectors_and_wide_frontiers_are_not_told() ->
     pairs = Pairs(pairs.sender, pairs.sent + (pairs.sender > 0), pairs.receiver, pairs.received)
     cuts = lowered(by_depth(pairs, count, 4), pairs)
     knowledge, _ = scan(pairs, cuts)
-    assert knowledge.of(999, 2) == {**{at: 2 for at in range(1, 1000)}, 0: 1}
+    assert knowledge.of(999, 2) == {**dict.fromkeys(range(1, 1000), 2), 0: 1}
     assert knowledge.of(1000, 2) is None
     assert knowledge.of(2500, 2) is None
