@@ -15,7 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LOCAL = "local[2]"
+LOCAL = "local[2,4]"
 
 Folder = Annotated[
     str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")

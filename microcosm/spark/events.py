@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,8 +174,9 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
     elif piece.stop is None:
         yield from formats.read([piece.path], reading.format, reading.pattern, report)
     else:
-        stream = Lines(BytesIO(piece.bytes()), piece.path, report, before=piece.line)
-        yield from formats.format_of(OWN).read(stream, piece.path, report, Options())
+        with piece.stream() as stream:
+            lines = Lines(stream, piece.path, report, before=piece.line)
+            yield from formats.format_of(OWN).read(lines, piece.path, report, Options())
 
 
 def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:

@@ -62,8 +62,8 @@ class Giant:
     """A trace of many events, whose columns are those of `rows.EVENT`, `at`, `id` and `chosen`.
 
     `full` puts the execution before names where there are several, `name` tells its stages from those of
-    other traces, `slices` is their number (None: by size), `asked` whether events are chosen, and `complete` whether
-    nothing of the log is missing.
+    other traces, `slices` is their number (None: by size), `asked` whether events are chosen, and
+    `complete` whether nothing of the log is missing.
     """
 
     def __init__(

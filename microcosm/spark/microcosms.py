@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from io import BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
+from typing import cast
 
-from microcosm.errors import Contradiction, MicrocosmError
+from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.files import decode
 from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
@@ -21,6 +22,7 @@ from microcosm.state.bisimilarity import bisimilar
 from microcosm.state.digest import analogy_digest_of
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.possibility import Worlds
+from microcosm.traces.lines import LINE_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +87,27 @@ def _document(piece: Piece) -> Iterator[Row]:
 
 
 def _lines(piece: Piece) -> Iterator[Row]:
-    for number, line in enumerate(piece.bytes().split(b"\n"), piece.line + 1):
-        if not line.strip():
-            continue
+    for number, line in _numbered(piece):
         place = f"{piece.path}:{number}"
         try:
+            if len(line) > LINE_LIMIT:
+                raise TextError(f"longer than {LINE_LIMIT:,} bytes")
             yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path)
         except MicrocosmError as error:
             yield Row(number, place, fault=_said(error))
+
+
+def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
+    """The lines of a piece that are not blank; of one that is too long, no more than shows this."""
+    number = piece.line
+    with piece.stream() as stream:
+        lines = BufferedReader(cast(RawIOBase, stream))
+        while line := lines.readline(LINE_LIMIT + 1):
+            number += 1
+            if line.strip():
+                yield number, line
+            while len(line) > LINE_LIMIT and not line.endswith(b"\n"):
+                line = lines.readline(LINE_LIMIT + 1) or b"\n"
 
 
 def _parquet_rows(piece: Piece) -> Iterator[Row]:

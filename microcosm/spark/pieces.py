@@ -7,9 +7,11 @@ own readers do not do; the folder must be one that all of them see.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -38,15 +40,35 @@ class Piece:
     line: int = 0
 
     def bytes(self) -> bytes:
-        """The content. Raises `TextError`."""
-        if self.stop is None:
-            return files.read_bytes(self.path)
+        """The content of a whole file. Raises `TextError`."""
+        return files.read_bytes(self.path)
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The content to be read on and on, whatever its size. Raises `TextError`."""
         try:
-            with Path(self.path).open("rb") as stream:
-                stream.seek(self.start)
-                return stream.read(self.stop - self.start)
+            with Path(self.path).open("rb") as file:
+                file.seek(self.start)
+                yield cast(BinaryIO, _Part(file, self.stop - self.start) if self.stop is not None else file)
         except OSError as error:
             raise TextError(f"cannot be read: {error.strerror}", file=self.path) from None
+
+
+class _Part(RawIOBase):
+    """So many bytes of a file from where it stands."""
+
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file = file
+        self._left = left
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(min(len(buffer), self._left))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        return len(found)
 
 
 def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
