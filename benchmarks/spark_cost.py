@@ -1,4 +1,4 @@
-"""What a job on Spark costs: processor time of Java and of all workers, memory of a worker; and made-up logs."""
+"""What a job on Spark costs: processor time of Java and of all workers, memory of a worker; made-up logs."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def worker_memory() -> Iterator[list[int]]:
     over = threading.Event()
 
     def watch() -> None:
-        while not over.wait(0.05):
+        while not over.wait(0.3):
             for process in _tree()[1:]:
                 try:
-                    if "pyspark" in Path(f"/proc/{process}/cmdline").read_text().replace("\0", " "):
+                    if "pyspark.daemon" in Path(f"/proc/{process}/cmdline").read_text():
                         status = Path(f"/proc/{process}/status").read_text()
-                        if "VmHWM" in status and "java" not in status.partition("\n")[0]:
+                        if "VmHWM" in status:
                             peak[0] = max(peak[0], int(status.partition("VmHWM:")[2].split()[0]) >> 10)
                 except (OSError, IndexError):
                     continue

@@ -88,7 +88,7 @@ def main() -> None:
     asked = parser.parse_args()
     job.Output = _Costing  # type: ignore[misc]
     with one_core() as (spark, folder):
-        for events in [100_000, *asked.events]:  # the first, small one warms up
+        for events in [30_000, *asked.events]:  # the first, small one warms up
             file, out = folder / f"{events}.parquet", folder / f"{events}"
             log(file, events, asked.processes)
             _Costing.costs, _Costing.peaks = {}, {}

@@ -108,9 +108,16 @@ class _Job:
         return Compared(summary, self.faults, self._output.stages)
 
     def _judge(self, paths: Sequence[Path]) -> DataFrame:
-        lines = [path for path in paths if path.suffix in pieces.LINES]
-        tasks = [task for path in lines for task in pieces.by_lines(path, pieces.LARGEST // 4)]
-        tasks += pieces.whole(path for path in paths if path.suffix not in pieces.LINES)
+        tasks: list[list[pieces.Piece]] = []
+        small: list[Path] = []
+        for path in paths:  # small pieces, so that one great microcosm holds up few others
+            if path.suffix in pieces.LINES:
+                tasks += pieces.by_lines(path, pieces.LARGEST // 4)
+            elif path.suffix == pieces.PARQUET and path.stat().st_size > pieces.LARGEST // 4:
+                tasks += pieces.by_row_groups(path, pieces.LARGEST // 4)
+            else:
+                small.append(path)
+        tasks += pieces.whole(small)
         with_documents, rules = self._asked is not None, self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[pa.RecordBatch]:

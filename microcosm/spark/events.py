@@ -183,10 +183,11 @@ def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
+    number = piece.line
     try:
         with pq.ParquetFile(piece.path) as table:
-            for batch in table.iter_batches(_BATCH):
+            groups = None if piece.stop is None else range(piece.start, piece.stop)
+            for batch in table.iter_batches(_BATCH, row_groups=groups):
                 for record in batch.to_pylist():
                     number += 1
                     try:

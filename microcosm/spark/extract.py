@@ -184,10 +184,12 @@ class _Job:
         for path in paths:
             if _is_own(path, self._asked):
                 own.add(path)
-            if path in own and path.suffix != pieces.PARQUET and path.stat().st_size > pieces.LARGEST:
-                tasks += pieces.by_lines(path)
-            else:
+            if path not in own or path.stat().st_size <= pieces.LARGEST:
                 small.append(path)
+            elif path.suffix == pieces.PARQUET:
+                tasks += pieces.by_row_groups(path)
+            else:
+                tasks += pieces.by_lines(path)
         tasks += pieces.whole(small)
         named = _names(inputs, paths, own)
         reading = rows.Reading(self._asked.format, self._asked.pattern, named)

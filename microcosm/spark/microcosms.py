@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from io import BufferedReader, BytesIO, RawIOBase
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +16,7 @@ from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
 from microcosm.state.bisimilarity import bisimilar
@@ -23,6 +24,9 @@ from microcosm.state.digest import analogy_digest_of
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.possibility import Worlds
 from microcosm.traces.lines import LINE_LIMIT
+
+_BATCH = 64
+"""Rows of a table at hand; one may be a microcosm of many events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,13 @@ def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
         digest = analogy_digest_of(givens, _rules(rules))
     except Contradiction:
         return None, False
-    return digest, Worlds(givens).one() is not None
+    return digest, _only_order(givens) or Worlds(givens).one() is not None
+
+
+def _only_order(givens: Givens) -> bool:
+    """Whether givens that do not clash at once are their own world: all that is not ordered is concurrent."""
+    others = (givens.refuted, givens.stamps, givens.clocks, givens.tokens, givens.messages, givens.orderings)
+    return not any(others) and all(fact.relation is not Relation.RELATED for fact in givens.external.values())
 
 
 def document(givens: Givens) -> str:
@@ -114,16 +124,18 @@ def _parquet_rows(piece: Piece) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
+    number = piece.line
+    groups = None if piece.stop is None else range(piece.start, piece.stop)
     try:
-        for batch in pq.ParquetFile(BytesIO(piece.bytes())).iter_batches(1024):
-            for record in batch.to_pylist():
-                number += 1
-                place = f"{piece.path}, row {number}"
-                try:
-                    yield _row(number, place, json_form(record), piece.path)
-                except (MicrocosmError, ValueError) as error:
-                    yield Row(number, place, fault=_said(error))
+        with pq.ParquetFile(piece.path) as table:
+            for batch in table.iter_batches(_BATCH, row_groups=groups):
+                for record in batch.to_pylist():
+                    number += 1
+                    place = f"{piece.path}, row {number}"
+                    try:
+                        yield _row(number, place, json_form(record), piece.path)
+                    except (MicrocosmError, ValueError) as error:
+                        yield Row(number, place, fault=_said(error))
     except pa.ArrowException as error:
         yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 

@@ -32,7 +32,10 @@ Item = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede."""
+    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
+
+    Of a Parquet file these are row groups and rows.
+    """
 
     path: str
     start: int = 0
@@ -128,6 +131,26 @@ def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
     if at > start or not tasks:
         tasks.append([Piece(str(path), start, at, line)])
     return tasks
+
+
+def by_row_groups(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
+    """Tasks that each read some row groups of a Parquet file; of one that cannot be read, all of it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return [[Piece(str(path))]]  # the task says what is wrong with it
+    tasks: list[list[Piece]] = []
+    start = rows = size = line = 0
+    for group in range(metadata.num_row_groups):
+        described = metadata.row_group(group)
+        rows, size = rows + described.num_rows, size + described.total_byte_size
+        if size >= largest or group == metadata.num_row_groups - 1:
+            tasks.append([Piece(str(path), start, group + 1, line)])
+            start, line, size = group + 1, rows, 0
+    return tasks or [[Piece(str(path))]]
 
 
 def table_of(

@@ -274,8 +274,8 @@ def scan(pairs: Pairs, cuts: Whole, wanted: Iterable[tuple[int, int]] = ()) -> t
     """All slices one after the other, in this process; and the numbers of the pairs on cycles.
 
     >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
-    >>> scan(pairs, np.array([[2], [2], [NEVER]]), [(2, 1)])[0].of(2, 1)
-    {2: 1, 1: 2, 0: 1}
+    >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
+    {0: 1, 1: 2, 2: 1}
     """
     ends = cuts.shape[1] + 1
     asked: list[list[tuple[int, int]]] = [[] for _ in range(ends)]

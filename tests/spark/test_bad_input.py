@@ -6,11 +6,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from microcosm.spark import microcosms
 from microcosm.spark.events import Reading, event_from, rows
-from microcosm.spark.pieces import Piece, by_lines
+from microcosm.spark.pieces import Piece, by_lines, by_row_groups
+from microcosm.state.digest import analogy_digest_of
 from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.jsonl import line_of
@@ -112,3 +115,33 @@ def test_a_microcosm_that_is_no_line_is_a_row_with_a_fault(
     assert [(row.at, row.id) for row in found] == [(1, "x"), (2, None), (4, None), (5, "y")]
     assert [row.fault is None for row in found] == [True, False, False, True]
     assert "200 bytes" in (found[1].fault or "")
+
+
+def test_parquet_is_read_by_row_groups_and_rows_keep_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    records = [{"process": "p", "seq": seq if seq != 40 else 0, "kind": "internal"} for seq in range(1, 100)]
+    pq.write_table(pa.Table.from_pylist(records), file, row_group_size=7)
+    tasks = by_row_groups(file, 1000)
+    assert 2 < len(tasks) < 15
+    events, counts, places = read(tasks)
+    assert [event.line for event in events] == [event.seq for event in events]
+    assert len(events) == 98
+    assert (counts, places) == ({"bad-line": 1}, ["log.parquet:40"])
+    file.write_bytes(file.read_bytes()[:-9])
+    events, counts, _ = read(by_row_groups(file, 1000))
+    assert (events, counts) == ([], {"unreadable": 1})
+
+
+def test_a_microcosm_of_many_events_is_a_row_like_others(tmp_path: Path) -> None:
+    """Consistency is told without a search where nothing but order and concurrency is given."""
+    chain = [["a" if not at else f"e{at:05}", "<", f"e{at + 1:05}"] for at in range(20_000)]
+    table = tmp_path / "table.jsonl"
+    rows_ = ({"id": "great", "external": chain}, {"id": "small", "external": [["a", "||", "b"]]})
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows_), encoding="utf-8")
+    great, small = (row for task in by_lines(table) for piece in task for row in microcosms.rows(piece))
+    assert great.givens is not None
+    assert small.givens is not None
+    for row in (great, small):
+        digest, consistent = microcosms.judged(row.givens)
+        assert consistent
+        assert digest == analogy_digest_of(row.givens)
