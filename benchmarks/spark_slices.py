@@ -148,7 +148,8 @@ def measured(events: int, processes: int) -> float:
             grown = pool.map(peak, [(folder, middle, begins)])[0] - pool.map(peak, [("", 0, begins)])[0]
     print(
         f"{events:>10,} events, {slices:>3} slices: single {one:6.2f} s; match {matching:.2f} + "
-        f"cuts {cutting:.2f} + scan {scanning:.2f} = {whole:6.2f} s ({whole / one:.2f}); a slice takes {grown / 1024:.0f} MiB",
+        f"cuts {cutting:.2f} + scan {scanning:.2f} = {whole:6.2f} s ({whole / one:.2f}); "
+        f"a slice takes {grown / 1024:.0f} MiB",
         flush=True,
     )
     return whole
