@@ -15,7 +15,7 @@ from microcosm import files
 from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
 from microcosm.spark import pieces
-from microcosm.spark.microcosms import difference, document, judged, rows
+from microcosm.spark.microcosms import difference, document, judged, plain_enough, rows
 from microcosm.spark.output import Output, fingerprint
 from microcosm.spark.pairs import read_pairs
 
@@ -208,12 +208,14 @@ def _judged_batches(
     names = ("id", "digest", "consistent", "document", "fault", "place", "at")
     schema = pa.schema(list(zip(names, (text, text, pa.bool_(), text, text, text, pa.int64()), strict=True)))
     found: list[dict[str, object]] = []
-    for row in rows(piece):
+    for row in rows(piece, quick=not with_documents and plain_enough(rules)):
         made: dict[str, object] = {"at": number * _ROWS + row.at, "place": row.place, "fault": row.fault}
         if row.givens is not None:
             digest, consistent = judged(row.givens, rules)
             kept = document(row.givens) if with_documents and digest is not None else None
             made.update(id=row.id, digest=digest, consistent=consistent, document=kept)
+        elif row.digest is not None:
+            made.update(id=row.id, digest=row.digest, consistent=True)
         found.append(made)
         if len(found) == _BATCH:
             yield pa.RecordBatch.from_pylist(found, schema=schema)

@@ -19,10 +19,12 @@ from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
+from microcosm.spark.plain import plain_digest
 from microcosm.state.bisimilarity import bisimilar
 from microcosm.state.digest import analogy_digest_of
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.possibility import Worlds
+from microcosm.state.verdict_rows import seeds_own
 from microcosm.traces.lines import LINE_LIMIT
 
 _BATCH = 64
@@ -37,15 +39,23 @@ class Row:
     place: str
     id: str | None = None
     givens: Givens | None = None
+    digest: str | None = None
     fault: str | None = None
 
 
-def rows(piece: Piece) -> Iterator[Row]:
-    """The rows of a piece; one that cannot be read is a row with a `fault`."""
+def rows(piece: Piece, quick: bool = False) -> Iterator[Row]:
+    """The rows of a piece; one that cannot be read is a row with a `fault`.
+
+    `quick`: only the digest is told of a plain microcosm in a table (`microcosm.spark.plain`).
+    """
     ending = Path(piece.path).suffix
-    read = _parquet_rows if ending == PARQUET else _lines if ending in LINES else _document
     try:
-        yield from read(piece)
+        if ending == PARQUET:
+            yield from _parquet_rows(piece, quick)
+        elif ending in LINES:
+            yield from _lines(piece, quick)
+        else:
+            yield from _document(piece)
     except (MicrocosmError, OSError) as error:
         yield Row(piece.line, piece.path, fault=_said(error))
 
@@ -67,6 +77,11 @@ def _only_order(givens: Givens) -> bool:
     """Whether givens that do not clash at once are their own world: all that is not ordered is concurrent."""
     others = (givens.refuted, givens.stamps, givens.clocks, givens.tokens, givens.messages, givens.orderings)
     return not any(others) and all(fact.relation is not Relation.RELATED for fact in givens.external.values())
+
+
+def plain_enough(rules: str | None) -> bool:
+    """Whether the digests of plain microcosms under these rules are known without an engine."""
+    return seeds_own(_rules(rules))
 
 
 def document(givens: Givens) -> str:
@@ -96,13 +111,13 @@ def _document(piece: Piece) -> Iterator[Row]:
     yield Row(0, piece.path, name, givens)
 
 
-def _lines(piece: Piece) -> Iterator[Row]:
+def _lines(piece: Piece, quick: bool) -> Iterator[Row]:
     for number, line in _numbered(piece):
         place = f"{piece.path}:{number}"
         try:
             if len(line) > LINE_LIMIT:
                 raise TextError(f"longer than {LINE_LIMIT:,} bytes")
-            yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path)
+            yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path, quick)
         except MicrocosmError as error:
             yield Row(number, place, fault=_said(error))
 
@@ -120,7 +135,7 @@ def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
                 line = lines.readline(LINE_LIMIT + 1) or b"\n"
 
 
-def _parquet_rows(piece: Piece) -> Iterator[Row]:
+def _parquet_rows(piece: Piece, quick: bool) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -133,14 +148,14 @@ def _parquet_rows(piece: Piece) -> Iterator[Row]:
                     number += 1
                     place = f"{piece.path}, row {number}"
                     try:
-                        yield _row(number, place, json_form(record), piece.path)
+                        yield _row(number, place, json_form(record), piece.path, quick)
                     except (MicrocosmError, ValueError) as error:
                         yield Row(number, place, fault=_said(error))
     except pa.ArrowException as error:
         yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 
 
-def _row(at: int, place: str, record: object, file: str) -> Row:
+def _row(at: int, place: str, record: object, file: str, quick: bool) -> Row:
     if not isinstance(record, dict):
         return Row(at, place, fault="a row is a JSON object")
     name = record.pop("id", None)
@@ -148,6 +163,9 @@ def _row(at: int, place: str, record: object, file: str) -> Row:
         name = str(name)
     if not isinstance(name, str) or not name:
         return Row(at, place, fault="`id` must be some text")
+    digest = plain_digest(record) if quick else None
+    if digest is not None:
+        return Row(at, place, name, digest=digest)
     return Row(at, place, name, givens_from_json(record, file))
 
 
