@@ -11,6 +11,7 @@ from benchmarks import (
     closure,
     exact,
     increments,
+    journal,
     labels,
     online_table,
     orderings,
@@ -25,7 +26,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings),
+        *(refutation, exact, protocols, orderings, journal),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

@@ -22,9 +22,10 @@ BELOW = {
     "protocol": {"errors", "relations"},
     "simulation": {"errors", "relations", "protocol"},
     "spark": {"errors", "files", "relations", "logic", "state", "traces", "__init__"},
+    "replica": {*("errors", "files", "relations", "logic", "engine", "state", "protocol"), "__init__"},
     "cli": {
         *("errors", "files", "relations", "logic", "engine", "state", "traces"),
-        *("orderings", "protocol", "simulation", "spark", "__init__"),
+        *("orderings", "protocol", "simulation", "spark", "replica", "__init__"),
     },
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},
