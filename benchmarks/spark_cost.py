@@ -90,7 +90,6 @@ def one_core() -> Iterator[tuple[Any, Path]]:
             "spark.driver.memory": "4g",
             "spark.local.dir": f"{folder}/local",
             "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
-            "spark.python.worker.reuse": "false",  # a worker for each task: its memory is that task's
         }
         with session("local[1]", options) as spark:
             yield spark, Path(folder)

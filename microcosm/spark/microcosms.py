@@ -16,6 +16,7 @@ from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.givens import Givens
+from microcosm.relations.possible import MEMBERS
 from microcosm.relations.relation import Relation
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
@@ -23,6 +24,7 @@ from microcosm.spark.plain import plain_digest
 from microcosm.state.bisimilarity import bisimilar
 from microcosm.state.digest import analogy_digest_of
 from microcosm.state.microcosm import Microcosm
+from microcosm.state.offline import Inconsistent
 from microcosm.state.possibility import Worlds
 from microcosm.state.verdict_rows import seeds_own
 from microcosm.traces.lines import LINE_LIMIT
@@ -98,6 +100,19 @@ def difference(
     if witness is None or witness.pair is None or witness.verdicts is None:
         return None
     return (*witness.pair, witness.verdicts[0].value, witness.verdicts[1].value)
+
+
+def offline(text: str, rules: str | None = None) -> Iterator[tuple[str, str, list[str]]]:
+    """The pairs of which the offline rules exclude something at depth 0, and what they leave of them.
+
+    Nothing where they contradict themselves: no world fits such a microcosm. Cost: quadratic in its events.
+    """
+    try:
+        for a, b, left in Microcosm(read_givens(text), rules=_rules(rules)).offline_table():
+            if len(left) < len(MEMBERS):
+                yield a, b, list(map(str, left))
+    except Inconsistent:
+        return
 
 
 @cache
