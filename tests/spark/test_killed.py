@@ -8,15 +8,19 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from microcosm.spark import extract as job
 from microcosm.spark.extract import Asked
+from microcosm.spark.giant import Giant
 from microcosm.traces.jsonl import line_of
 from tests.spark.conftest import LIGHT, table
 from tests.spark.test_extract import traces
+from tests.spark.test_giant import both
+from tests.spark.test_scan import chained
 
 pytestmark = pytest.mark.spark
 
@@ -78,7 +82,7 @@ class Killed(Output):
 
 job.Output = Killed
 with session(options={options}) as spark:
-    job.extract(spark, [sys.argv[1]], sys.argv[2], job.Asked(slices=3))
+    job.extract(spark, [sys.argv[1]], sys.argv[2], job.Asked(slices=1))
 """
 
 
@@ -95,28 +99,16 @@ def killed_driver(arguments: Sequence[str]) -> int:
     ).returncode
 
 
-def test_a_driver_that_is_killed_and_started_again(spark: Any, tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_and_started_again(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log, out = tmp_path / "log.jsonl", tmp_path / "out"
-    lines = [line_of(event) for event in traces(9, count=1, steps=200)]
-    log.write_text("".join(lines).replace('"trace": "run0", ', ""), encoding="utf-8")
-    text = log.read_text(encoding="utf-8")
-    log.write_text("".join(_bare(line) for line in text.splitlines()), encoding="utf-8")
+    events = chained(Random(9), 5, 400, True, 6)
+    log.write_text("".join(map(line_of, events)), encoding="utf-8")
+    asked = Asked(slices=1)
     assert killed_driver([str(log), str(out), "sliced-0"]) == -signal.SIGKILL
-    assert sorted(each.name[:8] for each in out.iterdir()) == [".staged-"]
-    asked = Asked(slices=3)
-    found = job.extract(spark, [str(log)], str(out), asked)
-    assert found.stages["sliced-0"] < found.stages["bases-0"]  # it was there already
-    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"), asked)
-    assert found.summary == whole.summary
-    assert same(out, tmp_path / "whole")
+    assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Giant, "_sliced", None)  # it is not done again
+        both(spark, log, out, asked)
     assert job.extract(spark, [str(log)], str(out), asked).stages == {}
-
-
-def _bare(line: str) -> str:
-    """A line without clock and stamp."""
-    import json
-
-    record = json.loads(line)
-    return (
-        json.dumps({name: value for name, value in record.items() if name not in ("clock", "stamp")}) + "\n"
-    )
