@@ -17,7 +17,9 @@ from benchmarks import (
     orderings,
     protocols,
     refutation,
+    replica,
     startup,
+    transport,
 )
 from benchmarks.measure import Line, machine
 
@@ -26,7 +28,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings, journal),
+        *(refutation, exact, protocols, orderings, journal, replica, transport),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

@@ -33,8 +33,9 @@ BELOW = {
 """The parts of the package, and what each may import besides itself."""
 
 OUTSIDE = {
+    "cryptography": {"replica"},
     "lark": {"logic"},
-    "msgpack": {"protocol"},
+    "msgpack": {"protocol", "replica"},
     "networkx": {"state"},
     "numpy": {"relations", "spark", "state"},
     "prompt_toolkit": {"cli"},

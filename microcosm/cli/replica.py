@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, replica_knowledge
 
 if TYPE_CHECKING:
     from microcosm.replica.journal_fsck import Report
 
-app = typer.Typer(help="The journal of a replica: check it, mend it, copy it.", no_args_is_help=True)
+app = typer.Typer(
+    help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
+)
+app.registered_commands += replica_knowledge.app.registered_commands
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 
