@@ -15,7 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LOCAL = "local[2]"
+LOCAL = "local[2,4]"
 
 Folder = Annotated[
     str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")
@@ -40,6 +40,9 @@ def bisim(
         str | None,
         typer.Option("--pairs", metavar="FILE", help="Two ids a line: tell why these differ, if they do."),
     ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Also what the offline rules leave of pairs of events.")
+    ] = False,
     master: Master = LOCAL,
     strict: StrictRows = False,
     json: options.Json = False,
@@ -49,8 +52,9 @@ def bisim(
 
     Writes Parquet: DIR/classes (id, digest, class, consistent), where class is the least id of those that
     are bisimilar; and for the pairs asked for that differ DIR/differences (left_id, right_id, a, b,
-    left_verdict, right_verdict). A row has an id and the fields of the JSON form; the id of a file is its
-    name without ending. A job that was killed is started again by the same command.
+    left_verdict, right_verdict); with --offline DIR/offline (id, a, b, possible), a row for each pair of
+    events of which something is excluded. A row has an id and the fields of the JSON form; the id of a
+    file is its name without ending. A job that was killed is started again by the same command.
 
     \b
     Example:
@@ -60,7 +64,7 @@ def bisim(
     from microcosm.spark.session import session
 
     with session(master) as spark:
-        found = job.bisim(spark, source, out, pairs, strict, rules)
+        found = job.bisim(spark, source, out, pairs, strict, rules, offline)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
@@ -82,6 +86,12 @@ def extract(
         str | None,
         typer.Option(
             "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
+        ),
+    ] = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            "--slices", metavar="N", min=1, help="Do a giant trace in N slices; by size if not given."
         ),
     ] = None,
     format: Format = None,
@@ -107,7 +117,7 @@ def extract(
     from microcosm.spark import extract as job
     from microcosm.spark.session import session
 
-    asked = job.Asked(concurrent, token, format, pattern, strict)
+    asked = job.Asked(concurrent, token, format, pattern, strict, slices)
     known_format(format)
     with session(master) as spark:
         found = job.extract(spark, inputs, out, asked)

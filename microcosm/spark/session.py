@@ -19,8 +19,8 @@ from microcosm.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL = "local[2]"
-"""The master unless another is given: this machine, two tasks at a time."""
+LOCAL = "local[2,4]"
+"""The master unless another is given: this machine, two tasks at a time, each tried four times."""
 
 NEEDED = ("pyspark", "pyarrow", "pandas")
 
