@@ -30,7 +30,7 @@ OWN = "jsonl"
 EVENT = (
     "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
     "clock map<string,long>, lamport long, earliest double, latest double, label string, attributes string, "
-    "file string, line long"
+    "after array<string>, file string, line long"
 )
 """The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`."""
 
@@ -116,6 +116,7 @@ def row_of(event: TraceEvent) -> Row:
         "latest": interval[1],
         "label": event.label,
         "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
+        "after": list(event.after) or None,
         "file": event.file,
         "line": event.line,
     }
@@ -139,8 +140,9 @@ def event_from(row: Row) -> TraceEvent:
         json.loads(attributes) if attributes else {},
         row["trace"],
         row["name"],
-        row["file"],
-        row["line"],
+        after=tuple(row["after"] or ()),
+        file=row["file"],
+        line=row["line"],
     )
 
 
@@ -205,6 +207,10 @@ def _record(row: Row) -> Row:
             found[field] = dict(found[field])
         elif isinstance(found.get(field), str):
             found[field] = json.loads(found[field])
+    if isinstance(found.get("stamp"), dict):  # as `trace --to` nests it
+        found.update({name: value for name, value in found.pop("stamp").items() if value is not None})
+    if isinstance(row.get("attributes"), list):
+        found["attributes"] = {name: json.loads(value) for name, value in row["attributes"]}
     interval = (found.pop("earliest", None), found.pop("latest", None))
     lamport = found.pop("lamport", None)
     if lamport is not None or None not in interval:

@@ -89,11 +89,11 @@ class _Job:
         read = self._output.stage(self._spark, "read", lambda: self._read(inputs, paths))
         good = read.where("reported is null")
         several = good.select("trace").distinct().limit(2).count() > 1
-        reported, faults, lost = _told(read)
+        reported, faults, lost = told(read)
         found = self._output.stage(
             self._spark, "found", lambda: self._find(good.withColumn("chosen", chosen), several, not lost)
         )
-        more, more_faults, repeated = _told(found)
+        more, more_faults, repeated = told(found)
         for kind, count in more.items():
             reported[kind] = reported.get(kind, 0) + count
         faults += more_faults
@@ -234,7 +234,7 @@ def _found(
         yield {"trace": trace, **row}
 
 
-def _told(table: DataFrame) -> tuple[dict[str, int], list[str], int]:
+def told(table: DataFrame) -> tuple[dict[str, int], list[str], int]:
     """The irregularities in a table: counts by kind, the first of each with their places, events lost."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
