@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from microcosm.spark.events import EVENT, REPORTED, Row
 from microcosm.spark.lanes import Lane, Letter, lane_from, letter_from
 from microcosm.spark.live import Live
 
-if find_spec("pyspark") is not None:
-    from pyspark.sql.streaming import StatefulProcessor
+if TYPE_CHECKING or find_spec("pyspark") is not None:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 else:  # the rest of the package goes without
     StatefulProcessor = object
 
@@ -31,7 +31,7 @@ def follower(wait: float, keep: int) -> Follower:
     return Follower(wait, keep)
 
 
-class Follower(StatefulProcessor):  # type: ignore[misc]
+class Follower(StatefulProcessor):
     """Takes the rows of a trace as they come, and gives up waiting when the time has come."""
 
     def __init__(self, wait: float, keep: int) -> None:
@@ -132,6 +132,6 @@ def _row(told: Row) -> Any:
 
     values = {name: told.get(name) for name in _NAMES}
     for name in _MAPS:
-        if values[name] is not None:
-            values[name] = dict(values[name])
+        entries = values[name]
+        values[name] = None if entries is None else dict(entries)
     return SparkRow(**values)

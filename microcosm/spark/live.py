@@ -1,4 +1,4 @@
-"""One trace as its rows arrive: edges as soon as both ends are known, and what each process knows. No Spark here.
+"""One trace as its rows arrive: edges as soon as both ends are known, what each process knows. No Spark here.
 
 The rows of a process are taken in the order of their positions; one that comes early waits for those
 before it, and a hole that stays open is given up by `give_up`. Everything said is true for good, whatever
@@ -113,9 +113,9 @@ class Live:
         """Take what has its turn, a reception after its sending where that is at hand."""
         at_hand: dict[str, int] = {}
         for process in processes:
-            for row in self._store.lane(process).waiting.values():
-                if row["kind"] in SENDS and row["message"] is not None:
-                    at_hand[row["message"]] = at_hand.get(row["message"], 0) + 1
+            for waiting in self._store.lane(process).waiting.values():
+                if waiting["kind"] in SENDS and waiting["message"] is not None:
+                    at_hand[waiting["message"]] = at_hand.get(waiting["message"], 0) + 1
         going = list(processes)
         while going:
             moved = False
@@ -130,8 +130,8 @@ class Live:
                     self._next(lane, row, at_hand)
                     moved = True
             if not moved and held:  # messages in a circle: one has to go first
-                lane = self._store.lane(held[0])
-                self._next(lane, lane.waiting[lane.reached + 1], at_hand)
+                first = self._store.lane(held[0])
+                self._next(first, first.waiting[first.reached + 1], at_hand)
             going = held
         for process in processes:
             if self._store.lane(process).waiting:
@@ -200,7 +200,7 @@ class Live:
             among = ", ".join(sorted(senders))
             self._odd("ambiguous-message", row, f"{name}: {message} was sent by {among}")
         elif senders:
-            self._message(*senders.values(), process, seq, name, message)
+            self._message(next(iter(senders.values())), process, seq, name, message)
         else:
             letter.waits.append((kind, process, seq, name))
             if letter.sent:
@@ -292,4 +292,3 @@ class Live:
 
 def _place(row: Row) -> tuple[str, int]:
     return row["process"], row["seq"]
-

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import __version__, files
 from microcosm.errors import TextError
+from microcosm.spark import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +63,8 @@ class Output:
         folder = self._staged / name
         begin = time.monotonic()
         if not (folder / _WHOLE).is_file():
-            versioned(table()).write.mode("overwrite").parquet(str(folder))
+            with progress.stage(name, folder):
+                versioned(table()).write.mode("overwrite").parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
 

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-if find_spec("pyspark") is not None:
+if TYPE_CHECKING or find_spec("pyspark") is not None:
     from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 else:  # the rest of the package goes without
-    DataSource = DataSourceReader = DataSourceStreamReader = InputPartition = object
+    DataSource = DataSourceReader = InputPartition = object
+    DataSourceStreamReader = SupportsTriggerAvailableNow = type("", (), {})
 
 NAME = "microcosm"
 COLUMNS = f"{EVENT}, {REPORTED}"
@@ -51,7 +53,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(TraceSource)
 
 
-class TraceSource(DataSource):  # type: ignore[misc]
+class TraceSource(DataSource):
     """Traces of the formats of `microcosm.traces`; options `format` and `pattern` as in `extract`.
 
     The path is a file or a folder. Events that name no trace are, in a folder, of one named after the
@@ -114,13 +116,13 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
         formats.format_of(form)
     known = arrow_schema(COLUMNS).names
     columns = tuple(field.name for field in schema.fields)
-    wrong = [name for name in columns if name not in (*known, ARRIVED.split(" ")[0])]
+    wrong = [name for name in columns if name not in (*known, "arrived")]
     if wrong:
         raise ValueError(f"no column {wrong[0]!r}; columns: {', '.join(known)}")
     return Asked(options["path"], form, pattern, columns)
 
 
-class _Part(InputPartition):  # type: ignore[misc]
+class _Part(InputPartition):
     """A piece of a file, and when the batch was planned that it is in (milliseconds; None: no stream)."""
 
     def __init__(self, piece: pieces.Piece, arrived: int | None = None) -> None:
@@ -129,7 +131,7 @@ class _Part(InputPartition):  # type: ignore[misc]
         self.arrived = arrived
 
 
-class TraceReader(DataSourceReader):  # type: ignore[misc]
+class TraceReader(DataSourceReader):
     """Reads the files that are there when the job is planned."""
 
     def __init__(self, asked: Asked) -> None:
@@ -138,21 +140,37 @@ class TraceReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[_Part]:
         return [_Part(pieces.Piece(str(path))) for path in self._asked.files()]
 
-    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Part)
         return _batches(self._asked, partition)
 
 
-class TraceStreamReader(DataSourceStreamReader):  # type: ignore[misc]
+class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what has come since. An offset has the bytes and lines of every file that were taken."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self._once = False
+        self._last: dict[str, Any] | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """From now on there is nothing beyond what the next look finds.
+
+        Without this Spark would end before the batch that gives up waiting.
+        """
+        self._once = True
 
     def initialOffset(self) -> dict[str, Any]:
         return {"at": 0, "files": {}}
 
     def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
         """Cost: what is new of growing files is read once, to find the end of its last line."""
+        if self._once and self._last is not None:
+            return self._last
+        self._last = self._look(start)
+        return self._last
+
+    def _look(self, start: dict[str, Any]) -> dict[str, Any]:
         taken = start["files"]
         files = dict(taken)
         for path in self._asked.files():
@@ -177,7 +195,8 @@ class TraceStreamReader(DataSourceStreamReader):  # type: ignore[misc]
             parts.append(_Part(piece, end["at"]))
         return parts
 
-    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Part)
         return _batches(self._asked, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -230,4 +249,3 @@ def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
     found = rows(part.piece, asked.reading(part.piece.path))
     while batch := list(islice(found, _BATCH)):
         yield pa.RecordBatch.from_pylist([{**row, "arrived": arrived} for row in batch], schema=schema)
-

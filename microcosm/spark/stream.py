@@ -8,12 +8,12 @@ if need be, and nothing is told twice.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +21,28 @@ from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark import source
 from microcosm.spark.events import EVENT, REPORTED
-from microcosm.spark.extract import told as told_of
+from microcosm.spark.extract import told as irregularities
 from microcosm.spark.follow import TOLD, follower
 from microcosm.spark.output import SCHEMA, versioned
 from microcosm.spark.pieces import expand
-from microcosm.spark.session import NoSpark
+from microcosm.spark.progress import LOGGER
+from microcosm.spark.session import NoSpark, lacking
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_log = logging.getLogger(LOGGER)
+
+
+def _names(columns: str, *but: str) -> list[str]:
+    return [name for column in columns.split(", ") if (name := column.split(" ")[0]) not in but]
+
+
 TABLES = {
-    "events": ["trace", "id", *(c.split(" ")[0] for c in EVENT.split(", ") if c.split(" ")[0] not in ("trace", "name"))],
+    "events": ["trace", "id", *_names(EVENT, "trace", "name")],
     "edges": ["trace", "left", "relation", "right", "source"],
     "frontiers": ["trace", "process", "last", "knows"],
-    "reported": [*(c.split(" ")[0] for c in REPORTED.split(", ")), "trace", "file", "line"],
+    "reported": [*_names(REPORTED), "trace", "file", "line"],
 }
 """The columns of each table; beside them, `batch` is the name of a folder."""
 
@@ -84,16 +92,15 @@ def stream(
     out: str,
     checkpoint: str,
     asked: Asked | None = None,
-    each: Callable[[Mapping[str, Any]], None] = lambda progress: None,
 ) -> Streamed:
-    """Follow the traces in a file or folder; `each` is called with the progress of every batch.
+    """Follow the traces in a file or folder.
 
     Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
     Ends when what is there has been read, or with `every` only by `KeyboardInterrupt`. Raises `TextError`
     for an input that is not there, and where `out` belongs to another stream.
     """
     asked = asked if asked is not None else Asked()
-    if find_spec("google") is None or find_spec("google.protobuf") is None:
+    if lacking(["google.protobuf"]):
         raise NoSpark("Streams need protobuf: `pip install 'microcosm[spark]'`.")
     if not expand([path]) and not Path(path).is_dir():
         raise TextError("no such file", file=path)
@@ -104,7 +111,7 @@ def stream(
     query = _start(spark, path, folder, kept, asked)
     try:
         _write_owner(folder, query.id)
-        _wait(query, each)
+        _wait(query)
     finally:
         with suppress(Exception):
             query.stop()
@@ -131,7 +138,9 @@ def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: A
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
     every = asked.every
     once = every is None
-    writing = writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
+    writing = (
+        writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
+    )
     try:
         return writing.start()
     except PySparkException as error:
@@ -153,7 +162,7 @@ def _sink(out: str) -> Callable[[DataFrame, int], None]:
     return write
 
 
-def _wait(query: Any, each: Callable[[Mapping[str, Any]], None]) -> None:
+def _wait(query: Any) -> None:
     """Until the query ends. Raises `MicrocosmError` where it fails."""
     from pyspark.errors import PySparkException
 
@@ -169,7 +178,9 @@ def _wait(query: Any, each: Callable[[Mapping[str, Any]], None]) -> None:
         for progress in query.recentProgress:
             if progress["batchId"] > seen:
                 seen = progress["batchId"]
-                each(progress)
+                if progress["numInputRows"]:
+                    seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
+                    _log.info("batch %d: %s rows, %.1f s", seen, f"{progress['numInputRows']:,}", seconds)
 
 
 def _cause(error: BaseException) -> str:
@@ -193,7 +204,9 @@ def _check_owner(out: Path, checkpoint: Path) -> None:
         kept = None
     if kept is None or (owner is not None and owner != kept):
         hint = f"Name its checkpoint, or another folder. The checkpoint given: {checkpoint}"
-        raise TextError("has tables of another job, or of a stream with another checkpoint", file=str(out), hint=hint)
+        raise TextError(
+            "has tables of another job, or of a stream with another checkpoint", file=str(out), hint=hint
+        )
 
 
 def _write_owner(out: Path, query: str) -> None:
@@ -209,16 +222,17 @@ def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]
     from pyspark.sql import functions as F
 
     tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
-    summary: dict[str, Any] = {name: 0 for name in ("events", "edges", "frontiers")}
+    summary: dict[str, Any] = dict.fromkeys(("events", "edges", "frontiers"), 0)
     for name in ("events", "edges"):
         if name in tables:
             summary[name] = tables[name].count()
     if "frontiers" in tables:
         summary["frontiers"] = tables["frontiers"].select("trace", "process").distinct().count()
     summary["batches"] = sum(1 for _ in _batches(out / "events"))
-    summary["reported"], faults = {}, []
+    summary["reported"] = {}
+    faults: list[str] = []
     if "reported" in tables:
-        reported, faults, _ = told_of(tables["reported"].withColumn("batch", F.lit(0)))
+        reported, faults, _ = irregularities(tables["reported"].withColumn("batch", F.lit(0)))
         summary["reported"] = dict(sorted(reported.items()))
     return summary, faults
 

@@ -131,10 +131,12 @@ def test_what_comes_after_it_was_given_up_adds_only_what_is_true(
 
 
 @given(RUNS, CUTS, st.integers(1, 5))
-def test_what_is_remembered_is_bounded_and_what_is_told_stays_true(run: Run, cuts: list[int], keep: int) -> None:
+def test_what_is_remembered_is_bounded_and_what_is_told_stays_true(
+    run: Run, cuts: list[int], keep: int
+) -> None:
     events = without_clocks(run.events)
     places = {event.id: at for at, event in enumerate(events)}
-    edges, frontiers, odd, ids = streamed(in_batches(events, cuts), keep=keep)
+    edges, frontiers, _, ids = streamed(in_batches(events, cuts), keep=keep)
     assert sorted(ids) == sorted(places)
     assert all(run.before(places[left], places[right]) for left, _, right, _ in edges)
     exact = at_once(events)
