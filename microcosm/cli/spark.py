@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -62,7 +63,7 @@ def bisim(
     from microcosm.spark.session import session
 
     with _progress(), session(master) as spark:
-        found = job.bisim(spark, source, out, pairs, strict, rules)
+        found = job.bisim(spark, *_seen_by_all(master, [source]), out, pairs, strict, rules)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
@@ -112,7 +113,7 @@ def extract(
     asked = job.Asked(concurrent, token, format, pattern, strict)
     known_format(format)
     with _progress(), session(master) as spark:
-        found = job.extract(spark, inputs, out, asked)
+        found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
@@ -174,6 +175,13 @@ def stream(
         found = job.stream(spark, path, out, checkpoint, asked)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
+
+
+def _seen_by_all(master: str, paths: list[str]) -> list[str]:
+    """Paths as the workers of a master see them: elsewhere than here they have folders of their own."""
+    if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return paths
+    return [path if "://" in path else os.path.abspath(path) for path in paths]
 
 
 @contextmanager

@@ -102,13 +102,19 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit: Java runs, and the master is said
+    at_home = master.startswith("local") and not submitted
+    if not submitted:
+        os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if at_home or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     _let_workers_import_this()
     _hush()
-    builder = SparkSession.builder.appName("microcosm").master(master)
-    local = AT_HOME if master.startswith("local") else {}
-    for name, value in {**QUIET, **local, **options}.items():
+    builder = SparkSession.builder.appName("microcosm")
+    if not (submitted and master == LOCAL):
+        builder = builder.master(master)
+    for name, value in {**QUIET, **(AT_HOME if at_home else {}), **options}.items():
         builder = builder.config(name, value)
     log = Path(tempfile.gettempdir()) / f"microcosm-spark-{os.getpid()}.log"
     try:

@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.spark import source
+from microcosm.spark import progress, source
 from microcosm.spark.events import EVENT, REPORTED
 from microcosm.spark.extract import told as irregularities
 from microcosm.spark.follow import TOLD, follower
 from microcosm.spark.output import SCHEMA, versioned
 from microcosm.spark.pieces import expand
-from microcosm.spark.progress import LOGGER
 from microcosm.spark.session import NoSpark, lacking
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_log = logging.getLogger(LOGGER)
+_log = logging.getLogger(progress.LOGGER)
 
 
 def _names(columns: str, *but: str) -> list[str]:
@@ -55,6 +54,10 @@ STATE = {
 """The only store of state that the job runs on; each batch writes what has changed."""
 
 MANIFEST = "stream.json"
+
+_SLOW = "failed to connect back"
+"""What a Spark Connect server says when its Python, to which it gives ten seconds, does not start in them."""
+_ATTEMPTS = 4
 
 _OF = {
     "events": "seq is not null and reported is null",
@@ -111,7 +114,7 @@ def stream(
     query = _start(spark, path, folder, kept, asked)
     try:
         _write_owner(folder, query.id)
-        _wait(query)
+        _wait(query, folder)
     finally:
         with suppress(Exception):
             query.stop()
@@ -141,10 +144,14 @@ def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: A
     writing = (
         writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
     )
-    try:
-        return writing.start()
-    except PySparkException as error:
-        raise NoSpark(f"the stream did not start: {str(error).strip().splitlines()[0]}") from error
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return writing.start()
+        except PySparkException as error:
+            if _SLOW not in str(error) or attempt == _ATTEMPTS:
+                said = str(error).strip().splitlines()[0]
+                raise NoSpark(f"the stream did not start: {said}") from error
+    raise AssertionError("unreachable")
 
 
 def _sink(out: str) -> Callable[[DataFrame, int], None]:
@@ -162,11 +169,12 @@ def _sink(out: str) -> Callable[[DataFrame, int], None]:
     return write
 
 
-def _wait(query: Any) -> None:
-    """Until the query ends. Raises `MicrocosmError` where it fails."""
+def _wait(query: Any, out: Path) -> None:
+    """Until the query ends, telling of each batch. Raises `MicrocosmError` where it fails."""
     from pyspark.errors import PySparkException
 
-    seen = -1
+    last = list(TABLES)[-1]  # the one that a batch writes last
+    seen = {folder.name for folder in _batches(out / last)}
     ended = False
     while not ended:
         try:
@@ -175,12 +183,11 @@ def _wait(query: Any) -> None:
             raise MicrocosmError(f"the stream failed: {_cause(error)}") from error
         except KeyboardInterrupt:
             ended = True
-        for progress in query.recentProgress:
-            if progress["batchId"] > seen:
-                seen = progress["batchId"]
-                if progress["numInputRows"]:
-                    seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
-                    _log.info("batch %d: %s rows, %.1f s", seen, f"{progress['numInputRows']:,}", seconds)
+        for batch in sorted({folder.name for folder in _batches(out / last)} - seen):
+            seen.add(batch)
+            counts = {name: progress.rows(out / name / batch) for name in TABLES}
+            if any(counts.values()):
+                _log.info("%s: %s", batch, ", ".join(f"{count:,} {name}" for name, count in counts.items()))
 
 
 def _cause(error: BaseException) -> str:

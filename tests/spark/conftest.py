@@ -90,6 +90,7 @@ def server(java: Java, options: Mapping[str, str]) -> Iterator[str]:
     )
     assert process.stdout is not None
     said = []
+    reader = Thread(target=deque, args=(process.stdout, 0), daemon=True)  # lest the server waits for one
     try:
         for line in process.stdout:
             said.append(line)
@@ -97,11 +98,14 @@ def server(java: Java, options: Mapping[str, str]) -> Iterator[str]:
                 break
         else:
             pytest.fail("the server did not start: " + "".join(said[-20:]))
-        Thread(target=deque, args=(process.stdout, 0), daemon=True).start()  # lest it waits for a reader
+        reader.start()
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(60)
+        if reader.ident is not None:
+            reader.join(60)
+        process.stdout.close()
 
 
 def table(folder: Path | str, name: str) -> list[dict[str, Any]]:

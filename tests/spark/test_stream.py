@@ -121,7 +121,7 @@ def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     }
     assert said["reported"] == {"bad-line": 1, "seq-gap": 1, "unreadable": 1}
     assert f"{logs / 'run.jsonl'}:3: not JSON" in printed.err
-    assert "batch 0: 4 rows" in printed.err
+    assert "batch=0: 1 events, 0 edges, 1 frontiers, 2 reported\n" in printed.err
     assert [row["left"] + row["relation"] + row["right"] for row in table(out, "edges")] == [
         "run/p:1<run/q:3"
     ]
