@@ -11,11 +11,13 @@ from benchmarks import (
     closure,
     exact,
     increments,
+    journal,
     labels,
     online_table,
     orderings,
     protocols,
     refutation,
+    replica,
     startup,
 )
 from benchmarks.measure import Line, machine
@@ -25,7 +27,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings),
+        *(refutation, exact, protocols, orderings, journal, replica),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

@@ -91,3 +91,33 @@ class Contradiction(MicrocosmError):
 
 class ProtocolError(MicrocosmError):
     """A causal send that a protocol cannot make: to nobody, to several by unicast, to a stranger."""
+
+
+class JournalError(MicrocosmError):
+    """A journal that cannot be opened, read or written; nothing that was durable is lost by saying so.
+
+    `file` is its path, `hint` says what to do.
+    """
+
+    def __init__(self, message: str, *, file: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.file = file
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}" + (f"; {self.hint}" if self.hint else "")
+
+
+class LockedJournal(JournalError):
+    """Another process, or another part of this one, has the journal open for writing."""
+
+
+class DamagedJournal(JournalError):
+    """What is found is not what was written: `faults` says where, `copy` is a folder that keeps it so."""
+
+    def __init__(self, faults: tuple[str, ...], *, file: str, copy: str | None, hint: str) -> None:
+        kept = f" (a copy is kept in {copy})" if copy else ""
+        super().__init__(f"damaged: {'; '.join(faults)}{kept}", file=file, hint=hint)
+        self.faults = faults
+        self.copy = copy

@@ -20,7 +20,7 @@ DEV = settings(
     max_examples=50, deadline=None, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large)
 )
 settings.register_profile("dev", DEV)
-settings.register_profile("ci", DEV, max_examples=200, derandomize=True, print_blob=True)
+settings.register_profile("ci", DEV, max_examples=100, derandomize=True, print_blob=True)
 settings.register_profile("thorough", DEV, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
@@ -22,6 +22,19 @@ Facts = tuple[Triple, ...]
 def enumerated(events: str, superseding: bool = False) -> tuple[Facts, ...]:
     """All of them, in a fixed order. Cost: 5 to the power of the number of pairs, checked one by one."""
     return tuple(f for f in _candidates(events) if refusal(f, strict=not superseding) is None)
+
+
+@cache
+def up_to_renaming(events: str, superseding: bool = False) -> tuple[Facts, ...]:
+    """One of each class of those that differ only in which event bears which name.
+
+    Not always the first: the k-th class gives its k-th member, so that all sorts of namings occur.
+    """
+    classes: dict[tuple[Triple, ...], list[Facts]] = {}
+    for facts in enumerated(events, superseding):
+        same = (dict(zip(events, names, strict=True)) for names in permutations(events))
+        classes.setdefault(min(_renamed(facts, names) for names in same), []).append(facts)
+    return tuple(members[k % len(members)] for k, members in enumerate(classes.values()))
 
 
 def as_givens(facts: Facts) -> Givens:
@@ -48,6 +61,11 @@ def side_by_side(several: Sequence[Facts]) -> Givens:
 def inside(facts: Facts) -> set[str]:
     """The events in M."""
     return {event for a, _, b in facts for event in (a, b)}
+
+
+def _renamed(facts: Facts, names: dict[str, str]) -> tuple[Triple, ...]:
+    renamed = ((names[a], sign, names[b]) for a, sign, b in facts)
+    return tuple(sorted((a, sign, b) if sign == "<" or a < b else (b, sign, a) for a, sign, b in renamed))
 
 
 def _candidates(events: str) -> Iterator[Facts]:

@@ -89,11 +89,15 @@ def edits(node: Node, events: list[str], root: bool) -> Iterator[tuple[str, Node
         yield "assumes longer", {**node, "assumes": [*old, "a"]}
 
 
-def mutants(givens: Givens, proof: Node) -> Iterator[tuple[str, Node]]:
-    """Every proof that differs from this one in one place, with a description."""
+def mutants(givens: Givens, proof: Node, stride: int = 1) -> Iterator[tuple[str, Node]]:
+    """Every proof that differs from this one in one place, with a description; or one of so many."""
     events = sorted({*givens.named(), "zz"})
+    number = 0
     for at, (node, path) in enumerate(nodes(proof)):
         for what, mutant in edits(node, events, root=at == 0):
+            number += 1
+            if number % stride:
+                continue
             whole = copy.deepcopy(proof)
             old, _ = list(nodes(whole))[at]
             fresh = copy.deepcopy(mutant)

@@ -22,9 +22,10 @@ BELOW = {
     "protocol": {"errors", "relations"},
     "simulation": {"errors", "relations", "protocol"},
     "spark": {"errors", "files", "relations", "logic", "state", "traces", "__init__"},
+    "replica": {*("errors", "files", "relations", "logic", "engine", "state", "protocol"), "__init__"},
     "cli": {
         *("errors", "files", "relations", "logic", "engine", "state", "traces"),
-        *("orderings", "protocol", "simulation", "spark", "__init__"),
+        *("orderings", "protocol", "simulation", "spark", "replica", "__init__"),
     },
     "__main__": {"cli"},
     "__init__": {"errors", "relations", "state"},
@@ -33,7 +34,7 @@ BELOW = {
 
 OUTSIDE = {
     "lark": {"logic"},
-    "msgpack": {"protocol"},
+    "msgpack": {"protocol", "replica"},
     "networkx": {"state"},
     "numpy": {"relations", "state"},
     "prompt_toolkit": {"cli"},

@@ -39,12 +39,13 @@ COMMANDS = {
     "simulate": "simulate",
     "rules": "rules",
     "spark": "spark",
+    "replica": "replica",
     "doctor": "doctor",
     "repl": "repl",
 }
 """Each command, in the order of the help, and its module: only the one that is asked for is loaded."""
 
-GROUPS = ("rules", "spark")
+GROUPS = ("rules", "spark", "replica")
 """Those that have commands of their own."""
 
 

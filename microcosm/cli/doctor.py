@@ -11,7 +11,7 @@ app = typer.Typer()
 
 @app.command("doctor")
 def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
-    """What this installation can do: Python, Java, Spark and the extras, and what each missing part disables.
+    """What this installation can do: Python, SQLite, Java, Spark, the extras, and what is missing for what.
 
     Exit 0, whatever is missing: only what is named beside it does not work.
 
@@ -19,9 +19,18 @@ def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
     Example:
       microcosm doctor
     """
-    from microcosm.spark.parts import parts
+    import sqlite3
 
-    found = list(parts())
+    from microcosm.replica.sqlite_version import wal_reset_bug
+    from microcosm.spark.parts import Part, parts
+
+    python, *others = parts()
+    found = [python, Part("SQLite", True, sqlite3.sqlite_version, ""), *others]
+    if wal_reset_bug(sqlite3.sqlite_version_info):
+        output.warn(
+            f"SQLite {sqlite3.sqlite_version} can damage a database that two connections write or checkpoint"
+            " at once (3.7.0 to 3.51.2); a journal is safe as long as no other program opens it"
+        )
     if json:
         output.emit(
             {

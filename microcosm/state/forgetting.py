@@ -1,4 +1,4 @@
-"""Forgetting an event: what is known about the others stays (beyond seed 003, section 6).
+"""Forgetting events: what is known about the others stays (beyond seed 003, section 6).
 
 Initial judgements about the others are kept exactly, and so is what propagation refutes of them. `?`
 against silence may change, and so may what only a search by cases sees.
@@ -6,7 +6,7 @@ against silence may change, and so may what only a search by cases sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Set
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import initial
@@ -22,36 +22,64 @@ from microcosm.state.constraints import knowledge_of
 
 
 def without_event(givens: Givens, event: str, rules: RuleBook) -> Givens:
-    """The givens without an event, plus what they said of the others by way of it.
+    """`without_events` of one event."""
+    return without_events(givens, [event], rules)
 
-    Orders: the event's neighbours in the given order suffice; each one before it is put before each one
-    after it, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
+
+def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> Givens:
+    """The givens without some events, plus what they said of the others by way of these.
+
+    Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
+    after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
     and where something is refuted at all, what propagation refutes, twice (n²/8 bytes).
     """
     engine = Engine(rules, givens)
-    left = _dropped(givens, event)
-    position = engine.universe.position.get(event)
-    if position is None or not engine.program.of.get(initial(Relation.BEFORE)):
+    gone = set(events)
+    left = _dropped(givens, gone)
+    if gone.isdisjoint(engine.universe.position) or not engine.program.of.get(initial(Relation.BEFORE)):
         return left
-    before, after = engine.neighbours(event)
-    rest = Engine(rules, left)
-    for a in before:
-        for b in after:
-            if not rest.holds(Judgement.INITIAL, a, Relation.BEFORE, b):
-                fact = Correspondence(a, Relation.BEFORE, b, f"{a} < {event} < {b}, {event} forgotten")
-                left.add(fact)
-                rest.add(fact)
-    for a, b in _lost(givens, left, event):
-        left.add(Correspondence(a, Relation.NOT_BEFORE, b, f"followed by way of {event}, {event} forgotten"))
+    through = list(_passed_through(engine, gone))
+    rest = Engine(rules, left) if through else engine
+    for a, e, b in through:
+        if not rest.holds(Judgement.INITIAL, a, Relation.BEFORE, b):
+            fact = Correspondence(a, Relation.BEFORE, b, f"{a} < {e} < {b}, {e} forgotten")
+            left.add(fact)
+            rest.add(fact)
+    what = next(iter(gone)) if len(gone) == 1 else f"{len(gone)} events"
+    for a, b in _lost(givens, left, gone):
+        left.add(Correspondence(a, Relation.NOT_BEFORE, b, f"followed by way of {what}, {what} forgotten"))
     return left
 
 
-def _lost(old: Givens, new: Givens, event: str) -> Iterator[tuple[str, str]]:
+def _passed_through(engine: Engine, gone: Set[str]) -> Iterator[tuple[str, str, str]]:
+    """Each (a, e, b): a and b stay, and forgotten events, e the first of them, lead from a to b."""
+    names = engine.universe.names
+    after: dict[str, list[str]] = {}
+    entries: dict[tuple[str, str], None] = {}
+    for x, y in engine.ground.given[Relation.BEFORE].cover():
+        a, b = names[x], names[y]
+        if a in gone:
+            after.setdefault(a, []).append(b)
+        elif b in gone:
+            entries[a, b] = None
+    for a, e in entries:
+        reached, waiting = {e}, [e]
+        while waiting:
+            for b in after.get(waiting.pop(), ()):
+                if b not in reached:
+                    reached.add(b)
+                    if b in gone:
+                        waiting.append(b)
+                    else:
+                        yield a, e, b
+
+
+def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]:
     """Pairs that propagation refuted among the others and does no longer; as many as imply the rest."""
     if not _refutes(old):
         return
-    names = [name for name in old.named() if name != event]
-    position = {name: at for at, name in enumerate([*names, event])}
+    names = [name for name in old.named() if name not in gone]
+    position = {name: at for at, name in enumerate([*names, *gone])}
     try:
         known = knowledge_of(new, position, len(position))
         graph = known.graph()
@@ -68,7 +96,7 @@ def _lost(old: Givens, new: Givens, event: str) -> Iterator[tuple[str, str]]:
     for x in graph.order:
         for u in graph.predecessors[x]:
             told[x] |= told[u]
-        if x == position[event]:
+        if x >= len(names):
             continue
         lost = now.before[x] & ~was.before[x] & others & ~(1 << x) & ~told[x]
         for y in sorted(bits(lost), key=rank.__getitem__, reverse=True):
@@ -83,18 +111,19 @@ def _refutes(givens: Givens) -> bool:
     return stated or bool(givens.refuted or givens.stamps or givens.clocks or givens.tokens)
 
 
-def _dropped(givens: Givens, event: str) -> Givens:
+def _dropped(givens: Givens, gone: Set[str]) -> Givens:
     left = givens.copy()
-    left.internal = [e for e in givens.internal if e != event]
+    left.internal = [e for e in givens.internal if e not in gone]
     for facts in (left.external, left.refuted):
-        for key in [key for key, fact in facts.items() if event in (fact.left, fact.right)]:
+        for key in [key for key, fact in facts.items() if fact.left in gone or fact.right in gone]:
             del facts[key]
-    left.stamps.pop(event, None)
-    left.clocks.pop(event, None)
-    left.messages = [m for m in givens.messages if m.event != event]
+    for event in gone:
+        left.stamps.pop(event, None)
+        left.clocks.pop(event, None)
+    left.messages = [m for m in givens.messages if m.event not in gone]
     left.tokens = {
         token: kept
         for token, group in givens.tokens.items()
-        if len(kept := tuple(e for e in group if e != event)) > 1
+        if len(kept := tuple(e for e in group if e not in gone)) > 1
     }
     return left

@@ -386,7 +386,9 @@ class Microcosm:
 
     def append(self, event: str) -> None:
         """Make `event` the last of the internal chain. Raises `Undefined`, `Contradiction`."""
-        if event in self._givens.internal:
+        if (
+            event in self and event in self._givens.internal
+        ):  # the chain is long: look whether it need be read
             raise Undefined(f"{event} is an internal event already")
         last = self._givens.internal[-1] if self._givens.internal else None
         if last is not None and event in self:

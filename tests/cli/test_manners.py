@@ -37,7 +37,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_commands_and_options_are_completed() -> None:
-    assert completed("re") == ["repl"]
+    assert completed("rep") == ["repl", "replica"]
     assert completed("why") == ["why", "why-not"]
     assert "--process" in completed("repl", "--")
     assert "--quiet" in completed("extract", "--q")
@@ -67,7 +67,7 @@ def test_quiet_leaves_out_notes_and_warnings_and_nothing_else(run: Run, album: s
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_takes_quiet(run: Run, command: str) -> None:
-    words = [command, *{"rules": ["list"], "spark": ["bisim"]}.get(command, [])]
+    words = [command, *{"rules": ["list"], "spark": ["bisim"], "replica": ["fsck"]}.get(command, [])]
     assert "--quiet" in run(*words, "--help").out
 
 

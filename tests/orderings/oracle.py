@@ -101,18 +101,49 @@ def verdicts(chains: Chains) -> dict[str, tuple[bool, bool]]:
     return {name: (name in some, name in all_) for name in NAMES}
 
 
+def one_queue(chains: Chains) -> bool:
+    """Whether one queue for all peers can carry a fully received computation: the closure of Fifo n-n.
+
+    Tries every schedule in which each reception takes the head of the queue, no state twice.
+    """
+    rows = placed(chains)
+    stack: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((0,) * len(rows), ())]
+    seen = set(stack)
+    while stack:
+        at, queue = stack.pop()
+        if all(i == len(row) for i, row in zip(at, rows, strict=True)):
+            return True
+        for p, row in enumerate(rows):
+            if at[p] == len(row):
+                continue
+            kind, m, _ = row[at[p]]
+            if kind == "s":
+                after = (*queue, m)
+            elif queue and queue[0] == m:
+                after = queue[1:]
+            else:
+                continue
+            state = ((*at[:p], at[p] + 1, *at[p + 1 :]), after)
+            if state not in seen:
+                seen.add(state)
+                stack.append(state)
+    return False
+
+
 @cache
-def computations(messages: int, peers: int) -> tuple[Chains, ...]:
+def computations(messages: int, peers: int, lossless: bool = False) -> tuple[Chains, ...]:
     """All point-to-point ones with exactly so many messages, one of each isomorphism class, sorted.
 
-    Leaving a message out leaves a computation, so those with one more arise by insertion.
+    Or only the fully received ones (`lossless`). Leaving a message out leaves a computation, so those with
+    one more arise by insertion.
     """
     if messages == 0:
         return ((),)
     found = set()
-    for chains in computations(messages - 1, peers):
+    for chains in computations(messages - 1, peers, lossless):
         for p, sent in _inserted(chains, ("s", messages - 1), peers):
-            found.add(canonical(sent))
+            if not lossless:
+                found.add(canonical(sent))
             for q, received in _inserted(sent, ("r", messages - 1), peers):
                 if q != p and next(executions(received), None) is not None:
                     found.add(canonical(received))

@@ -70,7 +70,7 @@ def hold_to_the_worlds(text: str, pair: str, profile: str, stride: int) -> None:
     """Of the first proof of a pair every so many changes are refused, or prove what is true."""
     givens = mc(text)
     for proof in proofs(text, pair, profile)[:1]:
-        found = dict(list(mutants(givens, proof))[::stride])
+        found = dict(mutants(givens, proof, stride))
         accepted = [what for what in found if kernel.check(givens, read_rules(), found[what]) is None]
         assert len(accepted) * 50 < len(found)
         assert all(true_of(givens, found[what]) for what in accepted)
@@ -83,10 +83,12 @@ def test_no_change_of_a_nested_proof_proves_what_is_false(text: str) -> None:
     derivation = m.contradiction() or m.offline("e", "b").derivations["<>"]
     assert derivation is not None
     proof, givens = derivation.to_json(), m.givens
-    found = list(mutants(givens, proof))
-    for _, mutant in found[:: max(1, len(found) // 500)]:
+    tried = 0
+    for _, mutant in mutants(givens, proof, 101):
+        tried += 1
         if kernel.check(givens, read_rules(), mutant) is None:
             assert true_of(givens, mutant)
+    assert tried > 100
 
 
 def test_an_assumption_moved_elsewhere_is_refused() -> None:

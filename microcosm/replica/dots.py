@@ -1,0 +1,193 @@
+"""Dots, which name evolutions, and sets of them as runs of numbers.
+
+A dot is (replica, incarnation, number): a replica numbers its evolutions from 1, and takes a new incarnation
+where it may have lost some (seed 003 knows neither; they are what makes a removal and a restart harmless).
+A set of dots is small where it is nearly all of the first n of each stream, which is what a replica has seen.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgpack
+
+Stream = tuple[str, int]
+"""The evolutions of one incarnation of a replica."""
+
+
+class Dot(NamedTuple):
+    """The name of an evolution; dots are in order of replica, incarnation, number."""
+
+    replica: str
+    incarnation: int
+    number: int
+
+    @property
+    def stream(self) -> Stream:
+        """Whose evolution it is."""
+        return (self.replica, self.incarnation)
+
+    def __str__(self) -> str:
+        return f"{self.replica}.{self.incarnation}.{self.number}"
+
+
+class Run(NamedTuple):
+    """The dots of a stream numbered from `first` up to, not including, `end`."""
+
+    replica: str
+    incarnation: int
+    first: int
+    end: int
+
+
+FIRST = Dot("", 0, 0)
+"""No dot is before this one."""
+
+
+class Dots:
+    """A set of dots. Cost: of a question log of the stream's runs; of a change, the stream's runs.
+
+    >>> seen = Dots([Run("phone", 1, 1, 4)])
+    >>> seen.add(Dot("phone", 1, 6)), Dot("phone", 1, 3) in seen, Dot("phone", 1, 4) in seen
+    (True, True, False)
+    >>> list(seen - Dots([Run("phone", 1, 2, 9)]))
+    [Run(replica='phone', incarnation=1, first=1, end=2)]
+    """
+
+    __slots__ = ("_bounds",)
+
+    def __init__(self, runs: Iterable[Run] = ()) -> None:
+        self._bounds: dict[Stream, list[int]] = {}
+        """Where runs begin and end, in turn: a number is in the set after an odd number of bounds."""
+        for run in runs:
+            self.add_run(run)
+
+    def __contains__(self, dot: Dot) -> bool:
+        bounds = self._bounds.get((dot[0], dot[1]))
+        return bounds is not None and bisect_right(bounds, dot[2]) & 1 == 1
+
+    def __iter__(self) -> Iterator[Run]:
+        """The runs, in order; no two of them touch."""
+        for stream in sorted(self._bounds):
+            bounds = self._bounds[stream]
+            for at in range(0, len(bounds), 2):
+                yield Run(*stream, bounds[at], bounds[at + 1])
+
+    def __len__(self) -> int:
+        """How many dots there are."""
+        return sum(sum(bounds[1::2]) - sum(bounds[::2]) for bounds in self._bounds.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dots) and self._bounds == other._bounds
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Dots({list(self)!r})"
+
+    def copy(self) -> Dots:
+        """An independent set."""
+        other = Dots()
+        other._bounds = {stream: list(bounds) for stream, bounds in self._bounds.items()}
+        return other
+
+    def last(self, stream: Stream) -> int:
+        """The greatest number of a stream, 0 where there is none."""
+        bounds = self._bounds.get(stream)
+        return bounds[-1] - 1 if bounds else 0
+
+    def streams(self) -> list[Stream]:
+        """Whose evolutions there are, sorted."""
+        return sorted(self._bounds)
+
+    def add(self, dot: Dot) -> bool:
+        """Put a dot in; whether it was not there."""
+        if dot in self:
+            return False
+        self.add_run(Run(dot.replica, dot.incarnation, dot.number, dot.number + 1))
+        return True
+
+    def add_run(self, run: Run) -> None:
+        """Put a run of dots in."""
+        if run.first >= run.end:
+            return
+        bounds = self._bounds.setdefault((run.replica, run.incarnation), [])
+        if bounds and bounds[-1] == run.first:
+            bounds[-1] = run.end
+            return
+        low, high = _low(bounds, run.first), bisect_right(bounds, run.end)
+        kept = ([] if low & 1 else [run.first]) + ([] if high & 1 else [run.end])
+        bounds[low:high] = kept
+
+    def update(self, other: Iterable[Run]) -> None:
+        """Put runs of dots in."""
+        for run in other:
+            self.add_run(run)
+
+    def __or__(self, other: Dots) -> Dots:
+        union = self.copy()
+        union.update(other)
+        return union
+
+    def __sub__(self, other: Dots) -> Dots:
+        left = Dots()
+        for stream, bounds in self._bounds.items():
+            kept = _minus(bounds, other._bounds.get(stream, []))
+            if kept:
+                left._bounds[stream] = kept
+        return left
+
+    def dots(self) -> Iterator[Dot]:
+        """The dots one by one, in order."""
+        for replica, incarnation, first, end in self:
+            for number in range(first, end):
+                yield Dot(replica, incarnation, number)
+
+    def within(self, low: Dot, high: Dot | None) -> list[Run]:
+        """The runs from `low` up to, not including, `high` (None: to the end), cut off at both."""
+        found = []
+        for run in self:
+            stream = (run.replica, run.incarnation)
+            first = max(run.first, low.number) if stream == low.stream else run.first
+            end = min(run.end, high.number) if high is not None and stream == high.stream else run.end
+            inside = stream >= low.stream and (high is None or stream <= high.stream)
+            if inside and first < end:
+                found.append(Run(*stream, first, end))
+        return found
+
+    def _check(self) -> None:
+        for bounds in self._bounds.values():
+            assert bounds
+            assert len(bounds) % 2 == 0
+            assert all(a < b for a, b in pairwise(bounds))
+
+
+def fingerprint(runs: Iterable[Run]) -> bytes:
+    """16 bytes that stand for a set of dots: BLAKE2b of its runs, in order, as MessagePack."""
+    return blake2b(msgpack.packb([tuple(run) for run in runs]), digest_size=16).digest()
+
+
+def _low(bounds: list[int], first: int) -> int:
+    """Where a run that begins at `first` cuts into the bounds; a run that it touches is taken in."""
+    at = bisect_right(bounds, first)
+    return at - 1 if at and bounds[at - 1] == first and at % 2 == 0 else at
+
+
+def _minus(one: list[int], other: list[int]) -> list[int]:
+    """The bounds of what is in the first set and not in the second."""
+    kept: list[int] = []
+    places = sorted({*one, *other})
+    at_one = at_other = 0
+    inside = False
+    for place in places:
+        at_one += at_one < len(one) and one[at_one] == place
+        at_other += at_other < len(other) and other[at_other] == place
+        now = bool(at_one & 1) and not at_other & 1
+        if now != inside:
+            kept.append(place)
+            inside = now
+    return kept

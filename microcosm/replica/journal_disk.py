@@ -1,0 +1,105 @@
+"""What a journal asks of the operating system, in one place, so that tests can watch it and let it fail."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+from microcosm.errors import JournalError, LockedJournal
+
+
+class Flat:
+    """A small file that is written in place."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+
+    def write(self, offset: int, content: bytes) -> None:
+        """Put `content` at `offset`."""
+        if os.pwrite(self._descriptor, content, offset) != len(content):
+            raise OSError("a write was cut short")
+
+    def sync(self) -> None:
+        """Return when what was written would outlast a loss of power."""
+        full_sync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+class Disk:
+    """The real one."""
+
+    def connect(self, path: Path, access: str) -> sqlite3.Connection:
+        """Open a database; `access` is that of SQLite's addresses: `ro`, `rw`, or `rwc` to create it."""
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={access}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def flat(self, path: Path) -> Flat:
+        """Open a file to be written in place."""
+        return Flat(path)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Move a file over another, if there is one, and have the folder remember."""
+        os.replace(old, new)
+        self.sync_folder(new.parent)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Have a folder remember which files it has."""
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+DISK = Disk()
+
+
+def full_sync(descriptor: int) -> None:
+    """As `fsync`; on macOS, where that leaves bytes in the drive, what does not."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    elif hasattr(os, "fdatasync"):
+        os.fdatasync(descriptor)
+    else:
+        os.fsync(descriptor)
+
+
+class Lock:
+    """The right to write a journal: a lock on a file beside it, which stays there. A fork shares it."""
+
+    def __init__(self, path: Path, of: Path) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise JournalError("journals need a POSIX system", file=str(of)) from None
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
+            hint = "end that process first, or read with a Reader"
+            raise LockedJournal(f"locked by process {holder}", file=str(of), hint=hint) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        """Let others write. A second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

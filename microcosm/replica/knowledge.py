@@ -1,0 +1,170 @@
+"""What a replica may conclude: the microcosm of what its ledger holds, without what is set aside.
+
+The chain of the replica itself is the internal one; those of others are external correspondences. Small
+changes are made in place, large ones and whatever contradicts by building anew, and only when somebody asks.
+"""
+
+from __future__ import annotations
+
+from microcosm.errors import Contradiction
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+from microcosm.replica.dots import Stream
+from microcosm.replica.ledger import Changes, Key, Ledger
+from microcosm.replica.quarantine import Conflict, quarantine
+from microcosm.state.microcosm import Microcosm
+
+IN_PLACE = 64
+"""So many changes are always made in place, and more where that is a small part of what there is."""
+
+
+class Knowledge:
+    """The microcosm of a ledger. `own` is the stream whose chain is internal."""
+
+    def __init__(self, ledger: Ledger, own: Stream, rules: RuleBook | None = None) -> None:
+        self.ledger = ledger
+        self.own = own
+        self._rules = rules
+        self._known: Microcosm | None = None
+        self._conflicts: list[Conflict] = []
+
+    @property
+    def microcosm(self) -> Microcosm:
+        """What is known now. It changes with the replica; do not change it."""
+        changes, self.ledger.changes = self.ledger.changes, Changes()
+        if self._known is None or (len(changes) and not self._follow(self._known, changes)):
+            self._known = self._built()
+        return self._known
+
+    @property
+    def conflicts(self) -> list[Conflict]:
+        """What is set aside now."""
+        _ = self.microcosm
+        return self._conflicts
+
+    @property
+    def twice(self) -> list[str]:
+        """The events that were appended in two places, and therefore stand in no chain; sorted. Linear."""
+        return sorted(event for event, places in self.ledger.places.items() if len(places) > 1)
+
+    def set_aside(self, key: Key) -> Conflict | None:
+        """The conflict that a correspondence is part of, if it is set aside."""
+        return next((c for c in self.conflicts if key in {fact.key() for fact in c.facts}), None)
+
+    def admit(self, fact: Correspondence) -> None:
+        """Make sure that a new correspondence contradicts nothing, what is set aside included.
+
+        Raises `Contradiction` with derivations. The microcosm is then as it was, else it has the fact.
+        """
+        known = self.microcosm
+        if self._conflicts:
+            self._same_with([fact], [])
+            return
+        if fact.relation is Relation.NOT_BEFORE:
+            other = known.derive(Judgement.INITIAL, fact.left, Relation.BEFORE, fact.right)
+            if other is not None:
+                raise Contradiction(f"`{fact}` contradicts {other.conclusion}", (other,))
+        known.add(fact)
+        refuted = self._refuted(known) if fact.relation is Relation.BEFORE else None
+        if refuted is not None:
+            other = known.derive(Judgement.INITIAL, refuted.left, Relation.BEFORE, refuted.right)
+            known.remove(fact)
+            sides = (other,) if other is not None else ()
+            raise Contradiction(f"`{fact}` contradicts the given `{refuted}`", sides)
+
+    def admit_event(self, event: str) -> None:
+        """Make sure that an event may be appended to the own chain. Raises `Contradiction`, as `admit`."""
+        if event not in self.ledger.naming:
+            return  # nothing is said of it
+        known = self.microcosm
+        if not self._conflicts:
+            known.append(event)
+            refuted = self._refuted(known)
+            if refuted is not None:
+                self._known = None
+                raise Contradiction(f"`{event}` cannot be next: `{refuted}` is given")
+            return
+        self._same_with([], [event])
+
+    def _same_with(self, facts: list[Correspondence], events: list[str]) -> None:
+        """Raise `Contradiction` where something more would be set aside."""
+        streams = sorted({*self.ledger.chains, self.own})
+        chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
+        found = quarantine(chains, [*self.ledger.given(), *facts])
+        if [conflict.facts for conflict in found] != [conflict.facts for conflict in self._conflicts]:
+            fresh = next(c for c in found if c.facts not in [old.facts for old in self._conflicts])
+            what = "`, `".join(map(str, (*facts, *events)))
+            raise Contradiction(
+                f"`{what}` would contradict, with what is given: {fresh}", fresh.derivations()
+            )
+
+    def _built(self) -> Microcosm:
+        ledger = self.ledger
+        facts = ledger.given()
+        try:
+            known = Microcosm(self._givens(facts), rules=self._rules)
+        except Contradiction:
+            pass
+        else:
+            if self._refuted(known) is None:
+                self._conflicts = []
+                return known
+        self._conflicts = quarantine([ledger.chain(stream) for stream in sorted(ledger.chains)], facts)
+        aside = {fact.key() for conflict in self._conflicts for fact in conflict.facts}
+        return Microcosm(self._givens([f for f in facts if f.key() not in aside]), rules=self._rules)
+
+    def _givens(self, facts: list[Correspondence]) -> Givens:
+        givens = Givens(name=self.own[0], internal=self.ledger.chain(self.own))
+        for stream in sorted(self.ledger.chains):
+            if stream != self.own:
+                for fact in self.ledger.links(stream):
+                    givens.add(fact)
+        for fact in facts:
+            givens.add(fact)
+        return givens
+
+    def _refuted(self, known: Microcosm) -> Correspondence | None:
+        """A given `a !< b` with a < b."""
+        for fact in known.givens.refuted.values():
+            if known.holds(Judgement.INITIAL, fact.left, Relation.BEFORE, fact.right):
+                return fact
+        return None
+
+    def _follow(self, known: Microcosm, changes: Changes) -> bool:
+        """Make changes in place; whether that could be done (if not, build anew)."""
+        ledger = self.ledger
+        size = len(ledger.held)
+        if self._conflicts or changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
+            return False
+        try:
+            for dot in changes.appended:
+                event = ledger.chains[dot.stream][dot.number]
+                if len(ledger.places[event]) > 1:
+                    return False
+                before, after = ledger.neighbours(dot)
+                if any(len(ledger.places[beside]) > 1 for beside in (before, after) if beside is not None):
+                    return False
+                if dot.stream == self.own:
+                    last = known.givens.internal[-1] if known.givens.internal else None
+                    if last == before:
+                        known.append(event)
+                    elif last != event:  # which has been admitted already
+                        return False
+                    continue
+                for left, right in ((before, event), (event, after)):
+                    if left is not None and right is not None:
+                        known.add(Correspondence(left, Relation.BEFORE, right, f"events of {dot.replica}"))
+            for key in changes.given:
+                if key in ledger.facts:
+                    known.add(ledger.stated(key))
+            for key in changes.withdrawn:
+                if key not in ledger.facts and not ledger.is_link(key[0], key[2]):
+                    given = known.givens.external.get(key) or known.givens.refuted.get(key)
+                    if given is not None:
+                        known.remove(given)
+        except Contradiction:
+            return False
+        return self._refuted(known) is None

@@ -1,0 +1,102 @@
+"""What a replica writes down: numbered records in order, and a snapshot that stands for the first of them.
+
+`Store` is all that the rest of a replica knows of it. `microcosm.replica.journal.Journal` keeps it in a file,
+`Memory` until the process ends. A record is a kind, which says how to read it, and a payload of bytes; what
+the two mean is the business of who commits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Record(NamedTuple):
+    """One thing written down; `number` counts from 1 in the order of commits and is never used again."""
+
+    number: int
+    kind: str
+    payload: bytes
+
+
+class Store(Protocol):
+    """An append-only log of records with a snapshot of its beginning."""
+
+    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+        """Append records (kind, payload), all or none of them, durable on return.
+
+        Returns the number of the last record there is (also of an empty commit, which writes nothing).
+        """
+        ...
+
+    def records(self, after: int = 0) -> Iterator[Record]:
+        """The records that no snapshot has replaced and whose number is above `after`, in order.
+
+        They are those of the moment of the call: what is committed while they are read does not appear. Where
+        `compact` drops some of them before they were read, a store may raise `MicrocosmError` instead.
+        """
+        ...
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The latest snapshot: the number of the last record that it stands for, and its content."""
+        ...
+
+    def compact(self, through: int, content: bytes) -> None:
+        """From now on `content` stands for the records up to the number `through`, which are dropped.
+
+        `through` may be that of the latest snapshot, whose content is then replaced. Raises `ValueError`
+        where it is smaller, or there is no such record yet.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write no more. A second call does nothing."""
+        ...
+
+
+class Memory:
+    """A store that lasts as long as the process: for tests and simulation.
+
+    >>> store = Memory()
+    >>> store.commit([("note", b"one"), ("note", b"two"), ("note", b"three")])
+    3
+    >>> store.compact(2, b"one, two")
+    >>> store.snapshot(), list(store.records())
+    ((2, b'one, two'), [Record(number=3, kind='note', payload=b'three')])
+    """
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._snapshot: tuple[int, bytes] | None = None
+        self._last = 0
+
+    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+        """Append the records. Cost: their number."""
+        self._records += [
+            Record(number, kind, payload) for number, (kind, payload) in enumerate(records, self._last + 1)
+        ]
+        self._last += len(records)
+        return self._last
+
+    def records(self, after: int = 0) -> Iterator[Record]:
+        """The records above `after`, of the moment of the call."""
+        return iter([record for record in self._records if record.number > after])
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The latest snapshot, or None."""
+        return self._snapshot
+
+    def compact(self, through: int, content: bytes) -> None:
+        """Let `content` stand for the records up to `through`."""
+        check_reach(through, self._snapshot[0] if self._snapshot else 0, self._last)
+        self._snapshot = (through, content)
+        self._records = [record for record in self._records if record.number > through]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def check_reach(through: int, least: int, last: int) -> None:
+    """Raise `ValueError` for a snapshot that reaches less far than the latest, or past the last record."""
+    if not least <= through <= last:
+        raise ValueError(f"a snapshot through record {through}; there are records {least + 1} to {last}")

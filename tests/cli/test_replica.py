@@ -1,0 +1,39 @@
+"""`replica fsck` and `replica backup`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+from tests.replica.journals import journal, left_open
+
+
+def test_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    left_open(path, *(bytes([65 + n]) * 2000 for n in range(8)))
+    well = run("replica", "fsck", "journal")
+    assert (well.code, well.out.splitlines()) == (0, ["test, version 1: records 1 to 8", "all is well"])
+    copied = run("replica", "backup", "journal", "copy", "--json")
+    assert (copied.code, copied.json["last"]) == (0, 8)
+    again = run("replica", "backup", "journal", "copy")
+    assert (again.code, again.err.count("\n")) == (4, 1)
+    log = path.with_name("journal-wal")
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    bad = run("replica", "fsck", "journal")
+    assert bad.code == 4
+    assert "damaged: records 8 to 8, which were durable, are missing" in bad.err
+    assert "lost: records 8 to 8" in bad.out
+    mended = run("replica", "fsck", "journal", "--repair", "--json")
+    assert (mended.code, mended.json["repaired"], mended.json["last"], mended.json["lost"]) == (0, True, 7, 8)
+    assert run("replica", "fsck", "journal").code == 0
+    assert run("replica", "fsck", "nowhere").code == 4
+    assert run("replica", "fsck", "copy", "--json").json["faults"] == []
+
+
+def test_a_locked_journal_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    with journal(tmp_path / "journal"):
+        locked = run("replica", "fsck", "journal")
+        assert (locked.code, locked.err.count("\n")) == (4, 1)
+        assert "locked by process" in locked.err
+        assert run("replica", "backup", "journal", "copy").code == 0

@@ -1,0 +1,182 @@
+"""Forgetting: what follows of the rest stays, nothing comes back, and a year takes no more room."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import combinations
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from microcosm.errors import Contradiction
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import read_rules
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.relation import Relation
+from microcosm.replica.dots import Dot
+from microcosm.replica.evolution import Add, Append, Evolution
+from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.replica import Replica
+from microcosm.replica.side_by_side import level
+from microcosm.replica.store import Memory
+from microcosm.state.forgetting import without_events
+from microcosm.state.microcosm import Microcosm
+
+INITIAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+
+
+def judged(known: Microcosm, events: list[str]) -> set[tuple[str, Relation, str]]:
+    """All that is judged initially of some events."""
+    return {
+        (a, relation, b)
+        for a in events
+        for b in events
+        for relation in INITIAL
+        if a != b and known.holds(Judgement.INITIAL, a, relation, b)
+    }
+
+
+def grown(replica: Replica, random: Random, events: int, facts: int) -> None:
+    for n in range(events):
+        replica.local(f"{replica.name}{n}")
+    names = sorted({*replica.events, "u", "v", "w"})
+    for _ in range(facts):
+        left, right = random.sample(names, 2)
+        with suppress(Contradiction):
+            replica.learn(f"{left} {random.choice(('<', '<', '||', '<>', '!<'))} {right}")
+
+
+@given(st.integers(0, 10**6), st.data())
+def test_what_follows_of_the_others_stays(seed: int, data: st.DataObject) -> None:
+    one, other = (Replica(Memory(), name, incarnation=1) for name in "ab")
+    grown(one, Random(seed), 6, 8)
+    level(one, other)
+    grown(other, Random(seed + 1), 4, 8)
+    level(one, other)
+    gone = data.draw(st.lists(st.sampled_from(one.events), max_size=6, unique=True))
+    rest = [event for event in one.events if event not in gone]
+    before = judged(one.known, rest)
+    one.forget(*gone)
+    assert judged(one.known, rest) == before
+    assert not {*gone} & {*one.events}
+    one._state.ledger._check()
+    one.known._check()
+    assert not level(one, other).new[0]
+    assert not {*gone} & {*one.events}
+    assert judged(one.known, rest) == judged(other.known, rest) == before
+    third = Replica(Memory(), "c", incarnation=1)
+    level(third, one)
+    assert judged(third.known, rest) == before
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 5))
+def test_many_at_once_are_forgotten_as_one_by_one(seed: int, count: int) -> None:
+    one = Replica(Memory(), "a", incarnation=1)
+    grown(one, Random(seed), 4, 10)
+    gone = Random(seed).sample(one.events, count)
+    at_once = Microcosm(without_events(one.known.givens, gone, read_rules()))
+    singly = one.snapshot()
+    for event in gone:
+        if event in singly.events:  # nothing may name it any more
+            singly.forget(event)
+    rest = [event for event in one.events if event not in gone]
+    assert judged(at_once, rest) == judged(singly, rest)
+    known = one.known
+    if known.contradiction() is None:
+        for a, b in combinations(rest, 2):
+            before, after, less = (
+                {Relation.BEFORE, Relation.AFTER} & {*m.offline(a, b, depth=0).refuted}
+                for m in (known, at_once, singly)
+            )
+            assert less <= after == before  # one by one more is lost: what several `<>` say together
+
+
+def test_it_is_the_same_after_a_restart() -> None:
+    store = Memory()
+    one = Replica(store, "a", incarnation=1, forgetting=Forgetting(window=20))
+    grown(one, Random(1), 30, 40)
+    one.tidy()
+    assert len(one._state.ledger.chain(one.stream)) == 20
+    assert Replica(store).digest() == one.digest()
+    one.compact()
+    again = Replica(store)
+    assert again.digest() == one.digest()
+    assert again._state.ledger.marks == one._state.ledger.marks
+    assert again._state.ledger.theirs == one._state.ledger.theirs
+
+
+def test_facts_about_what_is_below_the_mark_are_not_taken() -> None:
+    one, other = (Replica(Memory(), name, incarnation=1) for name in "ab")
+    for n in range(40):
+        one.local(f"a{n}")
+    level(one, other)
+    one.forgetting = Forgetting(window=10)
+    assert one.tidy() == 30
+    other.learn("a3 < x")
+    other.learn("a35 < y")
+    level(one, other)
+    assert one.events == [*(f"a{n}" for n in range(30, 40)), "y"]
+    assert len(one.seen()) == len(other.seen())
+    assert other._state.ledger.theirs["a"].marks[0].end == 31
+
+
+def test_by_age() -> None:
+    one = Replica(Memory(), "a", incarnation=1, forgetting=Forgetting(age=100))
+    for n in range(50):
+        one.local(f"a{n}", at=n * 10)
+        one.learn(f"old{n} < older{n}", at=n * 10)
+    one.tidy(495)
+    assert [event for event in one.events if event.startswith("a")] == [f"a{n}" for n in range(40, 50)]
+    assert "old39" not in one.events
+    assert "old40" in one.events
+    one.tidy(10)  # a clock that jumps back
+    assert "a40" in one.events
+
+
+def test_by_size() -> None:
+    one = Replica(Memory(), "a", incarnation=1, forgetting=Forgetting(size=100))
+    for n in range(400):
+        one.local(f"a{n}")
+        one.learn(f"a{n} < x{n}")
+        assert one.counts()["held"] <= 300
+    one.tidy()
+    assert one.counts()["held"] <= 113
+    assert one.online("a398", "x399") is Relation.BEFORE
+
+
+def year(events: int, window: int) -> tuple[list[int], list[int]]:
+    """Two processes that write to each other: what is held, and bytes kept, ten times a window."""
+    store = Memory()
+    one = Replica(store, "a", incarnation=1, forgetting=Forgetting(window=window))
+    held, stored = [], []
+    number = 0
+    for n in range(1, events + 1):
+        some: list[Evolution] = [Append(Dot("b", 1, number := number + 1), f"b{n}")]
+        if n % 3 == 0:
+            link = Correspondence(f"a{n - 2}", Relation.BEFORE, f"b{n}")
+            some.append(Add(Dot("b", 1, number := number + 1), link))
+        with one.transaction():
+            one.local(f"a{n}")
+            one.take(some)
+        if n % (window // 10) == 0:
+            held.append(one.counts()["held"])
+            kept = store.snapshot()
+            stored.append(sum(len(r.payload) for r in store.records()) + (len(kept[1]) if kept else 0))
+    assert one.online(f"a{events - window // 2}", f"b{events}") is Relation.BEFORE
+    return held, stored
+
+
+@pytest.mark.parametrize(
+    ("events", "window"),
+    [(3000, 250), pytest.param(18_000, 1_500, marks=pytest.mark.slow)],
+)
+def test_a_year_is_flat(events: int, window: int) -> None:
+    held, stored = year(events, window)
+    begin = 2 * len(held) // (events // window) + 1  # two windows full
+    half = begin + (len(held) - begin) // 2
+    for kept in (held, stored):
+        assert max(kept[half:]) <= 1.1 * max(kept[begin:half])
+    assert max(held) <= 3.5 * window

@@ -1,0 +1,38 @@
+"""The store in memory; what it does is what the journal is held to."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcosm.replica.store import Memory, Record, Store
+
+
+def test_records_are_numbered_in_the_order_of_commits() -> None:
+    store: Store = Memory()
+    assert store.commit([]) == 0
+    assert store.commit([("a", b"1"), ("b", b"")]) == 2
+    before = store.records()
+    assert store.commit([("a", b"3")]) == 3
+    assert list(before) == [Record(1, "a", b"1"), Record(2, "b", b"")]
+    assert list(store.records(after=2)) == [Record(3, "a", b"3")]
+
+
+def test_a_snapshot_replaces_what_it_covers() -> None:
+    store: Store = Memory()
+    store.commit([("a", b"1"), ("a", b"2"), ("a", b"3")])
+    assert store.snapshot() is None
+    store.compact(2, b"twice")
+    store.compact(2, b"again")
+    assert store.snapshot() == (2, b"again")
+    assert list(store.records()) == [Record(3, "a", b"3")]
+    assert store.commit([("a", b"4")]) == 4
+
+
+@pytest.mark.parametrize("through", [1, 4])
+def test_a_snapshot_reaches_neither_back_nor_ahead(through: int) -> None:
+    store: Store = Memory()
+    store.commit([("a", b"1"), ("a", b"2"), ("a", b"3")])
+    store.compact(2, b"two")
+    with pytest.raises(ValueError, match=r"records 3 to 3"):
+        store.compact(through, b"")
+    assert store.snapshot() == (2, b"two")
