@@ -63,7 +63,8 @@ def bisim(
     from microcosm.spark.session import session
 
     with _progress(), session(master) as spark:
-        found = job.bisim(spark, *_seen_by_all(master, [source]), out, pairs, strict, rules)
+        [source] = _seen_by_all(master, [source])
+        found = job.bisim(spark, source, out, pairs, strict, rules)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
