@@ -64,3 +64,4 @@ if [ -n "$submit" ]; then
 else
     "$python" -m microcosm spark extract "$input" --out "$out" --master "$master"
 fi
+echo "$(grep -l 'Asked to launch executor' "$logs/one" "$logs/two" | wc -l) workers ran it" >&2

@@ -193,7 +193,7 @@ def _wait(query: Any, out: Path) -> None:
 def _cause(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if "Error: " in line or "Exception: " in line]
-    return (raised or lines or [type(error).__name__])[-1]
+    return raised[-1] if raised else next(iter(lines), type(error).__name__)
 
 
 def _check_owner(out: Path, checkpoint: Path) -> None:

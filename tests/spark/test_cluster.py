@@ -1,4 +1,7 @@
-"""The cluster of the examples: a master and two workers on this machine, gone afterwards."""
+"""The cluster of the examples: a master and two workers on this machine, gone afterwards.
+
+Half a dozen Java processes: too much for the suite of Spark, so it is among the slow tests.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from microcosm.traces.jsonl import line_of
 from tests.spark.conftest import ROOT, table
 from tests.spark.test_extract import traces
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.slow
 
 SCRIPT = ROOT / "examples" / "cluster" / "run.sh"
 
@@ -41,6 +44,7 @@ def test_by_spark_submit_on_a_cluster_the_tables_are_the_same(spark: Any, tmp_pa
     assert ran.returncode == 0, ran.stderr
     master = next(line for line in ran.stderr.splitlines() if line.startswith("spark://"))
     assert master.endswith(": two workers")
+    assert ran.stderr.endswith("2 workers ran it\n")
     here = job.extract(spark, [str(log)], str(tmp_path / "here")).summary
     assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["summary"] == here
     for name in job.TABLES:
