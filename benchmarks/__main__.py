@@ -19,6 +19,7 @@ from benchmarks import (
     refutation,
     replica,
     startup,
+    transport,
 )
 from benchmarks.measure import Line, machine
 
@@ -27,7 +28,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings, journal, replica),
+        *(refutation, exact, protocols, orderings, journal, replica, transport),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

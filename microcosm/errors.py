@@ -93,6 +93,18 @@ class ProtocolError(MicrocosmError):
     """A causal send that a protocol cannot make: to nobody, to several by unicast, to a stranger."""
 
 
+class ReplicaError(MicrocosmError):
+    """A replica cannot do what it was asked to, now or at all; nothing was changed."""
+
+
+class Busy(ReplicaError):
+    """Back-pressure: too much waits to be acknowledged. Try again after some has been."""
+
+
+class KeyFileError(ReplicaError):
+    """A key file that is missing, malformed, or open to others. The message never shows a key."""
+
+
 class JournalError(MicrocosmError):
     """A journal that cannot be opened, read or written; nothing that was durable is lost by saying so.
 

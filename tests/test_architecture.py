@@ -33,6 +33,7 @@ BELOW = {
 """The parts of the package, and what each may import besides itself."""
 
 OUTSIDE = {
+    "cryptography": {"replica"},
     "lark": {"logic"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"state"},

@@ -243,7 +243,7 @@ class HybridMulticastSPS(Hybrid):
         assert self._u2 == next(unacked, buffer.next)
         for _, copy in entries:
             awaited = {key[0] for key in missing if (missing.index(key) or 0) < copy.group.waits}
-            assert copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
+            assert copy.acked or copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
         for group in self._groups:
             for copy in group.copies.values():
                 left = any(

@@ -1,0 +1,53 @@
+"""A network that misbehaves, on loopback: a UDP socket between two endpoints that loses, doubles, and turns
+round what passes."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from random import Random
+
+
+class Proxy:
+    """Two doors, one for each side: what comes in at one goes out to the other side's endpoint from the
+    other.
+    """
+
+    def __init__(self, seed: int, loss: float, doubled: float) -> None:
+        self.random, self.loss, self.doubled = Random(seed), loss, doubled
+        self.doors = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        self.ends: list[tuple[str, int]] = []
+        self.passed = self.lost = 0
+        self._held: list[tuple[int, bytes]] = []
+        loop = asyncio.get_running_loop()
+        for side, door in enumerate(self.doors):
+            door.setblocking(False)
+            door.bind(("127.0.0.1", 0))
+            loop.add_reader(door.fileno(), self._pass, side)
+
+    def door(self, side: int) -> tuple[str, int]:
+        """Where the endpoint on a side sends to."""
+        host, port = self.doors[side].getsockname()
+        return host, port
+
+    def _pass(self, side: int) -> None:
+        try:
+            packet = self.doors[side].recv(65536)
+        except OSError:
+            return
+        if self.random.random() < self.loss:
+            self.lost += 1
+            return
+        self.passed += 1
+        self._held.append((1 - side, packet))
+        if self.random.random() < self.doubled:
+            self._held.append((1 - side, packet))
+        self.random.shuffle(self._held)
+        while len(self._held) > self.random.randrange(3):
+            to, one = self._held.pop()
+            self.doors[to].sendto(one, self.ends[to])
+
+    def close(self) -> None:
+        for door in self.doors:
+            asyncio.get_running_loop().remove_reader(door.fileno())
+            door.close()
