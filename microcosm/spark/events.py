@@ -209,6 +209,10 @@ def _record(row: Row) -> Row:
             found[field] = dict(found[field])
         elif isinstance(found.get(field), str):
             found[field] = json.loads(found[field])
+    if isinstance(found.get("stamp"), dict):  # as `trace --to` nests it
+        found.update({name: value for name, value in found.pop("stamp").items() if value is not None})
+    if isinstance(row.get("attributes"), list):
+        found["attributes"] = {name: json.loads(value) for name, value in row["attributes"]}
     interval = (found.pop("earliest", None), found.pop("latest", None))
     lamport = found.pop("lamport", None)
     if lamport is not None or None not in interval:

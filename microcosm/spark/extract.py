@@ -100,7 +100,7 @@ class _Job:
         read = self._output.stage(self._spark, "read", lambda: self._read(inputs, paths))
         good = read.where("reported is null")
         several = good.select("trace").distinct().limit(2).count() > 1
-        reported, faults, lost = _told(read)
+        reported, faults, lost = told(read)
         marked = good.withColumn("chosen", chosen)
         sliced = self._sliced(good, several)
         rest = marked
@@ -119,7 +119,7 @@ class _Job:
         if foreign.limit(1).count():
             links, unknown = _linked(foreign, _named(good, several))
             odd = odd.unionByName(unknown)
-        more, more_faults, repeated = _told(odd)
+        more, more_faults, repeated = told(odd)
         for kind, count in more.items():
             reported[kind] = reported.get(kind, 0) + count
         faults += more_faults
@@ -290,7 +290,7 @@ def _found(
         yield {"trace": trace, **row}
 
 
-def _told(table: DataFrame) -> tuple[dict[str, int], list[str], int]:
+def told(table: DataFrame) -> tuple[dict[str, int], list[str], int]:
     """The irregularities in a table: counts by kind, the first of each with their places, events lost."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F

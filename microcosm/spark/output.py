@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import __version__, files
 from microcosm.errors import TextError
+from microcosm.spark import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +66,8 @@ class Output:
         begin = time.monotonic()
         if not (folder / _WHOLE).is_file():
             writer = versioned(table()).write.mode("overwrite")
-            (writer if by is None else writer.partitionBy(by)).parquet(str(folder))
+            with progress.stage(name, folder):
+                (writer if by is None else writer.partitionBy(by)).parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
 
