@@ -12,23 +12,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import process_time
 
+from microcosm.cli.knowledge import knowledge as shares
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.disclosure import Disclosure
-from microcosm.protocol.encoding import encode
-from microcosm.protocol.machine import Delivery
-from microcosm.protocol.packets import Packet
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
-from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
 from microcosm.simulation.network import Constant, Link, Network
 from microcosm.simulation.run import Run
 from microcosm.simulation.simulate import Setting, simulate
 from microcosm.simulation.statistics import Gauge
-from microcosm.simulation.workload import Mixture, patterns
-from microcosm.state.microcosm import Microcosm
+from microcosm.simulation.workload import patterns
 
 SIZES = (10, 100, 1_000, 10_000)
 LARGEST = {"rst": 100, "ks": 1_000}
@@ -65,79 +58,16 @@ def latency(largest: int) -> Iterator[tuple[object, ...]]:
 
 
 def knowledge() -> Iterator[tuple[object, ...]]:
-    """Of all pairs of application events, the share that a replica can decide online."""
+    """What a replica can decide of all pairs of application events, and what the metadata costs."""
     yield (
-        "protocol",
-        "integers",
-        "bytes",
-        "pairs decided",
-        "per integer",
-        "per byte",
-        "network facts a message",
+        *("protocol", "integers", "bytes", "online", "offline", "exactly", "narrowed"),
+        *("exactly, an integer", "exactly, a byte", "network facts a message"),
     )
-    for name in PROTOCOLS:
-        size, messages = 4, 40
-        run = Run(
-            PROTOCOLS[name].make(size),
-            Network(Link(Constant(0.5))),
-            Mixture(messages),
-            tick=1.0 if PROTOCOLS[name].machine.NEEDS_TICKS else None,
-        )
-        sizes: list[int] = []
-        told = _listening(run, sizes)
-        run.go()
-        events = messages * 2
-        pairs = events * (events - 1) / 2
-        share = sum(_decided(disclosure.application) for disclosure in told) / len(told) / pairs
-        metadata = sum(run.metadata) / len(run.metadata)
-        network = sum(len(disclosure.network) for disclosure in told) / messages
-        per_integer = f"{share / metadata:.2%}" if metadata else "(no metadata)"
-        octets = sum(sizes) / len(sizes)
-        costs = (f"{metadata:.3g}", f"{octets:.3g}", f"{share:.1%}", per_integer, f"{share / octets:.2%}")
-        yield name, *costs, f"{network:.3g}"
-
-
-def _decided(facts: list[Correspondence]) -> int:
-    known = Microcosm()
-    for fact in facts:
-        if fact.relation is not Relation.NOT_BEFORE:
-            known.add(fact)
-    decided = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
-    return sum(verdict in decided for _, _, verdict in known.table())
-
-
-def _listening(run: Run, sizes: list[int]) -> list[Disclosure]:
-    """A disclosure for each machine of a run, told what the machine does; `sizes` are those of packets."""
-    told = [Disclosure(machine, str(machine.me)) for machine in run.machines]
-    sends = [0] * run.size
-
-    def see(event: Event) -> None:
-        if event.kind == CAUSAL_SEND:
-            sends[event.process] += 1
-            told[event.process].causally_sent(str(event.message), sends[event.process])
-
-    run.observers.append(see)
-
-    def take(i: int, j: int, packet: Packet) -> None:
-        told[j].received(i, packet)
-        if carries_message(packet):
-            sizes.append(len(encode(packet)))
-
-    run.on_packet = take
-    for machine, disclosure in zip(run.machines, told, strict=True):
-        machine.on_deliver = _first(disclosure, machine.on_deliver)
-    return told
-
-
-def _first(disclosure: Disclosure, then: Callable[[Delivery], None] | None) -> Callable[[Delivery], None]:
-    """Tell of a delivery, then hand it on."""
-
-    def deliver(delivery: Delivery) -> None:
-        disclosure.delivered(delivery, str(delivery.payload))
-        if then is not None:
-            then(delivery)
-
-    return deliver
+    for one in shares():
+        decided = (one.online, one.offline, one.exactly, one.narrowed)
+        each = f"{one.exactly / one.metadata:.2%}" if one.metadata else "(no metadata)"
+        costs = (f"{one.metadata:.3g}", f"{one.octets:.3g}", *(f"{share:.1%}" for share in decided), each)
+        yield one.protocol, *costs, f"{one.exactly / one.octets:.2%}", f"{one.network:.3g}"
 
 
 def million() -> Iterator[tuple[object, ...]]:

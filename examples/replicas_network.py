@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 NAMES = ("laptop", "phone", "tablet")
@@ -13,7 +12,7 @@ MICROCOSM = (sys.executable, "-m", "microcosm", "replica")
 
 
 class Air:
-    """What lies between the devices: a door to each of them. What comes from or goes to one offline is lost."""
+    """What lies between the devices: a door to each. What comes from or goes to one offline is lost."""
 
     def __init__(self) -> None:
         self.doors = {name: socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for name in NAMES}
@@ -74,7 +73,7 @@ with TemporaryDirectory() as folder:
     subprocess.run([*MICROCOSM, "key", "new", "album.keys"], cwd=folder, check=True, capture_output=True)
     air = Air()
     laptop, phone, tablet = devices = [Device(name, air, folder) for name in NAMES]
-    for name, device in zip(NAMES, devices):
+    for name, device in zip(NAMES, devices, strict=True):
         host, _, port = str(device.read()["address"]).rpartition(":")
         air.devices[name] = (host, int(port))
 

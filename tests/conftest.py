@@ -26,7 +26,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--rewrite-goldens`: take what is printed now for what should be printed."""
+    """`--rewrite-goldens`: take what is printed now for what should be printed; `--spark`: tests/spark."""
+    parser.addoption(
+        "--spark",
+        choices=("classic", "connect"),
+        default="classic",
+        help="run the tests of jobs on Spark in a session of their own, or through a Spark Connect server",
+    )
     parser.addoption(
         "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing with it"
     )

@@ -37,7 +37,7 @@ OUTSIDE = {
     "lark": {"logic"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"state"},
-    "numpy": {"relations", "state"},
+    "numpy": {"relations", "spark", "state"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "state", "traces"},
     "pysat": {"relations"},

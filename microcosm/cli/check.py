@@ -65,8 +65,8 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
             shown = error
         fits = shown is None and Worlds(givens).one(stop) is not None
         found = None if fits else conflict(givens, stop)
-        proof = None if fits and not givens.orderings else _proof(givens, book, shown, stop)
-        consistent = fits and proof is None  # of orderings of messages worlds know nothing, and rules do
+        proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
+        consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
     except Undecided:
         if json:
             output.emit({"consistent": None, "derivation": None, "conflict": None})

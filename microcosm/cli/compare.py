@@ -1,4 +1,4 @@
-"""`simulate --compare`: Table 1 of the literature on causal delivery, measured."""
+"""`simulate --compare`: Table 1 of the literature on causal delivery, measured; and knowledge per byte."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
+    from microcosm.cli.knowledge import Known
     from microcosm.simulation.measure import Row
 
 
 def compare_all(seed: int, plots: str | None, json: bool) -> int:
     """Measure all protocols, print the table, write the plots."""
+    from microcosm.cli.knowledge import knowledge
     from microcosm.simulation.measure import RTTS, SIZES, table
 
     rows = list(table(seed))
+    known = list(knowledge(seed))
     if plots is not None:
         _plot(rows, plots)
     if json:
@@ -25,12 +28,25 @@ def compare_all(seed: int, plots: str | None, json: bool) -> int:
                 "seed": seed,
                 "processes": SIZES,
                 "rtts": RTTS,
-                "protocols": [{**asdict(row), "growth": _growths(row)} for row in rows],
+                "protocols": [
+                    {**asdict(row), "growth": _growths(row), "knowledge": _rounded(asdict(one))}
+                    for row, one in zip(rows, known, strict=True)
+                ],
             }
         )
     else:
         _show(rows)
+        _show_knowledge(known)
     return exits.REFUTED if any(row.violations for row in rows) else exits.HOLDS
+
+
+def _rounded(fields: dict[str, object]) -> dict[str, object]:
+    """The shares of one protocol, without its name."""
+    return {
+        name: round(value, 5) if isinstance(value, float) else value
+        for name, value in fields.items()
+        if name != "protocol"
+    }
 
 
 COSTS = ("metadata", "octets", "state", "sender", "receiver", "non_causal", "control")
@@ -68,6 +84,27 @@ def _show(rows: list[Row]) -> None:
         finish = (f"{time:.1f}" for time in row.finish)
         live = "yes" if row.live else "no"
         drawn.add_row(row.protocol, *finish, f"{row.in_transit}", live, f"{row.control[0]:.2g}")
+    draw(drawn)
+
+
+def _show_knowledge(known: list[Known]) -> None:
+    from microcosm.cli.knowledge import MESSAGES, PROCESSES
+    from microcosm.cli.table import draw, new_table
+
+    output.say(
+        "",
+        f"{MESSAGES} messages between {PROCESSES} processes: the share of all pairs of causal sends and "
+        "deliveries that",
+        "a process can decide of what it was told, and that it can narrow down; by byte of a message packet.",
+        "",
+    )
+    drawn = new_table("protocol")
+    for column in ("integers", "bytes", "online", "offline", "exactly", "narrowed", "exactly, a byte"):
+        drawn.add_column(column, justify="right")
+    for one in known:
+        shares = (f"{share:.1%}" for share in (one.online, one.offline, one.exactly, one.narrowed))
+        each = f"{one.exactly / one.octets:.2%}"
+        drawn.add_row(one.protocol, f"{one.metadata:.3g}", f"{one.octets:.3g}", *shares, each)
     draw(drawn)
 
 

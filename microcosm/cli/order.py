@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +11,8 @@ from microcosm.cli import exits, options, output
 from microcosm.cli.traces import Execution, Format, Pattern, StrictLog, events_of, report_of, told_rest
 
 if TYPE_CHECKING:
+    from microcosm.cli.order_show import Row
     from microcosm.orderings.computation import Computation
-    from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import Verdict
 
 app = typer.Typer()
@@ -40,6 +40,16 @@ def order(
         str | None,
         typer.Option("--explain", metavar="ORDERING", help="The witnesses of one ordering, drawn."),
     ] = None,
+    svg: Annotated[
+        str | None, typer.Option("--svg", metavar="OUT", help="With --explain: draw the witnesses there.")
+    ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Read events as they come; tell the first violation of each ordering."),
+    ] = False,
+    transit: Annotated[
+        int, typer.Option("--transit", metavar="N", min=1, help="With --stream: remember N messages at most.")
+    ] = 65_536,
     format: Format = None,
     pattern: Pattern = None,
     trace: Execution = None,
@@ -52,12 +62,19 @@ def order(
     The order of the lines is the execution; the closure asks whether some order of the same events, each
     process and message as it is, keeps the ordering, and the interior whether all do.
 
+    --stream watches an execution while it happens, in bounded memory: JSON lines of the own format. The first
+    violation of each ordering is told as soon as it is read (--json: an object each, and one at the end).
+
     \b
     Example:
       microcosm order run.jsonl
-      microcosm order run.jsonl --explain fifo-n-n
+      microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
+      tail -f run.jsonl | microcosm order - --stream
     """
+    from microcosm import files
+    from microcosm.cli.order_show import explained, headline, panels, show
     from microcosm.cli.reading import standard_input_once
+    from microcosm.cli.space_time import svg as picture
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
     from microcosm.relations.collection import without_collection
@@ -67,24 +84,40 @@ def order(
     names = [one.value for one in Ordering]
     if explain is not None and explain not in names:
         raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
+    if svg is not None and explain is None:
+        raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
+    if svg is not None and len(traces) > 1:
+        raise exits.UsageError("--svg is for one log at a time")
     standard_input_once(traces)
+    if stream:
+        from microcosm.cli.order_stream import watch_all
+
+        if explain is not None or incomplete or pattern is not None or format not in (None, "jsonl"):
+            raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
+        return watch_all(traces, level, trace, strict, transit, json)
     for file in traces:
         with without_collection():
             computation, execution, reported = _computation(file, level, format, pattern, trace, strict)
             verdicts = classify(computation, execution)
+        rows = {one: known(verdict, incomplete) for one, verdict in verdicts.items()}
+        witnesses = []
+        if explain is not None:
+            one = Ordering(explain)
+            witnesses = panels(computation, execution, one, verdicts[one], rows[one])
+            if svg is not None:
+                with files.writing(svg) as drawing:
+                    drawing.write(picture(headline(one, rows[one]), witnesses))
         if json:
-            shown = {
-                one.value: _fields(computation, verdict, incomplete) for one, verdict in verdicts.items()
-            }
+            shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}
             output.emit({"file": file, "orderings": shown, "reported": reported})
+            continue
+        if len(traces) > 1:
+            output.say(f"{file}:")
+        if explain is None:
+            show(computation, verdicts, rows)
         else:
-            if len(traces) > 1:
-                output.say(f"{file}:")
-            if explain is None:
-                output.say_all(_table(computation, verdicts, incomplete))
-            else:
-                chosen = Ordering(explain)
-                output.say_all(_explained(computation, chosen, verdicts[chosen], incomplete))
+            output.say(headline(one, rows[one]))
+            output.say_all(explained(witnesses))
     return exits.HOLDS
 
 
@@ -101,7 +134,7 @@ def _computation(
     return computation, execution, dict(report.counts)
 
 
-def known(verdict: Verdict, incomplete: bool) -> tuple[bool | None, bool | None, bool | None]:
+def known(verdict: Verdict, incomplete: bool) -> Row:
     """Execution, closure and interior; where events may be missing only what more of them cannot change.
 
     What a part of the events excludes, all of them exclude; nothing else is sure, and an interior is
@@ -114,8 +147,8 @@ def known(verdict: Verdict, incomplete: bool) -> tuple[bool | None, bool | None,
     return execution, closure, False if execution is False or closure is False else None
 
 
-def _fields(computation: Computation, verdict: Verdict, incomplete: bool) -> dict[str, object]:
-    execution, closure, interior = known(verdict, incomplete)
+def _fields(computation: Computation, verdict: Verdict, row: Row) -> dict[str, object]:
+    execution, closure, interior = row
     witness: dict[str, object] = {"execution": None, "closure": None, "interior": None}
     if verdict.inverted is not None:
         witness["execution"] = {"pair": list(verdict.inverted)}
@@ -136,77 +169,3 @@ def _named(computation: Computation, execution: Sequence[int] | None) -> list[st
     if execution is None or len(execution) > LONGEST:
         return None
     return [computation.names[event] for event in execution]
-
-
-_SIGNS = {True: "yes", False: "no", None: "-"}
-
-
-def _table(computation: Computation, verdicts: dict[Ordering, Verdict], incomplete: bool) -> Iterator[str]:
-    """The six orderings by the three questions, and the strongest ones."""
-    yield f"{'':<10}{'execution':>11}{'closure':>9}{'interior':>10}"
-    rows = {one: known(verdict, incomplete) for one, verdict in verdicts.items()}
-    for one, row in rows.items():
-        signs = [_SIGNS[value] for value in row]
-        pattern = verdicts[one].pattern
-        why = "" if pattern is None else f"   {pattern.kind} {' '.join(pattern.messages)}"
-        yield f"{one.value:<10}{signs[0]:>11}{signs[1]:>9}{signs[2]:>10}{why}"
-    yield ""
-    for at, question in enumerate(("it kept", "it could have kept", "it had to keep")):
-        if any(row[at] is not None for row in rows.values()):
-            yield f"{question}: {_strongest({one: row[at] for one, row in rows.items()})}"
-    sent, received = len(computation.messages), sum(map(bool, computation.receptions))
-    size = f"{len(computation):,} events, {len(computation.peers):,} peers"
-    yield f"{size}, {sent:,} messages ({received:,} received)"
-
-
-def _strongest(held: dict[Ordering, bool | None]) -> str:
-    """The orderings that hold and are implied by no other that does."""
-    kept = {one for one, value in held.items() if value}
-    implied = {weaker for one in kept for weaker in one.weaker}
-    for one in reversed(held):
-        if one in implied:
-            implied.update(one.weaker)
-    found = [one.value for one in held if one in kept - implied]
-    return ", ".join(found) if found else "none of the six, as far as this log tells"
-
-
-def _explained(
-    computation: Computation, ordering: Ordering, verdict: Verdict, incomplete: bool
-) -> Iterator[str]:
-    """The witnesses of one ordering, in words and as space-time diagrams."""
-    from microcosm.cli.space_time import diagram
-
-    execution, closure, interior = known(verdict, incomplete)
-    said = (("execution", execution), ("closure", closure), ("interior", interior))
-    yield f"{ordering.value}: " + ", ".join(f"{what} {_SIGNS[value]}" for what, value in said)
-    if verdict.inverted is not None:
-        first, second = verdict.inverted
-        yield ""
-        if ordering.value == "rsc":
-            yield f"Between the sending of {first} and its reception, {second} is sent."
-        else:
-            yield f"{first} is sent before {second} and received after it."
-    if verdict.pattern is not None:
-        named = set(verdict.pattern.within)
-        yield ""
-        yield f"No order of the events keeps it: {verdict.pattern.kind} {' '.join(verdict.pattern.messages)}"
-        part = computation.restrict(m for m, name in enumerate(computation.messages) if name in named)
-        yield from diagram(part)
-    elif verdict.kept is not None and closure is not None and execution is not True:
-        yield ""
-        yield "It is kept in this order of the same events:"
-        yield from _short(computation, verdict.kept)
-    if verdict.closure and verdict.broken is not None and verdict.broken_by is not None:
-        yield ""
-        yield f"It is broken, by {' and '.join(verdict.broken_by)}, in this order of the same events:"
-        yield from _short(computation, verdict.broken)
-
-
-def _short(computation: Computation, execution: Sequence[int]) -> Iterator[str]:
-    from microcosm.cli.space_time import diagram
-
-    if len(execution) <= 40:
-        yield from diagram(computation, execution)
-        return
-    shown = " ".join(computation.names[event] for event in execution[:20])
-    yield f"  {shown} … ({len(execution):,} events)"

@@ -1,8 +1,11 @@
-"""Jobs on Spark: `spark bisim`, many microcosms compared; `spark extract`, many traces."""
+"""Jobs on Spark: `spark bisim`, many microcosms compared; `spark extract` and `spark stream`, many traces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LOCAL = "local[2]"
+LOCAL = "local[2,4]"
 
 Folder = Annotated[
     str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")
@@ -40,6 +43,9 @@ def bisim(
         str | None,
         typer.Option("--pairs", metavar="FILE", help="Two ids a line: tell why these differ, if they do."),
     ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Also what the offline rules leave of pairs of events.")
+    ] = False,
     master: Master = LOCAL,
     strict: StrictRows = False,
     json: options.Json = False,
@@ -49,8 +55,9 @@ def bisim(
 
     Writes Parquet: DIR/classes (id, digest, class, consistent), where class is the least id of those that
     are bisimilar; and for the pairs asked for that differ DIR/differences (left_id, right_id, a, b,
-    left_verdict, right_verdict). A row has an id and the fields of the JSON form; the id of a file is its
-    name without ending. A job that was killed is started again by the same command.
+    left_verdict, right_verdict); with --offline DIR/offline (id, a, b, possible), a row for each pair of
+    events of which something is excluded. A row has an id and the fields of the JSON form; the id of a
+    file is its name without ending. A job that was killed is started again by the same command.
 
     \b
     Example:
@@ -59,8 +66,9 @@ def bisim(
     from microcosm.spark import bisim as job
     from microcosm.spark.session import session
 
-    with session(master) as spark:
-        found = job.bisim(spark, source, out, pairs, strict, rules)
+    with _progress(), session(master) as spark:
+        [source] = _seen_by_all(master, [source])
+        found = job.bisim(spark, source, out, pairs, strict, rules, offline)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
@@ -82,6 +90,12 @@ def extract(
         str | None,
         typer.Option(
             "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
+        ),
+    ] = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            "--slices", metavar="N", min=1, help="Do a giant trace in N slices; by size if not given."
         ),
     ] = None,
     format: Format = None,
@@ -107,12 +121,100 @@ def extract(
     from microcosm.spark import extract as job
     from microcosm.spark.session import session
 
-    asked = job.Asked(concurrent, token, format, pattern, strict)
+    asked = job.Asked(concurrent, token, format, pattern, strict, slices)
     known_format(format)
-    with session(master) as spark:
-        found = job.extract(spark, inputs, out, asked)
+    with _progress(), session(master) as spark:
+        found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
+
+
+@app.command("stream")
+def stream(
+    path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="A folder of logs, to which more may come, or one log.")
+    ],
+    out: Folder,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="DIR", help="Where the stream keeps how far it has come.")
+    ],
+    once: Annotated[
+        bool, typer.Option("--once", help="Take what is there now, and end; else go on until Ctrl-C.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="How often to look for more.")
+    ] = 5.0,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            "--wait",
+            metavar="SECONDS",
+            min=0,
+            help="How long events wait for earlier ones of their process; 60, with --once 0.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int,
+        typer.Option(
+            "--keep", metavar="N", min=1, help="How many events of a process are remembered for late ones."
+        ),
+    ] = 10_000,
+    format: Format = None,
+    pattern: Pattern = None,
+    master: Master = LOCAL,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """The events, edges and frontiers of traces that are still being written.
+
+    Writes Parquet as `spark extract` does, with a folder batch=N for each batch: edges as soon as both
+    ends are known, and a row of frontiers each time that one has grown; the last batch counts. Started
+    again with the same checkpoint it goes on where it stopped; nothing is told twice. Vector times are not
+    used: what orders is the order of each process and the messages that are named.
+
+    \b
+    Example:
+      microcosm spark stream logs/ --out followed/ --checkpoint followed.state/ --once
+    """
+    from microcosm.spark import stream as job
+    from microcosm.spark.session import session
+
+    known_format(format)
+    waiting = wait if wait is not None else 0.0 if once else 60.0
+    asked = job.Asked(format, pattern, waiting, None if once else every, keep)
+    with _progress(), session(master) as spark:
+        found = job.stream(spark, path, out, checkpoint, asked)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+def _seen_by_all(master: str, paths: list[str]) -> list[str]:
+    """Paths as the workers of a master see them: elsewhere than here they have folders of their own."""
+    if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return paths
+    return [path if "://" in path else os.path.abspath(path) for path in paths]
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """How far jobs are, on standard error."""
+    from microcosm.spark.progress import LOGGER
+
+    logger = logging.getLogger(LOGGER)
+    teller = _Teller()
+    before = logger.level
+    logger.addHandler(teller)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(teller)
+        logger.setLevel(before)
+
+
+class _Teller(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        output.complain(record.getMessage())
 
 
 def _warn(faults: list[str], reported: Mapping[str, int]) -> None:

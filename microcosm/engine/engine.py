@@ -21,7 +21,7 @@ from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations import shape
 from microcosm.relations.base import base_facts
-from microcosm.relations.bits import bits, from_positions, lowest
+from microcosm.relations.bits import bits, lowest
 from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
@@ -169,7 +169,7 @@ class Engine:
         self.ground.put(fact)
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         try:
-            changed, gained = self._link(a, b) if fact.relation is Relation.BEFORE else ([b], 1 << a)
+            changed, gained = self._link(a, b) if fact.relation is Relation.BEFORE else (1 << b, 1 << a)
             self._refresh()
         except Cycle as cycle:
             self.ground.drop(fact)
@@ -195,7 +195,7 @@ class Engine:
         last = before.last()
         self.ground.append(event)
         self._processes.add([event])
-        changed, gained = list[int](), 0
+        changed = gained = 0
         if last is not None:
             try:
                 changed, gained = self._link(last, self.universe.position[event])
@@ -268,8 +268,8 @@ class Engine:
     def _closed(self, pred: Pred) -> bool:
         return self.program.of[pred].shape is Shape.CLOSURE
 
-    def _link(self, a: int, b: int) -> tuple[list[int], int]:
-        gained: tuple[list[int], int] = [], 0
+    def _link(self, a: int, b: int) -> tuple[int, int]:
+        gained = 0, 0
         done: list[HappensBefore] = []
         for pred, order in self._orders.built().items():
             plan = self.program.of[pred]
@@ -286,13 +286,13 @@ class Engine:
                     gained = changes
         return gained
 
-    def _first_clash(self, changed: list[int], gained: int) -> Clash | None:
+    def _first_clash(self, changed: int, gained: int) -> Clash | None:
         """The first clash among pairs (x, y), x in `gained` and y in `changed`."""
         before = self.memo.judged(initial(Relation.BEFORE))
         concurrent = self.memo.judged(initial(Relation.CONCURRENT))
         related = self.memo.judged(initial(Relation.RELATED))
         rows, cols = concurrent.support()
-        for y in bits((rows | cols) & from_positions(changed, len(self.universe))):
+        for y in bits((rows | cols) & changed):
             unordered = gained & (concurrent.row(y) | concurrent.col(y))
             if unordered:
                 if both := unordered & (before.row(y) | before.col(y)):

@@ -11,9 +11,12 @@ from collections.abc import Collection
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.outlook import Outlook
+from microcosm.engine.outlook import Outlook, spread
 from microcosm.engine.views import Pointwise
 from microcosm.relations.bits import bits
+
+EASY = 32
+"""A search that has met so many events without an answer looks ahead before each further one."""
 
 
 class Goals:
@@ -37,10 +40,13 @@ class Goals:
             self._steps.append((bound, Join(rest.without(reads[0]), (LEFT, RIGHT), middle, scope), kept))
 
     def decide(self, a: int, b: int, limit: float) -> bool | None:
-        """Whether the pair holds; None when more than `limit` events were met on the way."""
+        """Whether the pair holds; None when more than `limit` events were met on the way.
+
+        Each goal is left at once where no further one can succeed: few are followed, even in vain.
+        """
         met: dict[int, int] = {}
-        first = True
-        agenda = [(b, 1 << a)]
+        self._outlook.begin()
+        agenda, steps = [(b, 1 << a)], 0
         while agenda:
             y, goals = agenda.pop()
             goals &= ~met.get(y, 0) & ~(1 << y)
@@ -48,20 +54,31 @@ class Goals:
                 continue
             met[y] = met.get(y, 0) | goals
             for bound, join in self._base:
-                reached = bound.row(y, goals)
-                if reached and (join is None or join.solve({LEFT: y}, reached)):
+                within = bound.row(y, goals)
+                if within and (join is None or _some(join, y, within)):
                     return True
-            if first and self._outlook.hopeless(a, b):
-                return False
-            first = False
+            barred = 0
             for bound, step, kept in self._steps:
-                for x in bits(bound.col(y, goals)):
-                    limit -= 1
-                    if limit < 0:
+                for x in bits(bound.col(y, goals) & ~barred):
+                    if steps == limit:
                         return None
+                    steps += 1
+                    if (steps == 1 or steps > EASY) and self._outlook.hopeless(x, y):
+                        barred |= 1 << x
+                        continue
                     found = step.solve({LEFT: x, RIGHT: y}, self._scope.domain)
                     agenda.append((y if kept == RIGHT else x, found))
         return False
+
+
+def _some(join: Join, y: int, within: int) -> bool:
+    """Whether the join has a solution; some candidates are tried one by one before all of them together."""
+    env = {LEFT: y}
+    if within & within - 1:
+        for x in spread(within):
+            if join.solve(env, 1 << x):
+                return True
+    return bool(join.solve(env, within))
 
 
 def goals(

@@ -28,17 +28,27 @@ class Outlook:
         self._base = [_Base(body, scope) for body in bodies if not body.reads((pred,))]
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
+        self._leads: dict[int, int | None] = {}  # where each event leads to, in the present search
         for body in bodies:
             for read in body.reads((pred,)):
                 moves = list(_moves(body, read, scope))
                 self._moves.extend(move for move in moves if move not in self._moves)
                 self._bounded = self._bounded and bool(moves)
 
+    def begin(self) -> None:
+        """A search begins: what was remembered for the last one may not hold any more."""
+        self._leads.clear()
+        for base in self._base:
+            base.forget()
+
     def hopeless(self, a: int, b: int) -> bool:
         """Whether (a, b) surely does not hold; False says nothing. Cost: some row operations a rule."""
         if not self._bounded:
             return False
-        left, right = self._reached(a), self._reached(b)
+        for event in (a, b):
+            if event not in self._leads:
+                self._leads[event] = self._reached(event)
+        left, right = self._leads[a], self._leads[b]
         return left is not None and right is not None and all(r.barred(a, b, left, right) for r in self._base)
 
     def _reached(self, start: int) -> int | None:
@@ -64,9 +74,21 @@ class _Base:
         self._body = body
         self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
         self._nones = [(none, own, Join(none, (LEFT, RIGHT), own, scope)) for none, own in _bars(body)]
+        self._served: dict[int, list[int]] = {}
+
+    def forget(self) -> None:
+        """The ground may have changed."""
+        self._served.clear()
 
     def barred(self, a: int, b: int, left: int, right: int) -> bool:
-        """Whether the rule surely concludes no pair of `left` and `right`, to which a and b belong."""
+        """Whether the rule surely concludes no pair of `left` and `right`, to which a and b belong.
+
+        `right` is always the same for one b.
+        """
+        if any(not left & ~served for served in self._served.get(b, ())):
+            return True
+        if any(0 in self._scope.relation(p.source).support() for p in self._body.pairs if p.positive):
+            return True
         ends = {LEFT: left, RIGHT: right}
         for one in self._body.ones:
             if one.variable in ends:
@@ -77,21 +99,24 @@ class _Base:
         if any(not self._between(middle, ends) for middle in self._middles):
             return True
         return any(
-            self._met_by_all(none, own, join.solve({LEFT: a, RIGHT: b}, self._scope.domain), ends)
+            self._met_by_all(none, own, join.solve({LEFT: a, RIGHT: b}, self._scope.domain), ends, b)
             for none, own, join in self._nones
         )
 
-    def _met_by_all(self, none: Body, own: int, found: int, ends: dict[int, int]) -> bool:
+    def _met_by_all(self, none: Body, own: int, found: int, ends: dict[int, int], b: int) -> bool:
         """Whether of every pair of the ends some event of `found` makes the pattern true, which must not be.
 
         A few events of `found` are tried, far from each other. Each leaves over the left ends that it does
         not serve, with all right ones, and the right ends that it does not serve, with the other left ones.
+        What an event serves on the left that serves all on the right is remembered for the next left end.
         """
         left_over = [(ends[LEFT], ends[RIGHT])]
-        for event in _spread(found):
+        for event in spread(found):
             served = dict.fromkeys((LEFT, RIGHT), -1)
             for p in none.pairs:
                 served[p.left if p.right == own else p.right] &= self._towards(p, own, event)
+            if not ends[RIGHT] & ~served[RIGHT] and served[LEFT] != -1:
+                self._served.setdefault(b, []).append(served[LEFT])
             halves = [
                 half
                 for left, right in left_over
@@ -119,7 +144,7 @@ class _Base:
         return relation.col(event) if p.right == own else relation.row(event)
 
 
-def _spread(events: int) -> list[int]:
+def spread(events: int) -> list[int]:
     """The first and the last of some events, and some between them."""
     if not events:
         return []
@@ -175,5 +200,6 @@ def _bars(body: Body) -> Iterator[tuple[Body, int]]:
     """The patterns that must have no solution, each with its own variable, where they are plain."""
     for none in body.nones:
         own = {v for v in none.mentioned() if v not in (LEFT, RIGHT)}
-        if len(own) == 1 and all(p.positive and p.ends != {LEFT, RIGHT} for p in none.pairs):
+        plain = not none.nones and all(one.variable in own for one in none.ones)
+        if plain and len(own) == 1 and all(p.positive and p.ends != {LEFT, RIGHT} for p in none.pairs):
             yield none, own.pop()

@@ -7,6 +7,7 @@ alone is exact, so the search is complete for the rules of the seed; it is expon
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 
 from microcosm.engine.assumption import Assumption, assumptions
 from microcosm.engine.body import LEFT, RIGHT
@@ -27,6 +28,14 @@ ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 class Stopped(Exception):
     """Told to stop before the search was through; what was found so far stands."""
+
+
+class Stands(Enum):
+    """What became of an assumption: refuted now; not; nor would it be the other way round, which it tells."""
+
+    NO = "no"
+    SO = "so"
+    EITHER_WAY = "either way"
 
 
 class Refutation:
@@ -83,11 +92,19 @@ class Refutation:
         """Assume a relation and refute it if that fails; whether it was refuted now. Depth None: exactly."""
         if relation is Relation.AFTER:
             relation, a, b = Relation.BEFORE, b, a
-        rule = None if self._refuted(relation, a, b) or self._decided(a, b) else self._rule(relation, a, b)
+        stands = self._stands(relation, a, b, depth)
+        if relation.symmetric and stands is not Stands.EITHER_WAY:
+            return (self._stands(relation, b, a, depth) is Stands.NO) or stands is Stands.NO
+        return stands is Stands.NO
+
+    def _stands(self, relation: Relation, a: int, b: int, depth: int | None) -> Stands:
+        """Whether an assumption comes to no contradiction; if it does, what refutes it is concluded."""
+        rule = self._rule(relation, a, b)
         if rule is None:
-            return False
+            return Stands.SO
         mark = self.hypothesis.mark()
         self._assume(relation, a, b)
+        turned = self.hypothesis.holds(relation, b, a)
         if depth is None:
             clash = self._search()
         else:
@@ -95,9 +112,9 @@ class Refutation:
             clash = self.clash
         self.hypothesis.undo(mark)
         if clash is None:
-            return False
+            return Stands.EITHER_WAY if turned else Stands.SO
         self._conclude(rule, relation, a, b, clash)
-        return True
+        return Stands.NO
 
     def _search(self) -> Derivation | None:
         """A contradiction from what is assumed now; None where some world fits."""
@@ -119,10 +136,9 @@ class Refutation:
     def _split(self) -> tuple[Assumption, int, int] | None:
         """A related pair whose direction is open, and a rule that may assume one."""
         for a, b in self.hypothesis.related(Relation.RELATED):
-            if not self._decided(a, b) and not self._refuted(Relation.BEFORE, a, b):
-                rule = self._rule(Relation.BEFORE, a, b)
-                if rule is not None:
-                    return rule, a, b
+            rule = self._rule(Relation.BEFORE, a, b)
+            if rule is not None:
+                return rule, a, b
         return None
 
     def _assume(self, relation: Relation, a: int, b: int) -> None:
@@ -158,9 +174,18 @@ class Refutation:
                         yield leaf
 
     def _rule(self, relation: Relation, a: int, b: int) -> Assumption | None:
-        """A rule that may assume `a relation b`."""
-        found = (rule for rule in self._rules if rule.assumed is relation and self._guarded(rule, a, b))
-        return next(found, None)
+        """A rule that may assume `a relation b`, which is open, and would conclude something new."""
+        if self.hypothesis.holds(relation, a, b):
+            return None
+        for rule in self._rules:
+            if rule.assumed is relation and not self._concluded(rule, a, b) and self._guarded(rule, a, b):
+                return rule
+        return None
+
+    def _concluded(self, rule: Assumption, a: int, b: int) -> bool:
+        concluded = rule.instance.conclusion.relation
+        assert isinstance(concluded, Relation)
+        return self.hypothesis.holds(concluded, *((b, a) if rule.turned else (a, b)))
 
     def _guarded(self, rule: Assumption, a: int, b: int) -> bool:
         guard = rule.guard
@@ -172,11 +197,3 @@ class Refutation:
             left, right = (b, a) if rule.turned else (a, b)
             self._guards[key] = bool(join.solve({LEFT: left, RIGHT: right}, 0))
         return self._guards[key]
-
-    def _refuted(self, relation: Relation, a: int, b: int) -> bool:
-        return self.hypothesis.holds(Relation("!" + str(relation)), a, b)
-
-    def _decided(self, a: int, b: int) -> bool:
-        holds = self.hypothesis.holds
-        ordered = holds(Relation.BEFORE, a, b) or holds(Relation.BEFORE, b, a)
-        return ordered or holds(Relation.CONCURRENT, a, b)

@@ -143,9 +143,12 @@ class Table:
     """One predicate of a recursive stratum as a relation."""
 
     SEARCH = 48
-    """A search that has met so many events without an answer gives way to saturation, where rows of all
-    events would not be too many.
+    """A search that has met so many events without an answer, and as many more as saturation is worth,
+    gives way to it, where rows of all events would not be too many.
     """
+
+    WORTH = 4096
+    """Saturation is worth a step of search for so many pairs of events."""
 
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred
@@ -164,8 +167,9 @@ class Table:
         if a == b:
             return False
         if self._goals is not None and not self.tables.saturated:
-            wide = self.tables.scope.domain.bit_length() > Rows.SATURATE
-            answer = self._goals.decide(a, b, inf if wide else self.SEARCH)
+            events = self.tables.scope.domain.bit_length()
+            limit = inf if events > Rows.SATURATE else self.SEARCH + events * events // self.WORTH
+            answer = self._goals.decide(a, b, limit)
             if answer is not None:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)

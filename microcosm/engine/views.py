@@ -160,16 +160,21 @@ class AnyOf:
     def __init__(self, relations: list[tuple[RowRelation, bool]], remember: bool = True) -> None:
         self.relations = relations
         self.settling = not remember
+        self._live: list[tuple[RowOf, RowOf | None]] | None = None
         self._rows = Remembered(self._row)
         self.row = self.col = self._rows.__getitem__ if remember else self._row
 
     def _row(self, a: int) -> int:
-        row = 0
-        for relation, symmetric in self.relations:
-            row |= relation.row(a)
-            if not symmetric:
-                row |= relation.col(a)
-        return row
+        if self._live is None:
+            self._live = [
+                (r.row, None if symmetric else r.col) for r, symmetric in self.relations if _some(r)
+            ]
+        found = 0
+        for row, col in self._live:
+            found |= row(a)
+            if col is not None:
+                found |= col(a)
+        return found
 
     def holds(self, a: int, b: int) -> bool:
         row = self._rows.get(a)
@@ -186,7 +191,14 @@ class AnyOf:
 
     def forget(self) -> None:
         """Drop the remembered rows."""
+        self._live = None
         self._rows.clear()
+
+
+def _some(relation: RowRelation) -> bool:
+    """Whether a relation may hold of anything."""
+    rows, cols = relation.support()
+    return bool(rows and cols)
 
 
 class Union:

@@ -57,14 +57,14 @@ def outbox_execution(computation: Computation) -> list[int] | None:
 
 def synchronous_execution(computation: Computation) -> list[int] | None:
     """A causally equivalent execution that is RSC, or None: messages as single steps. Cost: linear."""
-    order = _message_order(computation)
+    order, _ = sort_steps(computation)
     if order is None:
         return None
     return [e for m in order for e in (computation.send[m], *computation.receptions[m])]
 
 
-def _message_order(computation: Computation) -> list[int] | None:
-    """The messages in an order in which each peer meets them, or None."""
+def sort_steps(computation: Computation) -> tuple[list[int] | None, list[int]]:
+    """The messages in an order in which each peer meets them, or None; and how many remain before each."""
     message = computation.message
     following: list[list[int]] = [[] for _ in computation.messages]
     waiting = [0] * len(computation.messages)
@@ -81,4 +81,4 @@ def _message_order(computation: Computation) -> list[int] | None:
             waiting[after] -= 1
             if not waiting[after]:
                 ready.append(after)
-    return order if len(order) == len(waiting) else None
+    return (order if len(order) == len(waiting) else None), waiting

@@ -155,26 +155,6 @@ def _couples(rides: dict[int, tuple[int, int]], start: int) -> Messages:
     return tuple(m for couple in reversed(found) for m in couple)
 
 
-def path(computation: Computation, start: int, ends: Iterable[int]) -> list[int]:
-    """A shortest causal path from an event to one of `ends`. Cost: linear in what is nearer than that."""
-    parent = {start: start}
-    level = [start]
-    targets = set(ends)
-    while targets.isdisjoint(level):
-        reached = []
-        for event in level:
-            for after in computation.successors(event):
-                if after not in parent:
-                    parent[after] = event
-                    reached.append(after)
-        level = reached
-        assert level, "no causal path"
-    found = [next(event for event in level if event in targets)]
-    while found[-1] != start:
-        found.append(parent[found[-1]])
-    return found[::-1]
-
-
 def minimal(
     computation: Computation, messages: Iterable[int], breaks: Callable[[Computation], bool]
 ) -> list[int]:

@@ -16,9 +16,11 @@ answered by the earliest reception of q that is ⊲-after a reception of m.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from microcosm.orderings.boxes import Edges
 from microcosm.orderings.computation import Computation, parse
+from microcosm.orderings.cycles import along, shortest
 
 
 def queue_execution(computation: Computation) -> list[int] | None:
@@ -29,11 +31,11 @@ def queue_execution(computation: Computation) -> list[int] | None:
     >>> queue_execution(parse("s1 r2|s2 r1")), queue_execution(parse("s1 r2|s2 s3|r3 s4|r4 r1"))
     ([2, 0, 1, 3], None)
     """
-    derived = _Derivation(computation).run()
+    derived = Derivation(computation).run()
     return None if derived is None else _schedule(computation, derived)
 
 
-class _Derivation:
+class Derivation:
     """The derived edges from sends to sends, found from the ends of the chains (Kahn, backwards)."""
 
     def __init__(self, computation: Computation) -> None:
@@ -49,8 +51,10 @@ class _Derivation:
         self._earliest = [self._answered(chain) for chain in chains]
         self._later: list[list[int] | None] = [None] * (count + 1)
         self._awaited: dict[int, list[int]] = {}
-        self._unready = [len(receptions) + 1 for receptions in computation.receptions]
-        self._edges: Edges = {}
+        self.edges: Edges = {}
+        """The derived edges found, but those that follow from others."""
+        self.blocked: dict[int, int] = {}
+        """For the event at which each peer stands still the later one that it waits for."""
         self._waiting: list[int] = []
 
     def _answered(self, chain: list[int]) -> list[int]:
@@ -73,7 +77,7 @@ class _Derivation:
                 at -= 1
                 placed += 1
             left[p] = at
-        return self._edges if placed == len(self._of) else None
+        return self.edges if placed == len(self._of) else None
 
     def _place(self, event: int, after: int) -> bool:
         of = self._of
@@ -100,6 +104,7 @@ class _Derivation:
 
     def _finish(self, event: int) -> None:
         self._done[event] = 1
+        self.blocked.pop(event, None)
         if event in self._awaited:
             self._waiting += self._awaited.pop(event)
 
@@ -109,7 +114,7 @@ class _Derivation:
         receptions = of.receptions[m]
         for reception in receptions:
             if not done[reception]:
-                self._awaited.setdefault(reception, []).append(of.peer[event])
+                self._wait(event, reception)
                 return None
         after = self._later[receptions[0]]
         assert after is not None
@@ -124,7 +129,7 @@ class _Derivation:
                 first[q] = self._earliest[q][from_end[reception] - 1]
         for send in first:
             if not done[send]:
-                self._awaited.setdefault(send, []).append(of.peer[event])
+                self._wait(event, send)
                 return None
         found = [a if a > b else b for a, b in zip(later, after, strict=True)]
         targets = []
@@ -136,11 +141,15 @@ class _Derivation:
                 found = [a if a > b else b for a, b in zip(found, beyond, strict=True)]
                 targets.append(send)
         if targets:
-            self._edges[event] = targets
+            self.edges[event] = targets
         for reception in receptions:
             if not of.index[reception] or done[reception - 1]:
                 self._later[reception] = None  # nobody asks any more
         return found
+
+    def _wait(self, event: int, later: int) -> None:
+        self.blocked[event] = later
+        self._awaited.setdefault(later, []).append(self._of.peer[event])
 
 
 def _schedule(computation: Computation, derived: Edges) -> list[int]:
@@ -175,6 +184,38 @@ def _schedule(computation: Computation, derived: Edges) -> list[int]:
                 else:
                     heappush(receivable, (place_of[computation.message[target]], target))
     return order
+
+
+def queue_cycle(computation: Computation) -> list[int]:
+    """Messages of a short cycle of ⊲, with those that justify its derived edges; there must be one.
+
+    Cost: that of the derivation, and of a shortest path for each derived edge.
+    """
+    derivation = Derivation(computation)
+    assert derivation.run() is None
+    blocked, peer, message = derivation.blocked, computation.peer, computation.message
+    stands = {peer[event]: event for event in blocked}
+    at = next(iter(blocked))
+    passed: list[int] = []
+    while at not in passed:  # what it waits for is not after where that peer stands
+        passed.append(at)
+        at = stands[peer[blocked[at]]]
+    unjustified = [(event, blocked[event]) for event in passed[passed.index(at) :]]
+    found = {message[event] for pair in unjustified for event in pair}
+    edges = along(computation, derivation.edges)
+    justified: set[tuple[int, int]] = set()
+    while unjustified:
+        pair = unjustified.pop()
+        m, n = (message[event] for event in pair)
+        if m == n or pair in justified:
+            continue
+        justified.add(pair)
+        receptions = computation.receptions
+        paths = (shortest(computation, r, receptions[n], edges) for r in receptions[m])
+        way = next(path for path in paths if path is not None)
+        found.update(map(message.__getitem__, way))
+        unjustified += [(a, b) for a, b in pairwise(way) if peer[a] != peer[b] and message[a] != message[b]]
+    return sorted(found)
 
 
 def ladder(rungs: int) -> Computation:

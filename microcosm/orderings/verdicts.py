@@ -1,7 +1,6 @@
 """The eighteen verdicts on a trace: six orderings as executions, closures and interiors, with witnesses.
 
-A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate
-itself, or is one of the patterns that the theorems of `docs/reading-004.md` name.
+A witness is data: an inverted pair, a pattern, or an execution. Each was checked by the predicate itself.
 """
 
 from __future__ import annotations
@@ -12,16 +11,19 @@ from typing import Literal
 
 from microcosm.orderings.boxes import (
     Edges,
+    mailbox_edges,
     mailbox_execution,
+    outbox_edges,
     outbox_execution,
     synchronous_execution,
 )
 from microcosm.orderings.computation import Computation, linear_extension
+from microcosm.orderings.cycles import along_messages, cycle, shortest, steps_cycle
 from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
 from microcosm.orderings.monitor import Pair, violation, violations
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, path, smallest
-from microcosm.orderings.queue import queue_execution
+from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, smallest
+from microcosm.orderings.queue import queue_cycle, queue_execution
 
 BUDGET = 500_000
 """Steps after which a smaller pattern is not looked for."""
@@ -85,20 +87,24 @@ class _Classification:
     def __init__(self, computation: Computation, execution: Sequence[int] | None) -> None:
         self._of = computation
         self._execution = execution
-        order = list(execution) if execution is not None else linear_extension(computation)
-        assert order is not None
-        self._order = order
-        self._violated = violations(computation, order)
+        self._order = list(execution) if execution is not None else _some(computation)
+        self._violated = violations(computation, self._order)
         self._knot: Pattern | None = None
 
     def verdicts(self) -> dict[Ordering, Verdict]:
         found = {o: self._invariant(o) for o in (Ordering.FIFO_1_1, Ordering.CAUSAL)}
         mailbox, outbox = boxes_break(self._of, self._order)
         found[Ordering.FIFO_N_1] = self._verdict(
-            Ordering.FIFO_N_1, mailbox_execution, self._knotted(mailbox_execution), lambda _: mailbox
+            Ordering.FIFO_N_1,
+            mailbox_execution,
+            self._knotted(mailbox_execution, lambda: (mailbox_edges(self._of), 0)),
+            lambda _: mailbox,
         )
         found[Ordering.FIFO_1_N] = self._verdict(
-            Ordering.FIFO_1_N, outbox_execution, self._knotted(outbox_execution), lambda _: outbox
+            Ordering.FIFO_1_N,
+            outbox_execution,
+            self._knotted(outbox_execution, lambda: outbox_edges(self._of)),
+            lambda _: outbox,
         )
         knot = found[Ordering.FIFO_N_1].pattern or found[Ordering.FIFO_1_N].pattern
         found[Ordering.FIFO_N_N] = self._verdict(
@@ -171,10 +177,11 @@ class _Classification:
     def _pattern(self, kind: Kind, found: Sequence[int]) -> Pattern:
         names = self._of.messages
         within = self._on_paths(kind, found)
+        assert excluded(kind, self._of.restrict(within)), f"this {kind} excludes nothing"
         return Pattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
 
     def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
-        """The messages of a pattern and those of a shortest causal path for each of its links."""
+        """The messages of a pattern and those of a causal path of few messages for each of its links."""
         of = self._of
         messages = set(found)
         links: list[tuple[int, list[int]]] = []
@@ -183,38 +190,48 @@ class _Classification:
                 (of.send[m], of.receptions[n]) for m, n in zip(found, (*found[1:], found[0]), strict=True)
             ]
         elif kind == "causal-knot":
-            links = [(of.send[m], [of.send[n]]) for m, n in zip(found[::2], found[1::2], strict=True)]
+            links = [
+                (of.send[m], [of.send[n]]) for m, n in zip(found[::2], found[1::2], strict=True) if m != n
+            ]
         elif kind == "inversion":
             links = [(of.send[found[0]], [of.send[found[1]]])]
         for start, ends in links:
-            messages |= {of.message[event] for event in path(of, start, ends)}
+            way = shortest(of, start, ends, along_messages(of))
+            assert way is not None, "no causal path"
+            messages |= {of.message[event] for event in way}
         return sorted(messages)
 
-    def _knotted(self, execution: Made) -> Callable[[], Pattern]:
+    def _knotted(self, execution: Made, edges: Callable[[], tuple[Edges, int]]) -> Callable[[], Pattern]:
         def explain() -> Pattern:
-            if self._knot is None:
-                core = self._narrowed(execution)
-                found = self._smallest(knot_through, core)
-                if found is None:
-                    return self._pattern("cycle", self._minimal(core, execution))
-                self._knot = self._pattern("causal-knot", found)
-            return self._knot
+            if self._knot is not None and self._excludes(self._knot, execution):
+                return self._knot
+            core = cycle(self._of, *edges())
+            found = self._smallest(knot_through, core)
+            if found is not None:
+                knot = self._pattern("causal-knot", found)
+                if self._excludes(knot, execution):
+                    self._knot = knot
+                    return knot
+            return self._pattern("cycle", self._minimal(core, execution))
 
         return explain
 
-    def _narrowed(self, execution: Made) -> list[int]:
-        return narrowed(self._of, self._order, lambda part: execution(part) is None)
+    def _excludes(self, knot: Pattern, execution: Made) -> bool:
+        """Whether a knot excludes an ordering: of messages with several receivers it may exclude another."""
+        names = set(knot.within)
+        within = (m for m, name in enumerate(self._of.messages) if name in names)
+        return execution(self._of.restrict(within)) is None
 
     def _minimal(self, core: list[int], execution: Made) -> list[int]:
         return minimal(self._of, core, lambda part: execution(part) is None)
 
     def _crown(self) -> Pattern:
-        found = self._smallest(crown_through, self._narrowed(synchronous_execution))
+        found = self._smallest(crown_through, steps_cycle(self._of))
         assert found is not None
         return self._pattern("crown", found)
 
     def _ladder(self) -> Pattern:
-        return self._pattern("ladder", self._minimal(self._narrowed(queue_execution), queue_execution))
+        return self._pattern("ladder", self._minimal(queue_cycle(self._of), queue_execution))
 
     def _queue_execution(self, computation: Computation) -> list[int] | None:
         """Beginnings of a long execution are tried first: what excludes them excludes it."""
@@ -236,33 +253,23 @@ class _Classification:
         return None if found is None else tuple(kept[m] for m in found)
 
 
-def narrowed(
-    computation: Computation, order: Sequence[int], breaks: Callable[[Computation], bool]
-) -> list[int]:
-    """Consecutive messages, in the order of their sends, that break an ordering, and no fewer at either end.
+def excluded(kind: Kind, part: Computation) -> bool:
+    """Whether the messages of a pattern alone are what it says: asked of the predicates themselves."""
+    match kind:
+        case "crown":
+            return synchronous_execution(part) is None
+        case "ladder":
+            return queue_execution(part) is None
+        case "inversion":
+            return bool({Ordering.FIFO_1_1, Ordering.CAUSAL} & violations(part, _some(part)).keys())
+        case _:
+            return mailbox_execution(part) is None or outbox_execution(part) is None
 
-    Galloping from the beginning and back, so that early patterns of long traces are found soon.
-    """
-    sent = sent_in(computation, order)
 
-    def first(messages: list[int]) -> int:
-        """The least k so that the first k messages break it."""
-        high = 4
-        low = 0
-        while high < len(messages) and not breaks(computation.restrict(messages[:high])):
-            low, high = high, high * 4
-        high = min(high, len(messages))
-        while high - low > 1:
-            middle = (low + high) // 2
-            if breaks(computation.restrict(messages[:middle])):
-                high = middle
-            else:
-                low = middle
-        return high
-
-    prefix = sent[: first(sent)]
-    backwards = prefix[::-1]
-    return backwards[: first(backwards)][::-1]
+def _some(computation: Computation) -> list[int]:
+    order = linear_extension(computation)
+    assert order is not None
+    return order
 
 
 def sent_in(computation: Computation, order: Sequence[int]) -> list[int]:

@@ -12,8 +12,8 @@ index behind them. Then a permit for (m, j) is due when
     all of them to others than j are, j being the first receiver that is not   (u2 >= m.end)
 
 with u2 as in Algorithm 2: the first unacknowledged copy to another receiver than the first one's. Both only
-grow, so each copy is passed once by either, and looked at a constant number of times. p2, m1 and m2 are
-those of Algorithm 2 with copies in place of messages.
+grow, so each copy is passed once by either, and looked at a constant number of times. When a copy goes to the
+network is decided as in Algorithm 2 (`hybrid_optimal`), with copies in place of messages.
 
 Invariants: a copy that is neither flagged nor waiting for its permit satisfies the condition above; the
 indexes equal their definitions; every copy that may be sent has been sent. `_check` asserts all three.
@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from microcosm.protocol.hybrid import Hybrid
+from microcosm.protocol.hybrid_optimal import HybridOptimal
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray
+from microcosm.protocol.sliding import SlidingArray
 
 
 class Group:
@@ -57,21 +57,23 @@ class Copy:
         self.pid = pid
         self.sent = self.acked = self.flagged = self.owed = False
 
+    @property
+    def waits(self) -> int:
+        """It depends on the missing permits before this index."""
+        return self.group.waits
+
     def packet(self) -> Message:
         return Message(self.group.mid, self.pid, self.flagged, self.group.payload)
 
 
-class HybridMulticastSPS(Hybrid):
+class HybridMulticastSPS(HybridOptimal[Copy]):
     """One process. Amortised constant time a copy; three integers a copy."""
 
-    __slots__ = ("_buffer", "_groups", "_m1", "_m2", "_missing", "_p2", "_u2")
+    __slots__ = ("_groups",)
 
     def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
         super().__init__(me, known, window)
-        self._buffer = SlidingArray[Copy]()
         self._groups = SlidingArray[Group](1)
-        self._missing = IndexableSlidingMap[tuple[int, int]]()
-        self._p2 = self._m1 = self._m2 = self._u2 = 0
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         buffer, start = self._buffer, self._buffer.next
@@ -90,22 +92,9 @@ class HybridMulticastSPS(Hybrid):
         self._send_interval(start, self._p2)
         return group.mid
 
-    def _send_interval(self, at: int, end: int) -> None:
-        """Send what can be sent from index `at` on, as far as it waits for no permit from `end` on."""
-        buffer = self._buffer
-        first = self._missing.first
-        asker = self._sender_of(first)
-        while at < buffer.next and buffer[at].group.waits <= end:
-            copy = buffer[at]
-            self.operations += 1
-            if not copy.sent and (copy.group.waits <= first or copy.receiver == asker):
-                copy.sent = True
-                copy.flagged = copy.owed = not self._due(copy)
-                self._emit(copy.receiver, copy.packet())
-            at += 1
-        while self._m1 < buffer.next and buffer[self._m1].sent:
-            self.operations += 1
-            self._m1 += 1
+    def _transmit(self, at: int, copy: Copy) -> None:
+        copy.flagged = copy.owed = not self._due(copy)
+        self._emit(copy.receiver, copy.packet())
 
     def _due(self, copy: Copy) -> bool:
         """Whether every copy up to the end of its group, to others than its receiver, is acknowledged."""
@@ -113,19 +102,6 @@ class HybridMulticastSPS(Hybrid):
         if self._buffer.first >= end:
             return True
         return self._u2 >= end and copy.receiver == self._buffer.peek.receiver
-
-    def _sender_of(self, index: int) -> int | None:
-        """Whose permit is missing at an index; None at the end of the window."""
-        if index == self._missing.next:
-            return None
-        key = self._missing[index]
-        return None if key is None else key[0]
-
-    def _await_permit(self, sender: int, mid: int) -> None:
-        at = self._missing.add((sender, mid))
-        self.operations += 1
-        if self._p2 == at and self._sender_of(self._missing.first) == sender:
-            self._p2 = at + 1
 
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
         groups, buffer, mid = self._groups, self._buffer, ack.mid
@@ -178,35 +154,6 @@ class HybridMulticastSPS(Hybrid):
             copy.owed = False
             self._emit(copy.receiver, Permit(copy.group.mid))
 
-    def _permit(self, sender: int, mid: int) -> str | None:
-        missing = self._missing
-        at = missing.index((sender, mid))
-        if at is None:
-            return None
-        was_first = at == missing.first
-        missing.remove((sender, mid))
-        if was_first:
-            at = missing.first
-            self._send_interval(self._m1, at)
-        if at == self._p2:
-            start = self._m2
-            self._advance_p2_m2()
-            self._send_interval(start, self._p2)
-        return None
-
-    def _advance_p2_m2(self) -> None:
-        """Move p2 and m2 to where they belong."""
-        buffer, missing = self._buffer, self._missing
-        if missing.first == missing.next:
-            return
-        asker = self._sender_of(missing.first)
-        while self._p2 < missing.next and self._sender_of(self._p2) in (None, asker):
-            self.operations += 1
-            self._p2 += 1
-        while self._m2 < buffer.next and buffer[self._m2].group.waits <= self._p2:
-            self.operations += 1
-            self._m2 += 1
-
     def tick(self) -> None:
         """Send again the copies that are unacknowledged, and ask again for missing permits."""
         for copy in self._buffer:
@@ -215,36 +162,20 @@ class HybridMulticastSPS(Hybrid):
         for sender, mid in self._missing:
             self._emit(sender, Ack(mid))
 
-    def idle(self) -> bool:
-        return not (len(self._buffer) or len(self._missing))
-
     def integers(self) -> int:
         kept = 4 * len(self._groups) + 6 * len(self._buffer)
         return 4 + kept + 2 * len(self._missing) + self._held_integers()
 
-    @property
-    def unsent(self) -> int:
-        return sum(not copy.sent for copy in self._buffer)
-
     def _check(self) -> None:
         super()._check()
-        buffer, missing = self._buffer, self._missing
-        for structure in (buffer, self._groups, missing):
-            structure._check()
+        buffer, groups = self._buffer, self._groups
+        groups._check()
         entries = list(enumerate(buffer, buffer.first))
         assert not entries or not buffer.peek.acked
-        assert not len(self._groups) or self._groups.peek.start <= buffer.first < self._groups.peek.end
-        asker = self._sender_of(missing.first)
-        others = [missing.index(key) for key in missing if key[0] != asker]
-        assert self._p2 == (others[0] if others else missing.next)
-        assert self._m1 == next((at for at, copy in entries if not copy.sent), buffer.next)
-        assert self._m2 == next((at for at, copy in entries if copy.group.waits > self._p2), buffer.next)
+        assert not len(groups) or groups.peek.start <= buffer.first < groups.peek.end
         unacked = (at for at, copy in entries if not copy.acked and copy.receiver != buffer.peek.receiver)
         assert self._u2 == next(unacked, buffer.next)
-        for _, copy in entries:
-            awaited = {key[0] for key in missing if (missing.index(key) or 0) < copy.group.waits}
-            assert copy.acked or copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
-        for group in self._groups:
+        for group in groups:
             for copy in group.copies.values():
                 left = any(
                     not other.acked and other.receiver != copy.receiver

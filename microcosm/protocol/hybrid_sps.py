@@ -2,15 +2,9 @@
 
 A message to j goes to the network as soon as nothing is missing that processes other than j sent
 before it (Definition 4.1); it is flagged, and its permit waits, only for messages to processes other
-than j. Sent and unsent messages share one sliding array, since the network order is no longer the
-causal one. Four indexes keep every search in it amortised constant:
-
-    p2   the first missing permit of another sender than the first missing one's
-    m1   the first message that is not on the network yet
-    m2   the first message that waits for the permit at p2
-    u2   the first unacknowledged message to another receiver than the first one's
-
-`_check` compares them with their definitions. Each is the end of its window where there is none.
+than j. When a message goes out is decided in `hybrid_optimal`, and when its permit does, here. A permit for
+the message at index k is due when all before k are acknowledged, or all of them to others than its
+receiver, which then is that of the first one, and k is before u2.
 """
 
 from __future__ import annotations
@@ -18,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from microcosm.protocol.hybrid import Hybrid
+from microcosm.protocol.hybrid_optimal import HybridOptimal
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray
 
 
 class Buffered:
@@ -44,19 +37,15 @@ class Buffered:
         return Message(self.mid, self.pid, self.permit, self.payload)
 
 
-class HybridSPS(Hybrid):
+class HybridSPS(HybridOptimal[Buffered]):
     """Algorithm 2 at one process. Amortised constant time a packet; three integers a message."""
 
-    __slots__ = ("_buffer", "_m1", "_m2", "_missing", "_p2", "_u2")
+    __slots__ = ()
 
     MULTICAST = False
 
     def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
-        super().__init__(me, known, window)
-        self._buffer = SlidingArray[Buffered](1)
-        self._missing = IndexableSlidingMap[tuple[int, int]]()
-        self._p2 = 0
-        self._m1 = self._m2 = self._u2 = 1
+        super().__init__(me, known, window, base=1)  # ids are indexes, from 1 (E1)
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         buffer, [receiver] = self._buffer, to
@@ -71,36 +60,9 @@ class HybridSPS(Hybrid):
         self._send_interval(mid, self._p2)
         return mid
 
-    def _send_interval(self, at: int, end: int) -> None:
-        """Send what can be sent from index `at` on, as far as it waits for no permit from `end` on."""
-        buffer, missing = self._buffer, self._missing
-        first = missing.first
-        asker = self._sender_of(first)
-        while at < buffer.next and buffer[at].waits <= end:
-            message = buffer[at]
-            self.operations += 1
-            if not message.sent and (message.waits <= first or message.receiver == asker):
-                message.sent = True
-                message.permit = self._u2 < at or message.receiver != buffer.peek.receiver
-                self._emit(message.receiver, message.packet())
-            at += 1
-        while self._m1 < buffer.next and buffer[self._m1].sent:
-            self.operations += 1
-            self._m1 += 1
-
-    def _sender_of(self, index: int) -> int | None:
-        """Whose permit is missing at an index; None at the end of the window."""
-        if index == self._missing.next:
-            return None
-        key = self._missing[index]
-        return None if key is None else key[0]
-
-    def _await_permit(self, sender: int, mid: int) -> None:
-        missing = self._missing
-        at = missing.add((sender, mid))
-        self.operations += 1
-        if self._p2 == at and self._sender_of(missing.first) == sender:
-            self._p2 = at + 1
+    def _transmit(self, at: int, copy: Buffered) -> None:
+        copy.permit = self._u2 < at or copy.receiver != self._buffer.peek.receiver
+        self._emit(copy.receiver, copy.packet())
 
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
         buffer, mid = self._buffer, ack.mid
@@ -144,35 +106,6 @@ class HybridSPS(Hybrid):
                 break
             self._u2 += 1
 
-    def _permit(self, sender: int, mid: int) -> str | None:
-        missing = self._missing
-        at = missing.index((sender, mid))
-        if at is None:
-            return None
-        was_first = at == missing.first
-        missing.remove((sender, mid))
-        if was_first:
-            at = missing.first
-            self._send_interval(self._m1, at)
-        if at == self._p2:
-            start = self._m2
-            self._advance_p2_m2()
-            self._send_interval(start, self._p2)
-        return None
-
-    def _advance_p2_m2(self) -> None:
-        """Move p2 and m2 to where they belong."""
-        buffer, missing = self._buffer, self._missing
-        if missing.first == missing.next:
-            return
-        asker = self._sender_of(missing.first)
-        while self._p2 < missing.next and self._sender_of(self._p2) in (None, asker):
-            self.operations += 1
-            self._p2 += 1
-        while self._m2 < buffer.next and buffer[self._m2].waits <= self._p2:
-            self.operations += 1
-            self._m2 += 1
-
     def tick(self) -> None:
         """Send again what is unacknowledged, and ask again for missing permits."""
         for message in self._buffer:
@@ -181,30 +114,13 @@ class HybridSPS(Hybrid):
         for sender, mid in self._missing:
             self._emit(sender, Ack(mid))
 
-    def idle(self) -> bool:
-        return not (len(self._buffer) or len(self._missing))
-
     def integers(self) -> int:
         return 4 + 6 * len(self._buffer) + 2 * len(self._missing) + self._held_integers()
 
-    @property
-    def unsent(self) -> int:
-        return sum(not message.sent for message in self._buffer)
-
     def _check(self) -> None:
         super()._check()
-        buffer, missing = self._buffer, self._missing
-        buffer._check()
-        missing._check()
+        buffer = self._buffer
         entries = list(enumerate(buffer, buffer.first))
         assert not entries or not buffer.peek.acked
-        asker = self._sender_of(missing.first)
-        others = [missing.index(key) for key in missing if key[0] != asker]
-        assert self._p2 == (others[0] if others else missing.next)
-        assert self._m1 == next((at for at, message in entries if not message.sent), buffer.next)
-        assert self._m2 == next((at for at, message in entries if message.waits > self._p2), buffer.next)
         unacked = (at for at, m in entries if not m.acked and m.receiver != buffer.peek.receiver)
         assert self._u2 == next(unacked, buffer.next)
-        for _, message in entries:
-            awaited = {key[0] for key in missing if (missing.index(key) or 0) < message.waits}
-            assert message.sent == (awaited <= {message.receiver}), "sendable, and not sent"

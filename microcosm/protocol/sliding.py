@@ -69,9 +69,13 @@ class SlidingArray(Generic[T]):
         self._skip += 1
         self.first += 1
         if self._skip > SLACK and self._skip > self.next - self.first:
-            del self._items[: self._skip]
-            self._skip = 0
+            self.compact()
         return element
+
+    def compact(self) -> None:
+        """Give back all forgotten places at once. Cost: linear."""
+        del self._items[: self._skip]
+        self._skip = 0
 
     def _check(self) -> None:
         assert len(self._items) == self._skip + len(self)
@@ -124,9 +128,13 @@ class SlidingMap(Generic[K]):
             self.first = self.next if found < 0 else self._base + found
             gone = self.first - self._base
             if gone > SLACK and gone > self.next - self.first:
-                del self._present[:gone]
-                self._base = self.first
+                self.compact()
         return True
+
+    def compact(self) -> None:
+        """Give back all forgotten places at once. Cost: linear."""
+        del self._present[: self.first - self._base]
+        self._base = self.first
 
     def _check(self) -> None:
         assert [at for at in range(self._base, self.next) if self._present[at - self._base]] == list(
@@ -192,6 +200,10 @@ class IndexableSlidingMap(Generic[K]):
         while len(keys) and keys.peek is None:
             keys.remove()
         return True
+
+    def compact(self) -> None:
+        """Give back all forgotten places at once. Cost: linear."""
+        self._keys.compact()
 
     def _check(self) -> None:
         self._keys._check()

@@ -10,6 +10,7 @@ One meaning for everybody who evaluates rules:
     causal(a, b)        matches(a, b), and the network is stated to keep Causal, or a stronger
                         ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
     causal_interior(a, b)   the same of its interior; likewise the others
+    complete(a, b)      a and b are message events of a log that is stated to be complete
 
 The binary ones relate two different events, as every relation here does.
 """
@@ -43,7 +44,7 @@ _ORDERED = {
 """Each predicate that rests on a known ordering, and the statements that make it true of messages."""
 
 PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2, STAMPED_OUT: 2} | dict.fromkeys(
-    _ORDERED, 2
+    (*_ORDERED, "complete"), 2
 )
 """Every base predicate, and how many events it is said of."""
 
@@ -81,6 +82,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         self._shared = {"matches": (sent, received), "same_process": (process, process)}
         for name, statements in _ORDERED.items():
             self._shared[name] = nothing if statements.isdisjoint(givens.orderings) else (sent, received)
+        every: _Keys = {event: {"": None} for event in process} if givens.complete else {}
+        self._shared["complete"] = (every, every)
         self._stamps = givens.stamps
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
 

@@ -21,6 +21,8 @@ class Doubt:
     """
 
     def __init__(self) -> None:
+        self.looked_up = 0
+        """How many times recent events were looked at, one by one, since the last `settle`."""
         self._recent: dict[int, bytes] = {}
         self._recent_row = 0
         self._listed: list[int] = []
@@ -72,15 +74,17 @@ class Doubt:
                 row |= narrow << first
             else:
                 row |= from_positions([self._listed[at] for at in bits(narrow)], size)
+        self.looked_up += len(self._recent)
         byte, bit = a >> 3, 1 << (a & 7)
         late = [y for y, past in self._recent.items() if byte < len(past) and past[byte] & bit]
-        return row & ~self._recent_row | from_positions(late, size)
+        row &= ~self._recent_row
+        return row | from_positions(late, size) if late else row
 
     def settle(self, order: Iterable[int], successors: list[set[int]]) -> None:
         """Move the recent ones into narrow rows, in an order where each comes after its successors."""
         self._listed = sorted({*self._listed, *self._recent})
         self._recent.clear()
-        self._recent_row = 0
+        self.looked_up = self._recent_row = 0
         own = self._own = {y: 1 << at for at, y in enumerate(self._listed)}
         narrow = self._narrow = [0] * len(successors)
         for v in order:

@@ -58,6 +58,11 @@ class Givens:
     complete: bool = False
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def beyond_worlds(self) -> bool:
+        """Whether the rules may refute what a world allows: an ordering is known, or a log complete."""
+        return bool(self.orderings) or (self.complete and bool(self.messages))
+
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
         return replace(

@@ -39,10 +39,11 @@ class HappensBefore(Protocol):
     def grow(self, size: int) -> None:
         """Make room for positions below `size`."""
 
-    def add(self, a: int, b: int) -> tuple[list[int], int]:
+    def add(self, a: int, b: int) -> tuple[int, int]:
         """Add an edge. Raises `Cycle`, changing nothing.
 
-        Returns each y whose past gained, and {a} ∪ past(a): all that any of them gained, and more.
+        Returns two rows: each y whose past gained, and perhaps others after b; and {a} ∪ past(a), all that
+        any of them gained, and more.
         """
 
     def remove(self, a: int, b: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from microcosm.relations.bits import from_positions
 from microcosm.relations.chain_cover import UNPLACED, learnt
 from microcosm.relations.happens_before import Cycle
 from microcosm.relations.labelled import Labelled
@@ -26,7 +27,7 @@ class Labels(Labelled):
     >>> labels.before(0, 2), labels.before(2, 0), labels.chain(0, 2)
     (True, False, [0, 1, 2])
     >>> labels.add(2, 3)
-    ([3], 7)
+    (8, 7)
     >>> labels.remove(1, 2); labels.before(0, 3), labels.before(2, 3)
     (False, True)
     """
@@ -47,7 +48,7 @@ class Labels(Labelled):
             self.cover.vector.extend([0] * more)
             self.size = size
 
-    def add(self, a: int, b: int) -> tuple[list[int], int]:
+    def add(self, a: int, b: int) -> tuple[int, int]:
         if a == b:
             raise Cycle([a])
         labels = self.cover
@@ -56,7 +57,7 @@ class Labels(Labelled):
             assert back is not None
             raise Cycle(back)
         if self._has(a, b):
-            return [], 0
+            return 0, 0
         if len(labels.chains) > 2 * self._fresh + self.SPARE:
             self._cover([*self.edges()])
             labels = self.cover
@@ -66,13 +67,13 @@ class Labels(Labelled):
         if labels.chain[b] == UNPLACED:
             if self._extends(a, b):
                 self._extend(a, b)
-                return [b], self.past(b)
+                return 1 << b, self.past(b)
             self._begin(b)
         labels.crossing.setdefault(b, []).append(a)
         if self._outgoing is not None:
             self._outgoing.setdefault(a, []).append(b)
         changed = self._spread(a, b)
-        return changed, self.past(a) | 1 << a
+        return from_positions(changed, self.size), self.past(a) | 1 << a
 
     def remove(self, a: int, b: int) -> None:
         labels = self.cover

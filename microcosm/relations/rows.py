@@ -5,7 +5,8 @@ short. Nothing is closed before it is asked for: a single question costs one sea
 searches have cost as much as that would, every row is computed in one pass, each edge once. From then
 on a question is a bit test, and a change touches the rows that change. An event that comes last changes
 one row of the past and every row of the future before it: until many such events are put right in one
-pass, rows of the future are not believed about them (`Doubt`).
+pass, rows of the future are not believed about them (`Doubt`). A link in the middle changes thousands of
+rows: until there are many such links, they are kept beside the rows (`Pending`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from heapq import heappop, heappush
 from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.doubt import Doubt
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.relations.pending import Pending
 
 
 class Rows:
@@ -28,13 +30,18 @@ class Rows:
     >>> rows.before(0, 2), rows.before(2, 0), rows.chain(0, 2)
     (True, False, [0, 1, 2])
     >>> rows.add(2, 3)
-    ([3], 7)
+    (8, 7)
     >>> rows.remove(1, 2); rows.before(0, 3), rows.before(2, 3)
     (False, True)
     """
 
     FEW = 4
     """A change to no more rows of the past than this leaves the rows of the future as they are, in doubt."""
+
+    MANY = 64
+    """A link that may change more rows than this waits, in orders of at least `WAIT` positions."""
+
+    WAIT = 1024
 
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
@@ -48,6 +55,8 @@ class Rows:
         self._past: list[int] | None = None
         self._future: list[int] | None = None
         self._doubt = Doubt()
+        self._pending: Pending | None = None
+        self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
         self._rank: list[int] = []  # of each position, where it stands in the causal order
         self._edges = sum(map(len, self._successors))
         self._searched = 0  # positions that searches have met
@@ -57,7 +66,9 @@ class Rows:
     def before(self, a: int, b: int) -> bool:
         past = self._past
         row = past[b] if past is not None else self.past(b)
-        return bool(row >> a & 1)
+        if row >> a & 1:
+            return True
+        return self._pending is not None and self._pending.before(a, b, row)
 
     def past(self, b: int) -> int:
         if self._past is None:
@@ -66,9 +77,23 @@ class Rows:
                 return row
             self._past = self._close(self._causal_order(), self._predecessors)
             self._found[0].clear()
-        return self._past[b]
+        if self._pending is None:
+            return self._past[b]
+        row = self._found[0].get(b)
+        if row is None:
+            row = self._found[0][b] = self._pending.past(b, self._past[b])
+        return row
 
     def future(self, a: int) -> int:
+        if self._pending is None:
+            return self._closed_future(a)
+        row = self._waiting.get(a)
+        if row is None:
+            row = self._waiting[a] = self._pending.future(a, self._closed_future(a))
+        return row
+
+    def _closed_future(self, a: int) -> int:
+        """The future of a without the links that wait."""
         if self._future is None:
             row = self._search(1, a, self._successors) if self._past is None else None
             if row is not None:
@@ -79,13 +104,14 @@ class Rows:
             return self._future[a]
         row = self._found[1].get(a)
         if row is None:
-            if self._doubt.recent > 64 + self.size // 128:
+            if self._doubt.looked_up > 4 * (self.size + self._edges):  # as much as it costs to settle
                 self._doubt.settle(reversed(self._causal_order()), self._successors)
             row = self._found[1][a] = self._doubt.row(self._future[a], a, self.size)
         return row
 
     def saturate(self) -> None:
         """Compute every row of both directions now. Cost: O((n + edges) · n / 64)."""
+        self._take_in()
         if self._past is None:
             self._past = self._close(self._causal_order(), self._predecessors)
         if self._future is None or self._doubt:
@@ -109,34 +135,87 @@ class Rows:
                 self._order.append(self._rank[-1])
         self.size = max(size, self.size)
 
-    def add(self, a: int, b: int) -> tuple[list[int], int]:
+    def add(self, a: int, b: int) -> tuple[int, int]:
         if a == b:
             raise Cycle([a])
         if self._successors[b] and self._predecessors[a] and (back := self.chain(b, a)) is not None:
             raise Cycle(back)
         if b in self._successors[a]:
-            return [], 0
+            return 0, 0
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
         gained = self.past(a) | 1 << a
-        if self._past is None:
-            known = self.future(a)
-            changed = [y for y in (b, *bits(self.future(b))) if not known >> y & 1]
+        if self._waits(a, b):
+            changed = self._wait(a, b)
         else:
-            changed = self._gain(self._past, b, gained, self._successors)
-            if self._future is not None and not self._doubted(changed, told=True):
-                told = (self.future(b) | 1 << b) & self._doubt.believed
-                self._gain(self._future, a, told, self._predecessors)
-                narrow = self._doubt.narrow(self.size)
-                self._gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors)
+            changed = from_positions(self._link(a, b, gained), self.size)
         self._successors[a].add(b)
         self._predecessors[b].add(a)
         if self._order is not None and self._rank[a] > self._rank[b]:
             self._order = None
         self._changed(1)
+        if self._pending is not None and len(self._pending) > 64 + self.size // 128:
+            self._take_in()
         return changed, gained
 
+    def _link(self, a: int, b: int, gained: int) -> list[int]:
+        """Put a new link into all rows; returns those of the past that changed."""
+        if self._past is None:
+            known = self.future(a)
+            return [y for y in (b, *bits(self.future(b))) if not known >> y & 1]
+        changed = self._gain(self._past, b, gained, self._successors)
+        if self._future is not None and not self._doubted(changed, told=True):
+            told = (self.future(b) | 1 << b) & self._doubt.believed
+            self._gain(self._future, a, told, self._predecessors)
+            narrow = self._doubt.narrow(self.size)
+            self._gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors)
+        return changed
+
+    def _waits(self, a: int, b: int) -> bool:
+        """Whether a new link is better kept apart: others are, or it may change many rows."""
+        if self._past is None or self.size < self.WAIT:
+            return False
+        if self._pending is not None:
+            return True
+        if self.before(a, b):
+            return False
+        later = self._reached(b, self._successors)
+        if later <= self.FEW or self._future is None:
+            return later > self.MANY
+        return later > self.MANY or self._reached(a, self._predecessors) > self.MANY
+
+    def _reached(self, start: int, neighbours: list[set[int]]) -> int:
+        """How many positions edges lead to; no more than one above `MANY`."""
+        seen, stack = {start}, [start]
+        while stack and len(seen) <= self.MANY:
+            fresh = neighbours[stack.pop()] - seen
+            seen |= fresh
+            stack += fresh
+        return len(seen)
+
+    def _wait(self, a: int, b: int) -> int:
+        """Keep a new link apart; returns the row of those that come after it."""
+        assert self._past is not None
+        if self.before(a, b):
+            return 0
+        changed = self.future(b) | 1 << b
+        if self._pending is None:
+            self._pending = Pending()
+        self._pending.put(a, b, self._past[a], self._closed_future(b))
+        self.updates += 1
+        return changed
+
+    def _take_in(self) -> None:
+        """Compute all rows of the past with the links that were kept apart."""
+        if self._pending is not None:
+            self._pending = self._past = self._future = None
+            self._doubt = Doubt()
+            self._changed(0)
+            self._past = self._close(self._causal_order(), self._predecessors)
+            self.updates += self.size
+
     def remove(self, a: int, b: int) -> None:
+        self._take_in()
         self._successors[a].remove(b)
         self._predecessors[b].remove(a)
         if self._past is not None:
@@ -164,7 +243,7 @@ class Rows:
         self._searched = 0
         if self._past is None:
             self._future = None  # rows of the future are put right by way of those of the past only
-        for found in self._found:
+        for found in (*self._found, self._waiting):
             found.clear()
 
     def gather(self, values: list[int], forwards: bool) -> list[int]:
@@ -214,7 +293,7 @@ class Rows:
 
     def _causal_order(self) -> list[int]:
         if self._order is None:
-            if self._past is not None:
+            if self._past is not None and self._pending is None:
                 self._order = sorted(
                     range(self.size), key=[row.bit_count() for row in self._past].__getitem__
                 )
@@ -310,8 +389,9 @@ class Rows:
         """Assert every invariant: rows, where present, are what a fresh closure gives."""
         fresh = Rows(self.size, self.edges())
         fresh.saturate()
-        assert self._past is None or self._past == fresh._past
+        assert self._past is None or [self.past(v) for v in range(self.size)] == fresh._past
         assert self._future is None or [self.future(v) for v in range(self.size)] == fresh._future
-        for direction, theirs in ((0, fresh._past), (1, fresh._future)):
+        found = self._found[1] if self._pending is None else self._waiting
+        for remembered, theirs in ((self._found[0], fresh._past), (found, fresh._future)):
             assert theirs is not None
-            assert all(theirs[v] == row for v, row in self._found[direction].items())
+            assert all(theirs[v] == row for v, row in remembered.items())

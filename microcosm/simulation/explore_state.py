@@ -1,17 +1,16 @@
-"""The states of an exploration, and how a step changes one.
+"""The states of an exploration, and what an omniscient observer knows in each.
 
-Machines are kept as bytes: copying and comparing them costs little, and only those that a step touches are
-unpacked.
+Machines and packets are numbers here (`explore_machines`), and messages are named by their senders, so that
+steps of different processes lead to the same state whichever comes first.
 """
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from microcosm.protocol.catalogue import Protocol
-from microcosm.protocol.machine import Delivery, Machine, Send
+from microcosm.simulation.explore_machines import Machines, Reaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,8 @@ class Scope:
     losses: int = 0
     doubles: int = 0
     answers: bool = False
+    multicasts: int | None = None
+    """At most so many messages have several receivers; None: any number."""
     most: int = 2_000_000
     """Give up after so many states."""
 
@@ -39,12 +40,18 @@ class Step(NamedTuple):
 
 
 class State(NamedTuple):
-    """Machines as bytes, packets as bytes by link, and what an omniscient observer knows."""
+    """Machines and packets by their numbers, and what an omniscient observer knows.
 
-    machines: tuple[bytes, ...]
-    transit: tuple[tuple[bytes, ...], ...]
+    The k-th message of process p (from 0) is the bit `p * messages + k` of every set.
+    """
+
+    machines: tuple[int, ...]
+    transit: tuple[tuple[int, ...], ...]
+    """By link, oldest first; sorted where the network reorders."""
+    sent: tuple[int, ...]
+    """How many messages each process has sent."""
     past: tuple[int, ...]
-    """For each process the messages of its causal past, as bits."""
+    """For each process the messages of its causal past."""
     before: tuple[int, ...]
     """For each message the messages before it."""
     missing: tuple[int, ...]
@@ -52,122 +59,149 @@ class State(NamedTuple):
     losses: int
     doubles: int
     ticks: int
+    multicasts: int
+    """So many more messages may have several receivers."""
 
 
 class Fault(Exception):
-    """A step went wrong; what and how."""
+    """A step went wrong; how, with `{}` for each of some messages."""
+
+    def __init__(self, how: str, *messages: int) -> None:
+        super().__init__(how)
+        self.how = how
+        self.messages = messages
+
+
+TAKEN_PART = 1 << 60
+"""Stands in the past of a process that has taken part, even when nothing else is left to know of it."""
 
 
 class Setup:
-    """What all states of an exploration share: the protocol, the scope, the links between processes."""
+    """What all states of an exploration share: the scope, the links, the machines; how a step is taken."""
 
     def __init__(self, protocol: Protocol, scope: Scope) -> None:
-        self.protocol = protocol
+        n = scope.processes
         self.scope = scope
-        self.links = [(i, j) for i in range(scope.processes) for j in range(scope.processes) if i != j]
+        self.links = [(i, j) for i in range(n) for j in range(n) if i != j]
         self.link = {link: at for at, link in enumerate(self.links)}
+        self._machines = Machines(protocol.make(n))
+        self._monitors = protocol.monitors(n)
+        self._size = n
 
-
-def packed(machine: Machine) -> bytes:
-    """A machine as bytes, without what does not matter for what it does next."""
-    machine.on_deliver = None
-    machine.operations = 0
-    machine.refused.clear()
-    return pickle.dumps(machine, 5)
-
-
-class Working:
-    """A state that is being changed: only the machines that a step touches are unpacked."""
-
-    def __init__(self, setup: Setup, state: State) -> None:
-        self._setup = setup
-        self._old = state
-        self._machines: dict[int, Machine] = {}
-        self._transit = [list(packets) for packets in state.transit]
-        self._past = list(state.past)
-        self._before = list(state.before)
-        self._missing = list(state.missing)
-        self._losses = state.losses
-        self._doubles = state.doubles
-        self._ticks = state.ticks
-        self._answer: tuple[int, ...] = ()
-
-    def machine(self, i: int) -> Machine:
-        if i not in self._machines:
-            machine: Machine = pickle.loads(self._old.machines[i])
-            machine.on_deliver = lambda delivery: self._delivered(i, delivery)
-            self._machines[i] = machine
-        return self._machines[i]
-
-    def send(self, i: int, to: tuple[int, ...]) -> None:
-        message = len(self._before)
-        self._before.append(self._past[i])
-        self._past[i] |= 1 << message
-        for j in to:
-            self._missing[j] |= 1 << message
-        self.machine(i).causal_send(to, message)
-
-    def receive(self, i: int, j: int, at: int, answer: tuple[int, ...]) -> None:
-        packet = pickle.loads(self._transit[self._setup.link[i, j]].pop(at))
-        self._answer = answer
-        self.machine(j).receive(i, packet)
-
-    def tick(self) -> None:
-        self._ticks += 1
-        for i in range(len(self._old.machines)):
-            self.machine(i).tick()
-
-    def tamper(self, step: Step) -> None:
-        packets = self._transit[self._setup.link[step.process, step.peer]]
-        if step.kind == "lose":
-            del packets[step.at]
-            self._losses -= 1
-        else:
-            packets.append(packets[step.at])
-            self._doubles -= 1
-
-    def state(self) -> State:
-        machines = list(self._old.machines)
-        for i, machine in self._machines.items():
-            machine._check()
-            for output in machine.take():
-                if isinstance(output, Send):
-                    at = self._setup.link.get((i, output.to))
-                    if at is None:
-                        raise Fault("a packet to nobody")
-                    self._transit[at].append(pickle.dumps(output.packet, 5))
-            machines[i] = packed(machine)
-        if self._setup.scope.reorder:
-            for packets in self._transit:
-                packets.sort()
-        under_way = 0
-        for missing in self._missing:
-            under_way |= missing
+    def start(self) -> State:
+        """Nothing has been sent."""
+        n, scope = self._size, self.scope
+        zero, none = (0,) * n, (0,) * (n * scope.messages)
+        links = ((),) * len(self.links)
+        several = scope.messages if scope.multicasts is None else scope.multicasts
         return State(
-            tuple(machines),
-            tuple(map(tuple, self._transit)),
-            # Of what is delivered everywhere it does not matter who knows of it; the number is kept for
-            # `_touched`, which a process that has taken part must not lose.
-            tuple(past & under_way | (1 << 60 if past else 0) for past in self._past),
-            tuple(
-                before & under_way if under_way >> message & 1 else 0
-                for message, before in enumerate(self._before)
-            ),
-            tuple(self._missing),
-            self._losses,
-            self._doubles,
-            self._ticks,
+            self._machines.start, links, zero, zero, none, zero, scope.losses, scope.doubles, 0, several
         )
 
-    def _delivered(self, j: int, delivery: Delivery) -> None:
-        message = delivery.payload
-        if not self._missing[j] >> message & 1:
-            raise Fault(f"message {message + 1} is delivered twice, or to the wrong process")
-        self._missing[j] &= ~(1 << message)
-        late = self._missing[j] & self._before[message]
-        if late and j in self._setup.protocol.monitors(self._setup.scope.processes):
-            raise Fault(f"message {message + 1} is delivered before message {late.bit_length()}")
-        self._past[j] |= self._before[message] | 1 << message
-        if self._answer and len(self._before) < self._setup.scope.messages:
-            answer, self._answer = self._answer, ()
-            self.send(j, answer)
+    def after(self, state: State, step: Step) -> State:
+        """The state after a step. Raises `Fault`, or `AssertionError` where an invariant breaks."""
+        if step.kind == "send":
+            i = step.process
+            message = i * self.scope.messages + state.sent[i]
+            reaction = self._machines.send(i, state.machines[i], step.to, message)
+            return self._reacted(self._asked(state, i, step.to), i, reaction)
+        if step.kind == "receive":
+            j = step.process
+            link = self.link[step.peer, j]
+            packets = state.transit[link]
+            left = packets[: step.at] + packets[step.at + 1 :]
+            transit = (*state.transit[:link], left, *state.transit[link + 1 :])
+            answer = j * self.scope.messages + state.sent[j]
+            reaction = self._machines.receive(
+                j, state.machines[j], step.peer, packets[step.at], step.to, answer
+            )
+            return self._reacted(state._replace(transit=transit), j, reaction)
+        if step.kind == "tick":
+            state = state._replace(ticks=state.ticks + 1)
+            for i in range(self._size):
+                state = self._reacted(state, i, self._machines.tick(i, state.machines[i]))
+            return state
+        return self._tampered(state, step)
+
+    def _asked(self, state: State, i: int, to: tuple[int, ...]) -> State:
+        """Process i causally sends its next message."""
+        message = i * self.scope.messages + state.sent[i]
+        past, before, sent, missing = (
+            list(part) for part in (state.past, state.before, state.sent, state.missing)
+        )
+        before[message] = past[i]
+        past[i] |= 1 << message | TAKEN_PART
+        sent[i] += 1
+        for j in to:
+            missing[j] |= 1 << message
+        return state._replace(
+            sent=tuple(sent),
+            past=tuple(past),
+            before=tuple(before),
+            missing=tuple(missing),
+            multicasts=state.multicasts - (len(to) > 1 and self.scope.multicasts is not None),
+        )
+
+    def _reacted(self, state: State, j: int, reaction: Reaction) -> State:
+        """A machine has changed, has delivered, and has packets for the network."""
+        for message, answered in reaction.delivered:
+            state = self._delivered(state, j, message)
+            if answered:
+                state = self._asked(state, j, answered)
+        if reaction.delivered:
+            state = self._forgotten(state)
+        transit = state.transit
+        if reaction.packets:
+            lists = list(transit)
+            for to, packet in reaction.packets:
+                at = self.link.get((j, to))
+                if at is None:
+                    raise Fault("a packet to nobody")
+                lists[at] = (*lists[at], packet)
+                if self.scope.reorder:
+                    lists[at] = tuple(sorted(lists[at]))
+            transit = tuple(lists)
+        machines = (*state.machines[:j], reaction.machine, *state.machines[j + 1 :])
+        return State(machines, transit, *state[2:])
+
+    def _delivered(self, state: State, j: int, message: int) -> State:
+        missing, before = state.missing[j], state.before[message]
+        if not missing >> message & 1:
+            raise Fault("message {} is delivered twice, or to the wrong process", message)
+        missing &= ~(1 << message)
+        late = missing & before
+        if late and j in self._monitors:
+            raise Fault("message {} is delivered before message {}", message, late.bit_length() - 1)
+        past = state.past[j] | before | 1 << message | TAKEN_PART
+        return state._replace(
+            past=(*state.past[:j], past, *state.past[j + 1 :]),
+            missing=(*state.missing[:j], missing, *state.missing[j + 1 :]),
+        )
+
+    def _forgotten(self, state: State) -> State:
+        """Of what is delivered everywhere it does not matter who knows of it."""
+        under_way = 0
+        for missing in state.missing:
+            under_way |= missing
+        keep = under_way | TAKEN_PART
+        return state._replace(
+            past=tuple([past & keep for past in state.past]),
+            before=tuple(
+                [before & under_way if under_way >> m & 1 else 0 for m, before in enumerate(state.before)]
+            ),
+        )
+
+    def _tampered(self, state: State, step: Step) -> State:
+        link = self.link[step.process, step.peer]
+        packets = state.transit[link]
+        losses, doubles = state.losses, state.doubles
+        if step.kind == "lose":
+            packets = packets[: step.at] + packets[step.at + 1 :]
+            losses -= 1
+        else:
+            packets = (*packets, packets[step.at])
+            doubles -= 1
+            if self.scope.reorder:
+                packets = tuple(sorted(packets))
+        transit = (*state.transit[:link], packets, *state.transit[link + 1 :])
+        return state._replace(transit=transit, losses=losses, doubles=doubles)

@@ -15,7 +15,17 @@ from microcosm import files
 from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
 from microcosm.spark import pieces
-from microcosm.spark.microcosms import difference, document, judged, rows
+from microcosm.spark.events import arrow_schema
+from microcosm.spark.microcosms import (
+    difference,
+    document,
+    judged,
+    plain_enough,
+    rows,
+)
+from microcosm.spark.microcosms import (
+    offline as offline_left,
+)
 from microcosm.spark.output import Output, fingerprint
 from microcosm.spark.pairs import read_pairs
 
@@ -27,6 +37,7 @@ ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
 
 _JUDGED = "id string, digest string, consistent boolean, document string, fault string, place string, at long"
 _DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
+_LEFT = "id string, a string, b string, possible array<string>"
 _BATCH = 1024
 _ROWS = 1 << 32
 """More rows than a piece has."""
@@ -48,12 +59,15 @@ def bisim(
     pairs: str | None = None,
     strict: bool = False,
     rules: str | None = None,
+    offline: bool = False,
 ) -> Compared:
     """Write `out/classes` and, for the pairs asked for, `out/differences`.
 
     `class` is the least id of the class, which represents it. A microcosm whose givens exclude each other
     at once has no digest and no class. Rows that cannot be read, ids that occur again (the first counts)
-    and pairs of ids without a digest are reported. Raises `TextError`, under `strict` also for these.
+    and pairs of ids without a digest are reported. `offline`: also `out/offline`, what the offline rules
+    leave of each pair of events of which they exclude something. Raises `TextError`, under `strict` also
+    for these.
     """
     paths = pieces.expand([source], ENDINGS)
     if not paths:
@@ -63,11 +77,13 @@ def bisim(
     if rules is not None:
         read_rules(rules)  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
-    output = Output(out, {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None})
+    output = Output(
+        out, {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
+    )
     done = output.committed()
     if done is not None and not (strict and done["reported"]):
         return Compared(done, [], {})
-    return _Job(spark, output, asked, strict, rules).run(paths)
+    return _Job(spark, output, asked, strict, rules, offline).run(paths)
 
 
 class _Job:
@@ -78,8 +94,10 @@ class _Job:
         asked: list[tuple[str, str]] | None,
         strict: bool,
         rules: str | None,
+        offline: bool,
     ) -> None:
         self._spark = spark
+        self._offline = offline
         self._output = output
         self._asked = asked
         self._strict = strict
@@ -101,6 +119,10 @@ class _Job:
             differences = self._output.stage(self._spark, "differences", lambda: found)
             tables.append("differences")
             summary["differences"] = differences.count()
+        if self._offline:
+            table = self._output.stage(self._spark, "offline", lambda: self._left(kept))
+            tables.append("offline")
+            summary["offline"] = table.count()
         summary["reported"] = self.reported
         if self._strict and self.faults:
             raise TextError(self.faults[0], hint="Without --strict this is reported and passed over.")
@@ -108,10 +130,17 @@ class _Job:
         return Compared(summary, self.faults, self._output.stages)
 
     def _judge(self, paths: Sequence[Path]) -> DataFrame:
-        lines = [path for path in paths if path.suffix in pieces.LINES]
-        tasks = [task for path in lines for task in pieces.by_lines(path, pieces.LARGEST // 4)]
-        tasks += pieces.whole(path for path in paths if path.suffix not in pieces.LINES)
-        with_documents, rules = self._asked is not None, self._rules
+        tasks: list[list[pieces.Piece]] = []
+        small: list[Path] = []
+        for path in paths:  # small pieces, so that one great microcosm holds up few others
+            if path.suffix in pieces.LINES:
+                tasks += pieces.by_lines(path, pieces.LARGEST // 4)
+            elif path.suffix == pieces.PARQUET and path.stat().st_size > pieces.LARGEST // 4:
+                tasks += pieces.by_row_groups(path, pieces.LARGEST // 4)
+            else:
+                small.append(path)
+        tasks += pieces.whole(small)
+        with_documents, rules = self._asked is not None or self._offline, self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[pa.RecordBatch]:
             return _judged_batches(number, piece, with_documents, rules)
@@ -160,6 +189,15 @@ class _Job:
 
         return unlike.select(*columns).mapInArrow(kernel, _DIFFERENT)
 
+    def _left(self, kept: DataFrame) -> DataFrame:
+        """What the offline rules leave of pairs, where they exclude something."""
+        rules = self._rules
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return _offline_batches(batches, rules)
+
+        return kept.where("document is not null").select("id", "document").mapInArrow(kernel, _LEFT)
+
     def _report_pairs(self, compared: DataFrame) -> None:
         lacking = compared.where("a is null")
         count = lacking.count()
@@ -201,12 +239,14 @@ def _judged_batches(
     names = ("id", "digest", "consistent", "document", "fault", "place", "at")
     schema = pa.schema(list(zip(names, (text, text, pa.bool_(), text, text, text, pa.int64()), strict=True)))
     found: list[dict[str, object]] = []
-    for row in rows(piece):
+    for row in rows(piece, quick=not with_documents and plain_enough(rules)):
         made: dict[str, object] = {"at": number * _ROWS + row.at, "place": row.place, "fault": row.fault}
         if row.givens is not None:
             digest, consistent = judged(row.givens, rules)
             kept = document(row.givens) if with_documents and digest is not None else None
             made.update(id=row.id, digest=digest, consistent=consistent, document=kept)
+        elif row.digest is not None:
+            made.update(id=row.id, digest=row.digest, consistent=True)
         found.append(made)
         if len(found) == _BATCH:
             yield pa.RecordBatch.from_pylist(found, schema=schema)
@@ -227,4 +267,20 @@ def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator
         ):
             witness = None if None in digests else difference(left, right, rules)
             found.append(dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
+        yield pa.RecordBatch.from_pylist(found, schema=schema)
+
+
+def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    schema = arrow_schema(_LEFT)
+    found: list[dict[str, object]] = []
+    for batch in batches:
+        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for a, b, possible in offline_left(text, rules):
+                found.append({"id": name, "a": a, "b": b, "possible": possible})
+                if len(found) == _BATCH:
+                    yield pa.RecordBatch.from_pylist(found, schema=schema)
+                    found = []
+    if found:
         yield pa.RecordBatch.from_pylist(found, schema=schema)

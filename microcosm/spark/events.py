@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ OWN = "jsonl"
 EVENT = (
     "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
     "clock map<string,long>, lamport long, earliest double, latest double, label string, attributes string, "
-    "file string, line long"
+    "after array<string>, file string, line long"
 )
 """The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`."""
 
@@ -62,6 +61,7 @@ def arrow_schema(columns: str) -> pa.Schema:
         "long": pa.int64(),
         "double": pa.float64(),
         "boolean": pa.bool_(),
+        "array<long>": pa.list_(pa.int64()),
         "array<string>": pa.list_(pa.string()),
         "map<string,long>": pa.map_(pa.string(), pa.int64()),
     }
@@ -116,6 +116,7 @@ def row_of(event: TraceEvent) -> Row:
         "latest": interval[1],
         "label": event.label,
         "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
+        "after": list(event.after) or None,
         "file": event.file,
         "line": event.line,
     }
@@ -139,8 +140,9 @@ def event_from(row: Row) -> TraceEvent:
         json.loads(attributes) if attributes else {},
         row["trace"],
         row["name"],
-        row["file"],
-        row["line"],
+        after=tuple(row["after"] or ()),
+        file=row["file"],
+        line=row["line"],
     )
 
 
@@ -172,18 +174,20 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
     elif piece.stop is None:
         yield from formats.read([piece.path], reading.format, reading.pattern, report)
     else:
-        stream = Lines(BytesIO(piece.bytes()), piece.path, report, before=piece.line)
-        yield from formats.format_of(OWN).read(stream, piece.path, report, Options())
+        with piece.stream() as stream:
+            lines = Lines(stream, piece.path, report, before=piece.line)
+            yield from formats.format_of(OWN).read(lines, piece.path, report, Options())
 
 
 def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
+    number = piece.line
     try:
         with pq.ParquetFile(piece.path) as table:
-            for batch in table.iter_batches(_BATCH):
+            groups = None if piece.stop is None else range(piece.start, piece.stop)
+            for batch in table.iter_batches(_BATCH, row_groups=groups):
                 for record in batch.to_pylist():
                     number += 1
                     try:
@@ -205,6 +209,10 @@ def _record(row: Row) -> Row:
             found[field] = dict(found[field])
         elif isinstance(found.get(field), str):
             found[field] = json.loads(found[field])
+    if isinstance(found.get("stamp"), dict):  # as `trace --to` nests it
+        found.update({name: value for name, value in found.pop("stamp").items() if value is not None})
+    if isinstance(row.get("attributes"), list):
+        found["attributes"] = {name: json.loads(value) for name, value in row["attributes"]}
     interval = (found.pop("earliest", None), found.pop("latest", None))
     lamport = found.pop("lamport", None)
     if lamport is not None or None not in interval:

@@ -1,7 +1,8 @@
 """Many traces in one job: their events, the edges between them, and what each process knew at the end.
 
 Events are gathered by trace, and each trace goes whole through `microcosm.traces.covering`: what Spark
-finds is what the engine in this process finds. A trace must fit into the memory of one worker.
+finds is what the engine in this process finds. A trace of very many events is done in slices instead
+(`microcosm.spark.giant`), with the same result.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from microcosm.errors import TextError
 from microcosm.spark import events as rows
 from microcosm.spark import pieces
+from microcosm.spark.giant import LARGE, Found, Giant
 from microcosm.spark.output import Output, fingerprint
 from microcosm.traces import formats
 from microcosm.traces.covering import covering
@@ -30,6 +32,9 @@ _FOUND = (
     "trace string, left string, relation string, right string, source string, process string, last string, "
     f"knows map<string,long>, file string, line long, {rows.REPORTED}"
 )
+_ODD = ("file", "line", "reported", "fault", "count", "lost")
+_HARMLESS = {"isolated-event", "wide-frontier"}
+"""Said, but no fault of the log."""
 _TOLD = 5
 """So many irregularities of a kind are told one by one."""
 _BATCH = 8192
@@ -37,13 +42,17 @@ _BATCH = 8192
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to extract beside the covering edges: `concurrent` is a condition on the columns of events."""
+    """What to extract beside the covering edges: `concurrent` is a condition on the columns of events.
+
+    `slices` is the number of slices of a giant trace, and makes one of a trace that is alone.
+    """
 
     concurrent: str | None = None
     token: str | None = None
     format: str | None = None
     pattern: str | None = None
     strict: bool = False
+    slices: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
     identity = {
         "job": "extract",
         "inputs": fingerprint(paths),
-        "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, list(inputs)],
+        "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
     }
     output = Output(out, identity)
     done = output.committed()
@@ -85,31 +94,70 @@ class _Job:
         self._asked = asked
 
     def run(self, inputs: Sequence[str], paths: Sequence[Path]) -> Extracted:
+        from pyspark.sql import functions as F
+
         chosen = self._chosen()
         read = self._output.stage(self._spark, "read", lambda: self._read(inputs, paths))
         good = read.where("reported is null")
         several = good.select("trace").distinct().limit(2).count() > 1
-        reported, faults, lost = _told(read)
-        found = self._output.stage(
-            self._spark, "found", lambda: self._find(good.withColumn("chosen", chosen), several, not lost)
-        )
-        more, more_faults, repeated = _told(found)
+        reported, faults, lost = told(read)
+        marked = good.withColumn("chosen", chosen)
+        sliced = self._sliced(good, several)
+        rest = marked
+        for trace in sliced:
+            rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
+        found = self._output.stage(self._spark, "found", lambda: self._find(rest, several, not lost))
+        odd = found.where("reported is not null").select("trace", *_ODD)
+        giants = [
+            (trace, self._giant(number, trace, marked, several, not lost))
+            for number, trace in enumerate(sliced)
+        ]
+        for trace, giant in giants:
+            odd = odd.unionByName(_of(trace, giant.odd).select(*odd.columns))
+        foreign = found.where("left is not null and relation is null")
+        links = None
+        if foreign.limit(1).count():
+            links, unknown = _linked(foreign, _named(good, several))
+            odd = odd.unionByName(unknown)
+        more, more_faults, repeated = told(odd)
         for kind, count in more.items():
             reported[kind] = reported.get(kind, 0) + count
         faults += more_faults
         self._refuse(reported, faults)
-        kept = _without_lost(good, found) if repeated else good
+        kept = _without_lost(good, odd) if repeated else good
         tables = {
             "events": lambda: _named(kept, several),
-            "edges": lambda: found.where("left is not null").select(
-                "trace", "left", "relation", "right", "source"
-            ),
-            "frontiers": lambda: found.where("last is not null").select("trace", "process", "last", "knows"),
+            "edges": lambda: _edges(found, links, giants),
+            "frontiers": lambda: _frontiers(found, giants),
         }
         counts = {name: self._output.stage(self._spark, name, make).count() for name, make in tables.items()}
         summary: dict[str, Any] = {**counts, "reported": dict(sorted(reported.items()))}
         self._output.commit(TABLES, summary)
         return Extracted(summary, faults, self._output.stages)
+
+    def _sliced(self, events: DataFrame, several: bool) -> list[str | None]:
+        """The traces that are done in slices: large ones in which only processes and messages order."""
+        from pyspark.sql import functions as F
+
+        if self._asked.token is not None:
+            return []
+        alone = self._asked.slices is not None and not several
+        columns = ("clock", "lamport", "earliest", "after", "name")
+        sizes = events.groupBy("trace").agg(
+            F.count("*").alias("events"), *(F.count(name).alias(name) for name in columns)
+        )
+        large = sizes.where(f"events >= {0 if alone else LARGE}").collect()
+        return [row.trace for row in large if not any(row[name] for name in columns)]
+
+    def _giant(self, number: int, trace: str | None, events: DataFrame, several: bool, whole: bool) -> Found:
+        from pyspark.sql import functions as F
+
+        own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
+        named = own.withColumn("id", _id(several))
+        prefix = f"{trace}/" if several and trace is not None else ""
+        slices = self._asked.slices
+        chosen = self._asked.concurrent is not None
+        return Giant(self._spark, self._output, named, str(number), prefix, slices, chosen, whole).find()
 
     def _chosen(self) -> Column:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
@@ -136,10 +184,12 @@ class _Job:
         for path in paths:
             if _is_own(path, self._asked):
                 own.add(path)
-            if path in own and path.suffix != pieces.PARQUET and path.stat().st_size > pieces.LARGEST:
-                tasks += pieces.by_lines(path)
-            else:
+            if path not in own or path.stat().st_size <= pieces.LARGEST:
                 small.append(path)
+            elif path.suffix == pieces.PARQUET:
+                tasks += pieces.by_row_groups(path)
+            else:
+                tasks += pieces.by_lines(path)
         tasks += pieces.whole(small)
         named = _names(inputs, paths, own)
         reading = rows.Reading(self._asked.format, self._asked.pattern, named)
@@ -160,8 +210,10 @@ class _Job:
         return by_trace.mapInArrow(kernel, _FOUND)
 
     def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
-        if self._asked.strict and set(reported) - {"isolated-event"}:
-            odd = next(fault for fault in faults if not fault.endswith("[isolated-event]"))
+        if self._asked.strict and set(reported) - _HARMLESS:
+            odd = next(
+                fault for fault in faults if not fault.endswith(tuple(f"[{kind}]" for kind in _HARMLESS))
+            )
             raise TextError(odd, hint="Without --strict this is reported and passed over.")
 
 
@@ -227,14 +279,18 @@ def _found(
     )
     for left, relation, right, source in found.edges:
         yield {"trace": trace, "left": left, "relation": relation, "right": right, "source": source}
+    for link in found.foreign:
+        ends = "last" if link.last else None
+        row = {"trace": trace, "left": link.left, "right": link.right, "source": ends}
+        yield {**row, "file": link.file, "line": link.line}
     for each in found.frontiers:
-        knows = list(each.knows.items())
+        knows = None if each.knows is None else list(each.knows.items())
         yield {"trace": trace, "process": each.process, "last": each.last, "knows": knows}
     for row in rows.report_rows(report, lost):
         yield {"trace": trace, **row}
 
 
-def _told(table: DataFrame) -> tuple[dict[str, int], list[str], int]:
+def told(table: DataFrame) -> tuple[dict[str, int], list[str], int]:
     """The irregularities in a table: counts by kind, the first of each with their places, events lost."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -262,12 +318,69 @@ def _without_lost(events: DataFrame, found: DataFrame) -> DataFrame:
     return events.join(lost, same, "left_anti")
 
 
-def _named(events: DataFrame, several: bool) -> DataFrame:
-    """The table `events`: `id` is the name by which edges know an event."""
+def _linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Links from one execution to another as edges, and those that are not believed as irregularities.
+
+    Only links to last events are believed: these close no cycle.
+    """
+    from pyspark.sql import functions as F
+
+    known = events.select(F.col("id").alias("left"), F.lit(True).alias("known")).distinct()
+    joined = foreign.join(known, "left", "left")
+    believed = joined.where("known and source = 'last'")
+    edges = believed.select(
+        "trace", "left", F.lit("<").alias("relation"), "right", F.lit("link").alias("source")
+    )
+    what = F.when(F.col("known"), F.lit(" is of another execution")).otherwise(F.lit(" is not in the log"))
+    unknown = joined.where("known is null or source is null").select(
+        "trace",
+        "file",
+        "line",
+        F.lit("unknown-event").alias("reported"),
+        F.concat("right", F.lit(": "), "left", what).alias("fault"),
+        F.lit(1).cast("long").alias("count"),
+        F.lit(0).cast("long").alias("lost"),
+    )
+    return edges, unknown
+
+
+def _edges(
+    found: DataFrame, links: DataFrame | None, giants: Sequence[tuple[str | None, Found]]
+) -> DataFrame:
+    columns = ("trace", "left", "relation", "right", "source")
+    table = found.where("relation is not null").select(*columns)
+    if links is not None:
+        table = table.unionByName(links)
+    for trace, giant in giants:
+        table = table.unionByName(_of(trace, giant.edges).select(*columns))
+    return table
+
+
+def _frontiers(found: DataFrame, giants: Sequence[tuple[str | None, Found]]) -> DataFrame:
+    columns = ("trace", "process", "last", "knows")
+    table = found.where("last is not null").select(*columns)
+    for trace, giant in giants:
+        table = table.unionByName(_of(trace, giant.frontiers).select(*columns))
+    return table
+
+
+def _of(trace: str | None, table: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return table.withColumn("trace", F.lit(trace).cast("string"))
+
+
+def _id(several: bool) -> Column:
+    """The name of an event, by which edges know it."""
     from pyspark.sql import functions as F
 
     own = F.concat_ws(":", "process", F.col("seq").cast("string"))
     full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
+    return F.coalesce("name", full)
+
+
+def _named(events: DataFrame, several: bool) -> DataFrame:
+    """The table `events`: `id` is the name by which edges know an event."""
     names = [column.split(" ")[0] for column in rows.EVENT.split(", ")]
     columns = [name for name in names if name not in ("trace", "name")]
-    return events.select("trace", F.coalesce("name", full).alias("id"), *columns)
+    return events.select("trace", _id(several).alias("id"), *columns)

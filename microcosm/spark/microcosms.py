@@ -6,21 +6,31 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from io import BytesIO
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import cast
 
-from microcosm.errors import Contradiction, MicrocosmError
+from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.files import decode
 from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.givens import Givens
+from microcosm.relations.possible import MEMBERS
+from microcosm.relations.relation import Relation
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
+from microcosm.spark.plain import plain_digest
 from microcosm.state.bisimilarity import bisimilar
 from microcosm.state.digest import analogy_digest_of
 from microcosm.state.microcosm import Microcosm
+from microcosm.state.offline import Inconsistent
 from microcosm.state.possibility import Worlds
+from microcosm.state.verdict_rows import seeds_own
+from microcosm.traces.lines import LINE_LIMIT
+
+_BATCH = 64
+"""Rows of a table at hand; one may be a microcosm of many events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +41,23 @@ class Row:
     place: str
     id: str | None = None
     givens: Givens | None = None
+    digest: str | None = None
     fault: str | None = None
 
 
-def rows(piece: Piece) -> Iterator[Row]:
-    """The rows of a piece; one that cannot be read is a row with a `fault`."""
+def rows(piece: Piece, quick: bool = False) -> Iterator[Row]:
+    """The rows of a piece; one that cannot be read is a row with a `fault`.
+
+    `quick`: only the digest is told of a plain microcosm in a table (`microcosm.spark.plain`).
+    """
     ending = Path(piece.path).suffix
-    read = _parquet_rows if ending == PARQUET else _lines if ending in LINES else _document
     try:
-        yield from read(piece)
+        if ending == PARQUET:
+            yield from _parquet_rows(piece, quick)
+        elif ending in LINES:
+            yield from _lines(piece, quick)
+        else:
+            yield from _document(piece)
     except (MicrocosmError, OSError) as error:
         yield Row(piece.line, piece.path, fault=_said(error))
 
@@ -54,7 +72,18 @@ def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
         digest = analogy_digest_of(givens, _rules(rules))
     except Contradiction:
         return None, False
-    return digest, Worlds(givens).one() is not None
+    return digest, _only_order(givens) or Worlds(givens).one() is not None
+
+
+def _only_order(givens: Givens) -> bool:
+    """Whether givens that do not clash at once are their own world: all that is not ordered is concurrent."""
+    others = (givens.refuted, givens.stamps, givens.clocks, givens.tokens, givens.messages, givens.orderings)
+    return not any(others) and all(fact.relation is not Relation.RELATED for fact in givens.external.values())
+
+
+def plain_enough(rules: str | None) -> bool:
+    """Whether the digests of plain microcosms under these rules are known without an engine."""
+    return seeds_own(_rules(rules))
 
 
 def document(givens: Givens) -> str:
@@ -73,6 +102,19 @@ def difference(
     return (*witness.pair, witness.verdicts[0].value, witness.verdicts[1].value)
 
 
+def offline(text: str, rules: str | None = None) -> Iterator[tuple[str, str, list[str]]]:
+    """The pairs of which the offline rules exclude something at depth 0, and what they leave of them.
+
+    Nothing where they contradict themselves: no world fits such a microcosm. Cost: quadratic in its events.
+    """
+    try:
+        for a, b, left in Microcosm(read_givens(text), rules=_rules(rules)).offline_table():
+            if len(left) < len(MEMBERS):
+                yield a, b, list(map(str, left))
+    except Inconsistent:
+        return
+
+
 @cache
 def _rules(directory: str | None) -> RuleBook:
     return read_rules(directory)
@@ -84,36 +126,51 @@ def _document(piece: Piece) -> Iterator[Row]:
     yield Row(0, piece.path, name, givens)
 
 
-def _lines(piece: Piece) -> Iterator[Row]:
-    for number, line in enumerate(piece.bytes().split(b"\n"), piece.line + 1):
-        if not line.strip():
-            continue
+def _lines(piece: Piece, quick: bool) -> Iterator[Row]:
+    for number, line in _numbered(piece):
         place = f"{piece.path}:{number}"
         try:
-            yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path)
+            if len(line) > LINE_LIMIT:
+                raise TextError(f"longer than {LINE_LIMIT:,} bytes")
+            yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path, quick)
         except MicrocosmError as error:
             yield Row(number, place, fault=_said(error))
 
 
-def _parquet_rows(piece: Piece) -> Iterator[Row]:
+def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
+    """The lines of a piece that are not blank; of one that is too long, no more than shows this."""
+    number = piece.line
+    with piece.stream() as stream:
+        lines = BufferedReader(cast(RawIOBase, stream))
+        while line := lines.readline(LINE_LIMIT + 1):
+            number += 1
+            if line.strip():
+                yield number, line
+            while len(line) > LINE_LIMIT and not line.endswith(b"\n"):
+                line = lines.readline(LINE_LIMIT + 1) or b"\n"
+
+
+def _parquet_rows(piece: Piece, quick: bool) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
+    number = piece.line
+    groups = None if piece.stop is None else range(piece.start, piece.stop)
     try:
-        for batch in pq.ParquetFile(BytesIO(piece.bytes())).iter_batches(1024):
-            for record in batch.to_pylist():
-                number += 1
-                place = f"{piece.path}, row {number}"
-                try:
-                    yield _row(number, place, json_form(record), piece.path)
-                except (MicrocosmError, ValueError) as error:
-                    yield Row(number, place, fault=_said(error))
+        with pq.ParquetFile(piece.path) as table:
+            for batch in table.iter_batches(_BATCH, row_groups=groups):
+                for record in batch.to_pylist():
+                    number += 1
+                    place = f"{piece.path}, row {number}"
+                    try:
+                        yield _row(number, place, json_form(record), piece.path, quick)
+                    except (MicrocosmError, ValueError) as error:
+                        yield Row(number, place, fault=_said(error))
     except pa.ArrowException as error:
         yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 
 
-def _row(at: int, place: str, record: object, file: str) -> Row:
+def _row(at: int, place: str, record: object, file: str, quick: bool) -> Row:
     if not isinstance(record, dict):
         return Row(at, place, fault="a row is a JSON object")
     name = record.pop("id", None)
@@ -121,6 +178,9 @@ def _row(at: int, place: str, record: object, file: str) -> Row:
         name = str(name)
     if not isinstance(name, str) or not name:
         return Row(at, place, fault="`id` must be some text")
+    digest = plain_digest(record) if quick else None
+    if digest is not None:
+        return Row(at, place, name, digest=digest)
     return Row(at, place, name, givens_from_json(record, file))
 
 

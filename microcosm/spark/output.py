@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import __version__, files
 from microcosm.errors import TextError
+from microcosm.spark import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,14 +58,32 @@ class Output:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def stage(self, spark: SparkSession, name: str, table: Callable[[], DataFrame]) -> DataFrame:
-        """A table as it was staged, now or by an earlier run that came so far."""
-        folder = self._staged / name
+    def stage(
+        self, spark: SparkSession, name: str, table: Callable[[], DataFrame], by: str | None = None
+    ) -> DataFrame:
+        """A table as it was staged, now or by an earlier run; a folder for each value of `by`."""
+        folder = self.staged(name)
         begin = time.monotonic()
         if not (folder / _WHOLE).is_file():
-            versioned(table()).write.mode("overwrite").parquet(str(folder))
+            writer = versioned(table()).write.mode("overwrite")
+            with progress.stage(name, folder):
+                (writer if by is None else writer.partitionBy(by)).parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
+
+    def staged(self, name: str) -> Path:
+        """The folder in which a table is staged: an absolute path, for tasks that read it themselves."""
+        return (self._staged / name).absolute()
+
+    def remembered(self, name: str, value: Callable[[], Any]) -> Any:
+        """A JSON value that later stages depend on, as this or an earlier run found it."""
+        file = self._staged / f"{name}.json"
+        begin = time.monotonic()
+        if not file.is_file():
+            self._staged.mkdir(exist_ok=True)
+            files.write_text(file, json.dumps(value()))
+        self.stages[name] = round(time.monotonic() - begin, 3)
+        return json.loads(file.read_text(encoding="utf-8"))
 
     def commit(self, tables: Sequence[str], summary: Mapping[str, object]) -> None:
         """Put the staged `tables` in their places, all others of the job away, and say so in the manifest.

@@ -12,11 +12,17 @@ from importlib import metadata
 from microcosm.spark.java import OLDEST, WAYS, javas
 
 SPARK = "`microcosm spark` does not work; every other command does"
+CONNECT = "`--master sc://…` (Spark Connect) does not work; other masters do"
 
 PACKAGES = {
     "pyspark": (SPARK, "spark"),
     "pyarrow": (SPARK, "spark"),
     "pandas": (SPARK, "spark"),
+    "protobuf": ("`microcosm spark stream` does not work; every other command does", "spark"),
+    "grpcio": (CONNECT, "connect"),
+    "grpcio-status": (CONNECT, "connect"),
+    "googleapis-common-protos": (CONNECT, "connect"),
+    "zstandard": (CONNECT, "connect"),
     "python-sat": ("deciding microcosms with many <> takes longer; the answers are the same", "sat"),
 }
 """The optional packages: what each missing one disables, and the extra that brings it."""

@@ -7,9 +7,11 @@ own readers do not do; the folder must be one that all of them see.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -30,7 +32,10 @@ Item = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede."""
+    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
+
+    Of a Parquet file these are row groups and rows.
+    """
 
     path: str
     start: int = 0
@@ -38,15 +43,35 @@ class Piece:
     line: int = 0
 
     def bytes(self) -> bytes:
-        """The content. Raises `TextError`."""
-        if self.stop is None:
-            return files.read_bytes(self.path)
+        """The content of a whole file. Raises `TextError`."""
+        return files.read_bytes(self.path)
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The content to be read on and on, whatever its size. Raises `TextError`."""
         try:
-            with Path(self.path).open("rb") as stream:
-                stream.seek(self.start)
-                return stream.read(self.stop - self.start)
+            with Path(self.path).open("rb") as file:
+                file.seek(self.start)
+                yield cast(BinaryIO, _Part(file, self.stop - self.start) if self.stop is not None else file)
         except OSError as error:
             raise TextError(f"cannot be read: {error.strerror}", file=self.path) from None
+
+
+class _Part(RawIOBase):
+    """So many bytes of a file from where it stands."""
+
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file = file
+        self._left = left
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(min(len(buffer), self._left))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        return len(found)
 
 
 def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
@@ -106,6 +131,26 @@ def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
     if at > start or not tasks:
         tasks.append([Piece(str(path), start, at, line)])
     return tasks
+
+
+def by_row_groups(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
+    """Tasks that each read some row groups of a Parquet file; of one that cannot be read, all of it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return [[Piece(str(path))]]  # the task says what is wrong with it
+    tasks: list[list[Piece]] = []
+    start = rows = size = line = 0
+    for group in range(metadata.num_row_groups):
+        described = metadata.row_group(group)
+        rows, size = rows + described.num_rows, size + described.total_byte_size
+        if size >= largest or group == metadata.num_row_groups - 1:
+            tasks.append([Piece(str(path), start, group + 1, line)])
+            start, line, size = group + 1, rows, 0
+    return tasks or [[Piece(str(path))]]
 
 
 def table_of(

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,10 +19,20 @@ from microcosm.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL = "local[2]"
-"""The master unless another is given: this machine, two tasks at a time."""
+LOCAL = "local[2,4]"
+"""The master unless another is given: this machine, two tasks at a time, each tried four times."""
+
+REMOTE = "sc://"
+"""With this begins the address of a server of Spark Connect, which needs no Java here."""
 
 NEEDED = ("pyspark", "pyarrow", "pandas")
+CONNECT = {
+    "grpc": "grpcio",
+    "grpc_status": "grpcio-status",
+    "google.rpc": "googleapis-common-protos",
+    "zstandard": "zstandard",
+}
+"""The modules that Spark Connect needs beside, and the packages that bring them."""
 
 QUIET = {
     "spark.ui.enabled": "false",
@@ -54,7 +64,8 @@ def session(master: str = LOCAL, options: Mapping[str, str] | None = None) -> It
     if running is not None:
         yield running
         return
-    started = _start(master, options or {})
+    start = _connect if master.startswith(REMOTE) else _start
+    started = start(master, options or {})
     try:
         yield started
     finally:
@@ -64,9 +75,21 @@ def session(master: str = LOCAL, options: Mapping[str, str] | None = None) -> It
 
 def require_packages() -> None:
     """Raise `NoSpark` unless every package that the jobs need is there."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
+    missing = lacking(NEEDED)
     if missing:
         raise NoSpark(f"Spark jobs need {', '.join(missing)}: `pip install 'microcosm[spark]'`.")
+
+
+def lacking(modules: Iterable[str]) -> list[str]:
+    """Those of some modules that are not installed."""
+    return [name for name in modules if not _installed(name)]
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it would be a part of
+        return False
 
 
 def _running() -> SparkSession | None:
@@ -79,16 +102,19 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit: Java runs, and the master is said
+    at_home = master.startswith("local") and not submitted
+    if not submitted:
+        os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if at_home or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     _let_workers_import_this()
-    warnings.filterwarnings(
-        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
-    )
-    logging.getLogger("SQLQueryContextLogger").disabled = True  # what went wrong is said once, by us
-    builder = SparkSession.builder.appName("microcosm").master(master)
-    local = AT_HOME if master.startswith("local") else {}
-    for name, value in {**QUIET, **local, **options}.items():
+    _hush()
+    builder = SparkSession.builder.appName("microcosm")
+    if not (submitted and master == LOCAL):
+        builder = builder.master(master)
+    for name, value in {**QUIET, **(AT_HOME if at_home else {}), **options}.items():
         builder = builder.config(name, value)
     log = Path(tempfile.gettempdir()) / f"microcosm-spark-{os.getpid()}.log"
     try:
@@ -103,6 +129,35 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
     with suppress(OSError):
         log.unlink()  # Java goes on writing to it; nobody reads it
     return started
+
+
+def _connect(server: str, options: Mapping[str, str]) -> SparkSession:
+    """A session of a Spark Connect server; of the options it takes those of SQL."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    missing = [CONNECT[name] for name in lacking(CONNECT)]
+    if missing:
+        raise NoSpark(f"Spark Connect needs {', '.join(missing)}: `pip install 'microcosm[connect]'`.")
+    _hush()
+    try:
+        started = SparkSession.builder.remote(server).getOrCreate()
+        for name, value in {**QUIET, **options}.items():
+            if name.startswith("spark.sql.") and name != "spark.sql.warehouse.dir":
+                started.conf.set(name, value)
+        started.range(1).count()
+    except (PySparkException, OSError, RuntimeError, ValueError) as error:
+        raise NoSpark(f"Spark did not answer on {server}: {_first_line(error)}") from error
+    return started
+
+
+def _hush() -> None:
+    """What went wrong is said once, by us."""
+    warnings.filterwarnings(
+        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
+    )
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging"):
+        logging.getLogger(name).disabled = True
 
 
 def _let_workers_import_this() -> None:

@@ -70,7 +70,12 @@ def analogy_digest_of(givens: Givens, rules: RuleBook | None = None) -> str:
     rows = known_rows(givens) if seeds_own(rules if rules is not None else read_rules()) else None
     if rows is None:
         return analogy_digest(Microcosm(givens, rules=rules))
-    return _hashed(_parts(rows))
+    return rows_digest(rows)
+
+
+def rows_digest(table: VerdictRows) -> str:
+    """The digest of known relations under the shipped rules; each event of the table has one."""
+    return sha256(VERSION + b"".join(_parts(table))).hexdigest()
 
 
 def givens_digest(givens: Givens) -> str:

@@ -46,6 +46,9 @@ _MEANS = {
 ALL = 48
 """Among no more events than this, all take part in the search for a proof."""
 
+ALL_CHANGED = 256
+"""The same under rules other than the shipped ones, of which it is not known that few events will do."""
+
 
 @dataclass(frozen=True)
 class Offline:
@@ -81,8 +84,8 @@ class Decisions:
     def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
         """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
 
-        Where `stop` says so before the search is through, or an ordering of messages is known (of which
-        the rules tell much, and not all), `exact` is false.
+        Where `stop` says so before the search is through, or an ordering of messages is known or a log
+        complete (of which the rules tell much, and worlds nothing), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
         worlds = Worlds(self._givens).possible(a, b, stop)
@@ -93,7 +96,7 @@ class Decisions:
         through = True
         try:
             if depth is None:
-                if self._givens.orderings:  # which say more than `possible` knows
+                if self._givens.beyond_worlds:  # the rules say more than `possible` knows
                     _refuse(search.inconsistency())
                 search.settle(x, y)
             else:
@@ -104,7 +107,7 @@ class Decisions:
         told = not through and depth is None and worlds.exact and _same(self._rules)
         found = _verdict(search, x, y, worlds.relations if told else ())
         tight = worlds.exact and set(found.possible) == set(worlds.relations)
-        return replace(found, exact=tight and not self._givens.orderings)
+        return replace(found, exact=tight and not self._givens.beyond_worlds)
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
@@ -139,8 +142,9 @@ class Decisions:
 
     @property
     def _all(self) -> bool:
-        """Whether all events take part: there are few, or a known ordering relates distant ones."""
-        return bool(self._givens.orderings) or self._engine.memo.domain.bit_count() <= ALL
+        """Whether all events take part: there are few, or what is known of a log relates distant ones."""
+        few = ALL if self._rules.rules == read_rules().rules else ALL_CHANGED
+        return self._givens.beyond_worlds or self._engine.memo.domain.bit_count() <= few
 
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
         return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)

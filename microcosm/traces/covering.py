@@ -30,17 +30,24 @@ HOLES = frozenset(
         "clock-contradiction",
         "clock-gap",
         "clock-not-monotone",
+        "collective-mismatch",
         "duplicate-receive",
+        "link-cycle",
         "message-against-clock",
         "message-cycle",
         "no-message",
         "seq-against-clock",
         "seq-gap",
+        "unknown-event",
         "unmatched-receive",
         "wrong-receiver",
     )
 )
 """After these, that no edge leads from one event to another does not mean that they are concurrent."""
+
+WIDEST = 1_000
+"""A frontier is told of so many processes at most: where each event is a process of its own, as in graphs
+of commits, frontiers are whole pasts."""
 
 Edge = tuple[str, str, str, str]
 """left, relation, right, source"""
@@ -48,11 +55,28 @@ Edge = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """What a process knew by its last event: the highest position in its past, for every process in it."""
+    """What a process knew by its last event: the highest position in its past, for every process in it.
+
+    `knows` is None where these are more than `WIDEST`.
+    """
 
     process: str
     last: str
-    knows: dict[str, int]
+    knows: dict[str, int] | None
+
+
+@dataclass(slots=True)
+class Foreign:
+    """A link to an event that is not in the execution: `right` says that `left` came before it.
+
+    `last`: nothing of the execution comes after `right`, so that believing this closes no cycle.
+    """
+
+    left: str
+    right: str
+    last: bool
+    file: str
+    line: int
 
 
 @dataclass(slots=True)
@@ -62,6 +86,7 @@ class Covering:
     events: int = 0
     edges: list[Edge] = field(default_factory=list)
     frontiers: list[Frontier] = field(default_factory=list)
+    foreign: list[Foreign] = field(default_factory=list)
 
 
 def covering(
@@ -97,6 +122,7 @@ def covering(
         found.events += len(run.events)
         found.edges += part.ordered()
         found.frontiers += part.frontiers()
+        found.foreign += part.foreign()
         if token is not None:
             found.edges += part.holders(token)
         if chosen:
@@ -117,7 +143,7 @@ class _Part:
         self._related: set[int] = {*self._exchange.sent, *self._exchange.received}
 
     def ordered(self) -> list[Edge]:
-        """The edges that order, each pair once: of its sources the first of process, message, clock."""
+        """The edges that order, each pair once: of its sources the first of process, message, clock, link."""
         edges: dict[tuple[int, int], str] = {}
         for process, threads in self._run.threads.items():
             source = f"process {self._full(process)}"
@@ -128,6 +154,8 @@ class _Part:
         for event, sources in self._clocks.covers.items():
             for seen in sources:
                 edges.setdefault((seen, event), f"vector time of {self._names[event]}")
+        for pair in self._before.links:
+            edges.setdefault(pair, "link")
         for a, b in edges:
             self._related.update((a, b))
         return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
@@ -139,29 +167,46 @@ class _Part:
         for event in order:
             for source in self._before.into(event):
                 uses[source] += 1
-        vectors: dict[int, dict[str, int]] = {}
+        ends = {thread[-1] for threads in run.threads.values() for thread in threads if thread}
+        for end in ends:
+            uses[end] += 1  # what a process ends with is kept
+        vectors: dict[int, dict[str, int] | None] = {}
         for event in order:
-            known: dict[str, int] = {}
+            known: dict[str, int] | None = {}
             for at, source in enumerate(self._before.into(event)):
                 vector = vectors[source]
                 uses[source] -= 1
-                if at == 0:
-                    known = vectors.pop(source) if not uses[source] else dict(vector)
-                    continue
-                for process, seq in vector.items():
-                    if seq > known.get(process, 0):
-                        known[process] = seq
                 if not uses[source]:
                     del vectors[source]
-            entry = run.events[event]
-            known[entry.process] = max(entry.seq, known.get(entry.process, 0))
-            vectors[event] = known
-            ends = run.threads[entry.process]
-            if any(thread and thread[-1] == event for thread in ends):
-                uses[event] += 1  # what a process ends with is kept
+                if known is None or vector is None:
+                    known = None
+                elif at == 0:
+                    known = vector if not uses[source] else dict(vector)
+                else:
+                    for process, seq in vector.items():
+                        if seq > known.get(process, 0):
+                            known[process] = seq
+            if known is not None:
+                entry = run.events[event]
+                known[entry.process] = max(entry.seq, known.get(entry.process, 0))
+                if len(known) > WIDEST:
+                    known = None
+            if uses[event]:
+                vectors[event] = known
         return [
             self._frontier(process, [thread[-1] for thread in threads if thread], vectors)
             for process, threads in run.threads.items()
+        ]
+
+    def foreign(self) -> list[Foreign]:
+        """The links to events that are not here."""
+        if not self._run.foreign:
+            return []
+        leading = {source for event in self._before.order for source in self._before.into(event)}
+        return [
+            Foreign(name, self._names[event], event not in leading, entry.file, entry.line)
+            for event, name in self._run.foreign
+            for entry in (self._run.events[event],)
         ]
 
     def holders(self, token: str) -> list[Edge]:
@@ -231,12 +276,16 @@ class _Part:
             return None
         return between(first, second)
 
-    def _frontier(self, process: str, ends: list[int], vectors: dict[int, dict[str, int]]) -> Frontier:
+    def _frontier(self, process: str, ends: list[int], vectors: dict[int, dict[str, int] | None]) -> Frontier:
+        last = max(ends, key=lambda end: self._run.events[end].seq)
         knows: dict[str, int] = {}
         for end in ends:
-            for name, seq in vectors[end].items():
+            vector = vectors[end]
+            if vector is None:
+                self._odd("wide-frontier", last, f"{process} knew of more than {WIDEST:,} processes", False)
+                return Frontier(process, self._names[last], None)
+            for name, seq in vector.items():
                 knows[name] = max(seq, knows.get(name, 0))
-        last = max(ends, key=lambda end: self._run.events[end].seq)
         return Frontier(process, self._names[last], dict(sorted(knows.items())))
 
     def _full(self, name: str) -> str:

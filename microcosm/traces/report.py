@@ -47,6 +47,7 @@ KINDS = {
     "collective-mismatch": "processes disagree on a collective operation; it orders nothing",
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
     "too-many-chosen": "more events are chosen than may be compared pair by pair; none is",
+    "wide-frontier": "a process knew of too many others for its frontier to be told",
     "unreadable": "a file, or the rest of it, cannot be read",
     "isolated-event": "an event has no correspondence with any other",
 }

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from random import Random
+from xml.etree import ElementTree
 
 import pytest
 
@@ -170,6 +175,107 @@ def test_for_people(run: Run) -> None:
     assert run("order", "missing.jsonl").code == 4
 
 
+def test_the_witnesses_as_a_drawing(run: Run) -> None:
+    """Well-formed, the same bytes every time, with an arrow a reception and the pattern in its colour."""
+    Path("run.jsonl").write_text(log("a!1 b!<&2 a?<&2 b?1"), encoding="utf-8")
+    assert run("order", "run.jsonl", "--explain", "rsc", "--svg", "rsc.svg").code == 0
+    first = Path("rsc.svg").read_text(encoding="utf-8")
+    assert run("order", "run.jsonl", "--explain", "rsc", "--svg", "rsc.svg").code == 0
+    assert Path("rsc.svg").read_text(encoding="utf-8") == first
+    drawing = ElementTree.fromstring(first)
+    lines = [line for line in drawing.iter() if line.get("marker-end")]
+    assert len(lines) == 4  # two messages, once as they were received and once as a crown
+    assert {line.get("stroke") for line in lines} == {"#c8553d"}
+    said = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert "No order of the events keeps it: crown 1 <&2" in said
+    assert run("order", "run.jsonl", "--svg", "rsc.svg").code == 2
+    assert run("order", "run.jsonl", "run.jsonl", "--explain", "rsc", "--svg", "rsc.svg").code == 2
+
+
+def test_long_executions_are_shown_around_what_matters(run: Run) -> None:
+    before = " ".join(f"a!x{at} b?x{at}" for at in range(30))
+    Path("run.jsonl").write_text(log(f"{before} a!1 c!2 d?2 b?1"), encoding="utf-8")
+    told = run("order", "run.jsonl", "--explain", "fifo-n-n").out
+    assert "1 is sent before 2 and received after it." in told
+    assert "x7" not in told
+    assert "It is kept in another order of the same events; these messages stand so in it:" in told
+
+
+def test_a_stream_tells_the_first_violations(run: Run) -> None:
+    text = log("a!1 a!2 b?2 b?1 a!3 a!4 b?4 b?3").encode()
+    ran = run("order", "-", "--stream", stdin=text)
+    assert ran.out.startswith("<stdin>:4: rsc is violated by 1 and 2 (at b:2)\n")
+    assert ran.out.count("fifo-1-1 is violated by 1 and 2 (at b:2)") == 1
+    *found, last = run("order", "-", "--stream", "--json", stdin=text).json_lines
+    assert {one["ordering"] for one in found} == set(SIX)
+    assert {(one["line"], tuple(one["pair"])) for one in found} == {(4, ("1", "2"))}
+    assert (last["kept"], last["sent"], last["received"]) == ([], 4, 4)
+
+
+def test_a_stream_tells_before_its_end(tmp_path: Path) -> None:
+    """The violation is out while the writer still holds the pipe open."""
+    program = [sys.executable, "-m", "microcosm", "order", "-", "--stream"]
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, env=environment()
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(log("a!1 a!2 b?2 b?1").encode())
+        running.stdin.flush()
+        assert b"is violated by 1 and 2" in running.stdout.readline()
+        running.stdin.write(b'{"process": "a", "seq": 3, "kind": "internal"}\n')
+        running.stdin.close()
+        assert b"none of the six" in running.stdout.read()
+
+
+def environment() -> dict[str, str]:
+    return {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": os.defpath}
+
+
+def test_a_stream_agrees_with_the_whole(run: Run) -> None:
+    rng = Random(7)
+    for _ in range(20):
+        words, transit = list[str](), list[str]()
+        for m in range(8):
+            words.append(f"{rng.choice('ab')}!{m}")
+            transit.append(f"{rng.choice('cd')}?{m}")
+            while transit and rng.random() < 0.5:
+                words.append(transit.pop(rng.randrange(len(transit))))
+        Path("run.jsonl").write_text(log(" ".join(words + transit)), encoding="utf-8")
+        whole = run("order", "run.jsonl", "--json").json["orderings"]
+        last = run("order", "run.jsonl", "--stream", "--json").json_lines[-1]
+        assert last["kept"] == [one for one in SIX if whole[one]["execution"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("b?1", "unmatched-receive"),
+        ("a!1 a!1 b?1", "repeated-send"),
+        ("a!1 b?1 b?1", "duplicate-receive"),
+        ("a!1 a?1", "self-send"),
+    ],
+)
+def test_bad_input_of_a_stream(run: Run, text: str, kind: str) -> None:
+    ran = run("order", "-", "--stream", "--json", stdin=log(text).encode())
+    assert ran.code == 0
+    assert ran.json_lines[-1]["reported"] == {kind: 1}
+    strict = run("order", "-", "--stream", "--strict", stdin=log(text).encode())
+    assert strict.code == 4
+    assert "<stdin>:" in strict.err
+
+
+def test_a_stream_forgets_the_oldest_in_transit(run: Run) -> None:
+    text = log(" ".join(f"a!{m}" for m in range(100)) + " b?0 b?99").encode()
+    last = run("order", "-", "--stream", "--json", "--transit", "10", stdin=text).json_lines[-1]
+    assert (last["forgotten"], last["reported"]) == (90, {"unmatched-receive": 1})
+    assert run("order", "run.jsonl", "--stream", "--explain", "rsc").code == 2
+    assert run("order", "missing.jsonl", "--stream").code == 4
+    assert run("order", "-", "--stream", stdin=b"").out == (
+        "-: kept fifo-1-1, causal, fifo-n-1, fifo-1-n, fifo-n-n, rsc (0 messages sent, 0 receptions)\n"
+    )
+
+
 def test_check_sees_facts_that_contradict_a_known_ordering(run: Run) -> None:
     text = (
         "send s1 = m1 a -> b\nsend s2 = m2 a -> b\nreceive r1 = m1 b\nreceive r2 = m2 b\ns1 < s2\nr2 < r1\n"
@@ -184,3 +290,11 @@ def test_check_sees_facts_that_contradict_a_known_ordering(run: Run) -> None:
     assert run("verify", "broken.mc", "proof.json").code == 0
     assert "Causal-Receive" in run("check", "broken.mc").out
     assert run("offline", "broken.mc", "r1", "r2").code == 1
+
+
+def test_an_encoding_without_lines_draws_with_others(run: Run) -> None:
+    Path("run.jsonl").write_text(log("a!1 b!2 a?2 b?1"), encoding="utf-8")
+    ran = run("order", "run.jsonl", encoding="ascii")
+    assert "---------+-----------+" in ran.out
+    assert "            /   \\\n  fifo-n-1 KCM  fifo-1-n KCM" in ran.out
+    assert "             rsc ...\n" in ran.out

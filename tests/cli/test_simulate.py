@@ -133,6 +133,10 @@ def test_table_1_measured(run: Run, tmp_path: Path) -> None:
         for name in ("metadata", "octets", "state", "sender", "receiver", "non_causal", "throughput")
     )
     assert (tmp_path / "plots" / "metadata.svg").read_text("utf-8").startswith("<svg ")
+    for one in result.json["protocols"]:
+        known = one["knowledge"]
+        assert 0.05 < known["online"] <= known["offline"] <= known["exactly"] <= known["narrowed"] < 0.5
+        assert known["octets"] >= 5
 
 
 def test_the_command_is_documented() -> None:

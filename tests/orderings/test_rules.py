@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 
 import pytest
 
-from microcosm import Microcosm, Relation
+from microcosm import Microcosm, Relation, files
 from microcosm.logic import kernel
+from microcosm.logic.rule import Base, Instance, Judged, Not, Premise
+from microcosm.logic.rulebook import parse_rules
 from tests.orderings import oracle
 from tests.orderings.notation import chains_of
 from tests.orderings.oracle import NAMES, Chains, Placed
@@ -34,6 +38,96 @@ def microcosm_of(chains: Chains, given: list[tuple[Placed, Placed]], ordering: s
 
 def left_of(microcosm: Microcosm) -> dict[tuple[str, str], tuple[Relation, ...]]:
     return {(a, b): left for a, b, left in microcosm.offline_table()}
+
+
+Fact = tuple[Placed, Placed]
+
+
+def truths(chains: Chains, statement: str) -> dict[str, set[Fact]]:
+    """What is true of a computation whose network keeps an ordering: relations and base predicates."""
+    events = [event for row in oracle.placed(chains) for event in row]
+    before = oracle.causal(chains)
+    pairs = {(a, b) for a in events for b in events if a != b}
+    apart = {(a, b) for a, b in pairs if (a, b) not in before and (b, a) not in before}
+    name, _, interior = statement.partition(" ")
+    true = {
+        "<": before,
+        "||": apart,
+        "!<": pairs - before,
+        "!||": pairs - apart,
+        "same_process": {(a, b) for a, b in pairs if a[2] == b[2]},
+        "complete": pairs,
+    }
+    matched = {(a, b) for a, b in pairs if a[0] == "s" and b[0] == "r" and a[1] == b[1]}
+    for weaker in NAMES:
+        if name == weaker or (name, weaker) in IMPLIED:
+            true[weaker.replace("-", "_")] = true[weaker.replace("-", "_") + "_interior"] = matched
+            if not interior:
+                true[weaker.replace("-", "_") + "_interior"] = set()
+    return true
+
+
+IMPLIED = {
+    (a, b)
+    for chain in (
+        ("rsc", "fifo-n-n", "fifo-n-1", "causal", "fifo-1-1"),
+        ("rsc", "fifo-n-n", "fifo-1-n", "causal", "fifo-1-1"),
+    )
+    for i, a in enumerate(chain)
+    for b in chain[i + 1 :]
+}
+
+
+def holds(premise: Premise, named: dict[str, Placed], true: dict[str, set[Fact]]) -> bool:
+    """Whether a premise is true; of an unknown ordering no base predicate is."""
+    if isinstance(premise, Base):
+        return tuple(named[e] for e in premise.events) in true.get(premise.name, set())
+    if isinstance(premise, Not):
+        assert isinstance(premise.body, Judged)
+        a, b = named[premise.body.left], named[premise.body.right]
+        return a != b and (a, b) not in true["<"] and (b, a) not in true["<"]
+    assert isinstance(premise, Judged)
+    return (named[premise.left], named[premise.right]) in true[str(premise.relation)]
+
+
+def assignments(instance: Instance, true: dict[str, set[Fact]]) -> Iterator[dict[str, Placed]]:
+    """The events that the base predicates of a rule allow for its variables."""
+    found: list[dict[str, Placed]] = [{}]
+    for premise in instance.premises:
+        if isinstance(premise, Base):
+            found = [
+                {**named, **dict(zip(premise.events, fact, strict=True))}
+                for named in found
+                for fact in true.get(premise.name, set())
+                if all(named.get(e, x) == x for e, x in zip(premise.events, fact, strict=True))
+            ]
+    return iter(found)
+
+
+def unsound(messages: int, statement: str) -> list[tuple[str, Chains]]:
+    """The rules that conclude something false from true premises, of a network that keeps an ordering."""
+    book = parse_rules(files.shipped("rules").joinpath("orderings.rules").read_text(encoding="utf-8"))
+    name, _, interior = statement.partition(" ")
+    found = []
+    for chains in oracle.computations(messages, 4):
+        if not oracle.verdicts(chains)[name][bool(interior)]:
+            continue
+        true = truths(chains, statement)
+        for instance in book.instances:
+            for named in assignments(instance, true):
+                if all(holds(premise, named, true) for premise in instance.premises):
+                    said = instance.conclusion
+                    a, b = named[said.left], named[said.right]
+                    if a != b and not holds(said, named, true):
+                        found.append((instance.name, chains))
+    return found
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_every_rule_is_sound_of_every_computation(statement: str) -> None:
+    """From true premises to a true conclusion, of all that a network with an ordering can have produced."""
+    for messages in (1, 2, 3):
+        assert unsound(messages, statement) == []
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
@@ -107,3 +201,51 @@ def test_facts_that_contradict_the_ordering() -> None:
     microcosm = Microcosm.parse(text + "s1 < s2\nr2 < r1\nordering causal")
     assert microcosm.contradiction() is not None
     assert Microcosm.parse(text + "s1 < s2\nr2 < r1").contradiction() is None
+
+
+def test_a_complete_log_decides_every_pair_exactly() -> None:
+    """From the order of the peers and the messages alone; without the statement nothing is concurrent."""
+    rng = Random(2)
+    for chains in rng.sample([x for x in oracle.computations(3, 4) if oracle.causal(x)], 40):
+        before = oracle.causal(chains)
+        if any((a, a) in before for a, _ in before):
+            continue
+        rows = oracle.placed(chains)
+        cover = [pair for row in rows for pair in pairwise(row)]
+        cover += [(a, b) for a, b in sorted(before) if (a[0], b[0]) == ("s", "r") and a[1] == b[1]]
+        events = {name_of(e): e for row in rows for e in row}
+        for ordering in ("", "complete"):
+            known = microcosm_of(chains, cover, "")
+            if ordering:
+                known.givens.complete = True
+            for (a, b), left in left_of(known.copy()).items():
+                x, y = events[a], events[b]
+                if (x, y) in before or (y, x) in before:
+                    assert left == ((Relation.BEFORE,) if (x, y) in before else (Relation.AFTER,))
+                else:
+                    assert (left == (Relation.CONCURRENT,)) is bool(ordering)
+
+
+def test_nothing_is_concurrent_without_the_statement() -> None:
+    text = "send s1 = m1 a -> c\nsend s2 = m2 b -> c\nreceive r1 = m1 c\ns1 < r1\n"
+    assert Microcosm.parse(text).offline("s1", "s2").relation is None
+    known = Microcosm.parse(f"{text}complete")
+    found = known.offline("s1", "s2")
+    assert (found.relation, found.exact) == (Relation.CONCURRENT, False)
+    for derivation in found.derivations.values():
+        assert kernel.check(known.givens, known.rules, derivation.to_json()) is None
+    related = Microcosm.parse(f"{text}complete\ns1 <> s2").offline("s1", "s2")
+    assert related.relation is Relation.BEFORE  # s2 < s1 would order s2 and r1, which the log does not
+
+
+def test_opposite_views_prove_sends_concurrent() -> None:
+    """Two receivers that disagree, and a causal network: whoever sent first, some order would be broken."""
+    chains = chains_of("s0 s1|s2 s3|r1 r2|r3 r0")
+    known = microcosm_of(chains, [], "causal")
+    known.add("s0 < s1")
+    known.add("s2 < s3")
+    known.add("r1 < r2")
+    known.add("r3 < r0")
+    for a in ("s0", "s1"):
+        for b in ("s2", "s3"):
+            assert known.offline(a, b).relation is Relation.CONCURRENT

@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """A name, a file of `microcosm/protocol`, what to replace by what there, and the tests that notice."""
+    """A name, files of `microcosm/protocol`, what to replace by what there, and the tests that notice.
+
+    Each replacement is for the one of the files that has that text.
+    """
 
     name: str
     file: str
@@ -46,7 +49,7 @@ MUTANTS = [
     ),
     m(
         "E4 m2 only clamped",
-        "hybrid_sps.py",
+        "hybrid_sps.py hybrid_optimal.py",
         ("if self._m2 == mid and self._missing.next <= self._p2:", "if False:"),
         ("start = self._m2\n", "start = self._m2 = max(self._m2, self._buffer.first)\n"),
     ),
@@ -73,6 +76,11 @@ MUTANTS = [
             "            if not message.acked:\n                self._emit",
             "            if message.payload is not None:\n                self._emit",
         ),
+    ),
+    m(
+        "E9 one field for index and flag",
+        "hybrid_sps.py",
+        ("        copy.permit = self._u2", "        copy.permit = copy.waits = self._u2"),
     ),
     m(
         "E10 one predecessor for all",
@@ -181,15 +189,15 @@ MUTANTS = [
     ),
     m(
         "SPS: p2 not maintained",
-        "hybrid_sps.py",
+        "hybrid_optimal.py",
         ("if self._p2 == at and self._sender_of(missing.first) == sender:", "if False:"),
     ),
     m(
         "SPS: waits for nothing of the first sender's",
-        "hybrid_sps.py",
+        "hybrid_optimal.py",
         (
-            "(message.waits <= first or message.receiver == asker)",
-            "(message.waits <= first + 1 or message.receiver == asker)",
+            "(copy.waits <= first or copy.receiver == asker)",
+            "(copy.waits <= first + 1 or copy.receiver == asker)",
         ),
     ),
     m(

@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_can_be_made(mutant: Mutant) -> None:
-    """What a mutant replaces stands in its file, once."""
-    text = (ROOT / "microcosm" / "protocol" / mutant.file).read_text(encoding="utf-8")
+    """What a mutant replaces stands in its files, once."""
+    files = (ROOT / "microcosm" / "protocol" / file for file in mutant.file.split())
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
     assert [text.count(old) for old, _ in mutant.changes] == [1] * len(mutant.changes)
 
 
@@ -29,11 +30,12 @@ def survives(mutant: Mutant | None, folder: Path) -> bool:
     shutil.copy(ROOT / "pyproject.toml", folder)
     tests = "test_hybrid.py test_delivery.py" if mutant is None else mutant.tests
     if mutant is not None:
-        file = folder / "microcosm" / "protocol" / mutant.file
-        text = file.read_text(encoding="utf-8")
-        for old, new in mutant.changes:
-            text = text.replace(old, new)
-        file.write_text(text, encoding="utf-8")
+        for name in mutant.file.split():
+            file = folder / "microcosm" / "protocol" / name
+            text = file.read_text(encoding="utf-8")
+            for old, new in mutant.changes:
+                text = text.replace(old, new)
+            file.write_text(text, encoding="utf-8")
     ran = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),

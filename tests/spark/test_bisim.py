@@ -64,7 +64,15 @@ def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Pa
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in asked), encoding="utf-8")
 
     out = tmp_path / "out"
-    found = job.bisim(spark, str(folder), str(out), str(tmp_path / "pairs.tsv"))
+    found = job.bisim(spark, str(folder), str(out), str(tmp_path / "pairs.tsv"), offline=True)
+    left = [
+        {"id": name, "a": a, "b": b, "possible": list(map(str, possible))}
+        for name in sorted(made)
+        if digests[name] is not None and consistent[name]
+        for a, b, possible in Microcosm.parse(made[name]).offline_table()
+        if len(possible) < 3
+    ]
+    assert table(out, "offline") == sorted(left, key=repr)
     assert table(out, "classes") == [
         {
             "id": name,

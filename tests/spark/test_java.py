@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from microcosm.cli.app import main
+from microcosm.spark import session
 from microcosm.spark.java import NoJava, find_java, launcher
 
 
@@ -76,3 +78,13 @@ def test_without_pyspark_spark_says_what_to_do(
     monkeypatch.setattr("microcosm.spark.session.find_spec", lambda name: None)
     assert main(["spark", "bisim", str(tmp_path), "--out", str(tmp_path / "out")]) == 4
     assert "pip install 'microcosm[spark]'" in capsys.readouterr().err
+
+
+def test_jobs_use_nothing_that_spark_connect_lacks() -> None:
+    used = set()
+    for file in Path(session.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute):
+                used.add(node.attr)
+    assert used.isdisjoint({"rdd", "sparkContext", "_sc", "_jvm", "_jdf", "_jsparkSession"})
+    assert "mapInArrow" in used

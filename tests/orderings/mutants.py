@@ -1,0 +1,200 @@
+"""Small faults, one at a time, in the message orderings: what one might well get wrong, and must not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A name, what to replace by what in which file, and the functions of the tests that notice."""
+
+    name: str
+    changes: tuple[tuple[str, str, str], ...]
+    noticed_by: tuple[str, ...] = ("small",)
+
+
+QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/boxes.py"
+INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
+RULES = "rules/orderings.rules"
+
+ROUNDS = '''
+
+def _in_rounds(computation: Computation, rounds: int) -> Edges | None:
+    """Both implications applied so many times after a transitive closure, and no more."""
+    events = range(len(computation))
+    after = {event: computation.future(event) for event in events}
+    for _ in range(rounds):
+        added = {event: set(after[event]) for event in events}
+        for a, ra in enumerate(computation.receptions):
+            for b, rb in enumerate(computation.receptions):
+                if a != b and ra and rb:
+                    if computation.send[b] in after[computation.send[a]]:
+                        added[ra[0]].add(rb[0])
+                    if rb[0] in after[ra[0]]:
+                        added[computation.send[a]].add(computation.send[b])
+        for k in events:
+            for event in events:
+                if k in added[event]:
+                    added[event] |= added[k]
+        after = added
+    if any(event in after[event] for event in events):
+        return None
+    sends = set(computation.send)
+    return {event: [other for other in after[event] if other in sends] for event in sends}
+'''
+
+
+def in_rounds(rounds: int) -> Mutant:
+    run = "derived = Derivation(computation).run()\n    return None if"
+    changes = (
+        (QUEUE, run, f"derived = _in_rounds(computation, {rounds})\n    return None if"),
+        (QUEUE, "\n\nclass Derivation:", f"{ROUNDS}\n\nclass Derivation:"),
+    )
+    return Mutant(f"Fifo n-n in {rounds} rounds", changes, ("ladders",))
+
+
+WITHOUT_CAUSAL = "return Verdict(\n                holds, False, False, inverted, pattern,"
+
+MUTANTS = [
+    Mutant(
+        "crowns of size 1",
+        (("microcosm/orderings/patterns.py", "== len(messages) >= 2 and", "== len(messages) >= 1 and"),),
+        ("no_patterns",),
+    ),
+    Mutant(
+        "a message waits for itself as a single step",
+        (
+            (
+                BOXES,
+                "        for a, b in pairwise(chain):\n            following[message[a]].append(message[b])",
+                "        for a, b in zip(chain, chain):\n"
+                "            following[message[a]].append(message[b])",
+            ),
+        ),
+    ),
+    Mutant(
+        "RSC with a reflexive order",
+        (("microcosm/orderings/monitor.py", "if message != self._last:", "if True:"),),
+    ),
+    Mutant(
+        "antisymmetric for acyclic",
+        (
+            (
+                BOXES,
+                "    return linear_extension(computation, mailbox_edges(computation))",
+                "    edges = mailbox_edges(computation)\n"
+                "    pairs = {(a, b) for a, targets in edges.items() for b in targets}\n"
+                "    if any((b, a) in pairs or a in computation.future(b) for a, b in pairs):\n"
+                "        return None\n"
+                "    return linear_extension(computation, edges) or linear_extension(computation)",
+            ),
+        ),
+        ("knots",),
+    ),
+    Mutant(
+        "Theorem 23 without the case of no reception",
+        ((INTERIORS, "    if not any(computation.receptions):\n        return None\n", ""),),
+    ),
+    Mutant(
+        "Theorem 23 without Causal",
+        (
+            (
+                VERDICTS,
+                WITHOUT_CAUSAL,
+                WITHOUT_CAUSAL.replace("holds, False, False", "holds, False, _a_chain(self._of, ordering)"),
+            ),
+            (
+                VERDICTS,
+                "def sent_in(",
+                "def _a_chain(of, ordering):\n"
+                "    after = [of.future(e) for e in range(len(of))]\n"
+                "    return ordering is Ordering.RSC and all(\n"
+                "        a == b or b in after[a] or a in after[b]\n"
+                "        for a in range(len(of)) for b in range(len(of))\n"
+                "    )\n\n\ndef sent_in(",
+            ),
+        ),
+    ),
+    Mutant(
+        "Theorem 24 with unreceived sends",
+        (
+            (
+                INTERIORS,
+                "        m for m in map(message.__getitem__, filter(computation.sends, order)) "
+                "if computation.receptions[m]\n",
+                "        m for m in map(message.__getitem__, filter(computation.sends, order))\n",
+            ),
+            (
+                INTERIORS,
+                "return {sb: [sa], firsts[0]: [seconds[0]]}",
+                "return {sb: [sa], **({firsts[0]: [seconds[0]]} if firsts and seconds else {})}",
+            ),
+        ),
+    ),
+    Mutant(
+        "Theorem 24 with the chain of sends only",
+        ((INTERIORS, "                if peer[x] != peer[y]:", "                if False:"),),
+    ),
+    Mutant(
+        "Theorem 24 with the chain of receptions only",
+        ((INTERIORS, "if peer[sa] != peer[sb] and not answered:", "if False:"),),
+    ),
+    *(
+        Mutant(
+            f"Theorem {number} without Causal",
+            (
+                (
+                    VERDICTS,
+                    WITHOUT_CAUSAL,
+                    WITHOUT_CAUSAL.replace(
+                        "holds, False, False", "holds, False, _chains(self._of, ordering)"
+                    ),
+                ),
+                (
+                    VERDICTS,
+                    "def sent_in(",
+                    "def _chains(of, ordering):\n"
+                    "    after = [of.future(e) for e in range(len(of))]\n"
+                    "    pairs = [(m, n) for m in range(len(of.send)) for n in range(m)\n"
+                    "             if of.receptions[m] and of.receptions[n]]\n"
+                    "    end = lambda m: of.receptions[m][0]\n"
+                    f"    box, other = {box}\n"
+                    f"    return ordering is Ordering.{name} and all(\n"
+                    "        other(m) in after[other(n)] or other(n) in after[other(m)]\n"
+                    "        for m, n in pairs if of.peer[box(m)] == of.peer[box(n)]\n"
+                    "    )\n\n\ndef sent_in(",
+                ),
+            ),
+        )
+        for number, name, box in (
+            (25, "FIFO_N_1", "(end, of.send.__getitem__)"),
+            (26, "FIFO_1_N", "(of.send.__getitem__, end)"),
+        )
+    ),
+    Mutant(
+        "the interior of Fifo n-n as the intersection of the other two",
+        (
+            (
+                VERDICTS,
+                "            lambda order: queue_breaks(self._of, order),\n",
+                "            lambda _: mailbox or outbox,\n",
+            ),
+        ),
+    ),
+    *map(in_rounds, (1, 2, 3)),
+    Mutant(
+        "the backward pass without derived edges",
+        ((QUEUE, "_schedule(computation, derived)\n", "_schedule(computation, {})\n"),),
+        ("small", "larger"),
+    ),
+    Mutant(
+        "real-time order of sends promoted to causality",
+        ((RULES, "    ||- t !< s\n", "    ||- s < t\n"),),
+        ("rules",),
+    ),
+    Mutant(
+        "real-time order of receptions promoted to causality",
+        ((RULES, "    ||- u !< r\n", "    ||- r < u\n"),),
+        ("rules",),
+    ),
+]

@@ -1,0 +1,69 @@
+"""Links beside a closure: what they say together is what a search over all edges says."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from microcosm.relations.bits import bits
+from microcosm.relations.pending import Pending
+from microcosm.relations.rows import Rows
+
+SIZE = 40
+
+
+def reach(start: int, neighbours: dict[int, set[int]]) -> set[int]:
+    seen: set[int] = set()
+    stack = [start]
+    while stack:
+        fresh = neighbours.get(stack.pop(), set()) - seen
+        seen |= fresh
+        stack += fresh
+    return seen
+
+
+def following(edges: list[tuple[int, int]]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for a, b in edges:
+        found.setdefault(a, set()).add(b)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_closure_and_links_together_are_a_search_over_all(seed: int) -> None:
+    rng = Random(seed)
+    order = rng.sample(range(SIZE), SIZE)
+    every = [(order[i], order[k]) for i, k in (sorted(rng.sample(range(SIZE), 2)) for _ in range(60))]
+    told = rng.randrange(10, 50)
+    closure = Rows(SIZE, every[:told])
+    closure.saturate()
+    pending = Pending()
+    for number, (u, v) in enumerate(every[told:], told + 1):
+        pending.put(u, v, closure.past(u), closure.future(v))
+        if number % 5 and number != len(every):
+            continue
+        onwards = following(every[:number])
+        futures = {a: reach(a, onwards) for a in range(SIZE)}
+        for a in range(SIZE):
+            assert set(bits(pending.future(a, closure.future(a)))) == futures[a]
+            assert set(bits(pending.past(a, closure.past(a)))) == {x for x in futures if a in futures[x]}
+            for b in rng.sample(range(SIZE), 8):
+                led = pending.before(a, b, closure.past(b))
+                assert (led or closure.before(a, b)) is (b in futures[a])
+
+
+def test_waiting_links_touch_few_rows_and_are_taken_in_together() -> None:
+    """A log of 2,000 events in four parts, which links in random order join."""
+    rng = Random(3)
+    chain = [(v, v + 1) for v in range(1999)]
+    rng.shuffle(chain)
+    rows = Rows(2000, chain[:1600])
+    rows.saturate()
+    before = rows.updates
+    for a, b in chain[1600:]:
+        rows.add(a, b)
+        assert rows.before(a, b)
+    assert rows.before(0, 1999)
+    assert rows.updates - before < 30_000, "one by one they would change hundreds of thousands"
+    rows._check()

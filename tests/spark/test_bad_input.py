@@ -1,0 +1,147 @@
+"""What is odd about an input is named with its place, and counted; what is good is kept. No Spark here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from microcosm.spark import microcosms
+from microcosm.spark.events import Reading, event_from, rows
+from microcosm.spark.pieces import Piece, by_lines, by_row_groups
+from microcosm.state.digest import analogy_digest_of
+from microcosm.traces.covering import WIDEST, covering
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.jsonl import line_of
+from microcosm.traces.report import Report
+
+AS_IT_IS = Reading(None, None, {})
+
+
+def read(pieces: list[list[Piece]]) -> tuple[list[TraceEvent], Counter[str], list[str]]:
+    """The events of pieces, counts of irregularities, and where each is."""
+    events, counts, places = [], Counter[str](), []
+    for row in (row for task in pieces for piece in task for row in rows(piece, AS_IT_IS)):
+        if "reported" in row:
+            counts[row["reported"]] += row["count"]
+            places.append(f"{Path(row['file']).name}:{row['line']}")
+        else:
+            events.append(event_from(row))
+    return events, counts, places
+
+
+def test_lines_that_are_no_events_are_named_and_the_others_kept(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = [line_of(TraceEvent("p", seq)) for seq in range(1, 200)]
+    lines[10] = '{"process": "p", "seq": 0, "kind": "internal"}\n'
+    lines[50] = lines[49]
+    lines[100] = '{"process": "p", "kind": "internal"\n'
+    log.write_text("".join(lines) + '{"process": "p", "se', encoding="utf-8")
+    events, counts, places = read(by_lines(log, 1000))
+    assert len(events) == 196
+    assert counts == {"bad-line": 3, "duplicate-event": 1}
+    assert sorted(places) == ["log.jsonl:101", "log.jsonl:11", "log.jsonl:200", "log.jsonl:51"]
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+def test_a_line_longer_than_a_piece_is_read_once(tmp_path: Path, size: int) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = [line_of(TraceEvent("p", seq, label="x" * (size * 5 * (seq % 4)))) for seq in range(1, 12)]
+    log.write_text("".join(lines), encoding="utf-8")
+    pieces = by_lines(log, size)
+    events, counts, _ = read(pieces)
+    assert [(event.seq, event.line) for event in events] == [(seq, seq) for seq in range(1, 12)]
+    assert not counts
+
+
+@pytest.mark.slow
+def test_a_line_of_a_gigabyte_is_passed_over(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with log.open("wb") as stream:
+        stream.write(line_of(TraceEvent("p", 1)).encode())
+        stream.truncate(1 << 30)  # a hole in the file: zeros that take no room
+        stream.seek(0, 2)
+        stream.write(b"\n" + line_of(TraceEvent("p", 2)).encode())
+    events, counts, places = read(by_lines(log))
+    assert [(event.seq, event.line) for event in events] == [(1, 1), (2, 3)]
+    assert (counts, places) == ({"long-line": 1}, ["log.jsonl:2"])
+
+
+def test_a_clock_that_contradicts_the_order_of_its_process_is_named() -> None:
+    report = Report()
+    events = [
+        TraceEvent("p", seq, clock={"p": own}, file="log", line=seq) for seq, own in ((1, 1), (2, 3), (3, 2))
+    ]
+    covering(events, report)
+    first = report.findings[0]
+    assert (first.kind, first.file, first.line) == ("seq-against-clock", "log", 3)
+
+
+def test_a_process_may_have_any_name(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(line_of(TraceEvent("a\nb", 1)) + line_of(TraceEvent("a\nb", 2)), encoding="utf-8")
+    events, counts, _ = read(by_lines(log))
+    assert not counts
+    assert [edge[0] for edge in covering(events, Report()).edges] == ["a\nb:1"]
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_processes() -> None:
+    """Each hands over to the next: what is known is the whole past, told as far as it is not too wide."""
+    events = [TraceEvent("p0", 1, "send", "m0")]
+    for at in range(1, 100_000):
+        events.append(TraceEvent(f"p{at}", 1, "receive", f"m{at - 1}"))
+        events.append(TraceEvent(f"p{at}", 2, "send", f"m{at}"))
+    report = Report()
+    found = covering(events, report)
+    assert len(found.frontiers) == 100_000
+    assert [len(each.knows) for each in found.frontiers if each.knows] == list(range(1, WIDEST + 1))
+    assert report.counts == {"wide-frontier": 100_000 - WIDEST, "unreceived-send": 1}
+
+
+def test_a_microcosm_that_is_no_line_is_a_row_with_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(microcosms, "LINE_LIMIT", 200)
+    table = tmp_path / "table.jsonl"
+    good = json.dumps({"id": "x", "external": [["a", "<", "b"]]})
+    long = json.dumps({"id": "long", "internal": ["e" * 900]})
+    table.write_text("\n".join((good, long, "", "{", good.replace('"x"', '"y"'))), encoding="utf-8")
+    found = [row for task in by_lines(table, 300) for piece in task for row in microcosms.rows(piece)]
+    assert [(row.at, row.id) for row in found] == [(1, "x"), (2, None), (4, None), (5, "y")]
+    assert [row.fault is None for row in found] == [True, False, False, True]
+    assert "200 bytes" in (found[1].fault or "")
+
+
+def test_parquet_is_read_by_row_groups_and_rows_keep_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    records = [{"process": "p", "seq": seq if seq != 40 else 0, "kind": "internal"} for seq in range(1, 100)]
+    pq.write_table(pa.Table.from_pylist(records), file, row_group_size=7)
+    tasks = by_row_groups(file, 1000)
+    assert 2 < len(tasks) < 15
+    events, counts, places = read(tasks)
+    assert [event.line for event in events] == [event.seq for event in events]
+    assert len(events) == 98
+    assert (counts, places) == ({"bad-line": 1}, ["log.parquet:40"])
+    file.write_bytes(file.read_bytes()[:-9])
+    events, counts, _ = read(by_row_groups(file, 1000))
+    assert (events, counts) == ([], {"unreadable": 1})
+
+
+def test_a_microcosm_of_many_events_is_a_row_like_others(tmp_path: Path) -> None:
+    """Consistency is told without a search where nothing but order and concurrency is given."""
+    chain = [["a" if not at else f"e{at:05}", "<", f"e{at + 1:05}"] for at in range(20_000)]
+    table = tmp_path / "table.jsonl"
+    rows_ = ({"id": "great", "external": chain}, {"id": "small", "external": [["a", "||", "b"]]})
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows_), encoding="utf-8")
+    great, small = (row for task in by_lines(table) for piece in task for row in microcosms.rows(piece))
+    assert great.givens is not None
+    assert small.givens is not None
+    for row in (great, small):
+        digest, consistent = microcosms.judged(row.givens)
+        assert consistent
+        assert digest == analogy_digest_of(row.givens)

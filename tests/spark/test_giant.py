@@ -1,0 +1,91 @@
+"""A trace in slices is the same trace at once, row by row, on Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from microcosm.spark import extract as job
+from microcosm.spark.extract import Asked
+from microcosm.traces import formats
+from microcosm.traces.covering import covering
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.jsonl import line_of
+from microcosm.traces.report import Report
+from tests.spark.conftest import table
+from tests.spark.test_scan import chained
+
+pytestmark = pytest.mark.spark
+
+
+def damaged(random: Random, events: list[TraceEvent]) -> list[TraceEvent]:
+    """Events lost and doubled, messages of the wrong name, some without one, and a process of one event."""
+    made: list[TraceEvent] = []
+    messages = [event.message for event in events if event.message]
+    for event in events:
+        chance = random.random()
+        if chance < 0.03:
+            continue
+        if chance < 0.06:
+            event = replace(event, message=random.choice(messages))  # noqa: PLW2901
+        elif chance < 0.08:
+            event = replace(event, message=None)  # noqa: PLW2901
+        elif chance < 0.1 and event.kind == "send":
+            event = replace(event, to=(f"p{random.randrange(5):03}", "p000"))  # noqa: PLW2901
+        elif chance < 0.12:
+            made.append(replace(event, kind="internal", message=None))
+        made.append(event)
+    return [
+        *made,
+        TraceEvent("lonely", 1),
+        TraceEvent("self", 1, "send", "mine"),
+        TraceEvent("self", 2, "receive", "mine"),
+    ]
+
+
+def both(spark: Any, log: Path, out: Path, asked: Asked) -> None:
+    """Compare what the job finds in slices with what is found in this process, at once."""
+    found = job.extract(spark, [str(log)], str(out), asked)
+    report = Report()
+    events = list(formats.read([log], report=report))
+    chosen = [(event.process, event.seq) for event in events if asked.concurrent and event.seq % 40 == 1]
+    single = covering(events, report, chosen=chosen, complete=not report.lost)
+    names = ("trace", "left", "relation", "right", "source")
+    expected = [dict(zip(names, (None, *edge), strict=True)) for edge in single.edges]
+    assert table(out, "edges") == sorted(expected, key=repr)
+    frontiers = [
+        {
+            "trace": None,
+            "process": each.process,
+            "last": each.last,
+            "knows": sorted((each.knows or {}).items()),
+        }
+        for each in single.frontiers
+    ]
+    rows = [{**row, "knows": sorted(row["knows"])} for row in table(out, "frontiers")]
+    assert sorted(rows, key=repr) == sorted(frontiers, key=repr)
+    assert Counter(found.summary["reported"]) == report.counts
+    assert len(table(out, "events")) == single.events == found.summary["events"]
+    assert any(stage.startswith("bases") for stage in found.stages)
+
+
+def test_a_damaged_log_in_slices(spark: Any, tmp_path: Path) -> None:
+    random = Random(2)
+    events = damaged(random, chained(random, 6, 1500, True, 6))
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, random.sample(events, len(events)))), encoding="utf-8")
+    both(spark, log, tmp_path / "out", Asked(slices=5))
+
+
+def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -> None:
+    events = chained(Random(3), 5, 1000, False, 4)
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, events)), encoding="utf-8")
+    both(spark, log, tmp_path / "out", Asked(slices=3, concurrent="seq % 40 = 1"))
+    pairs = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "||"]
+    assert 0 < len(pairs) <= 5 * 5 * 4 / 2 * 6**2

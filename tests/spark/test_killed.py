@@ -1,0 +1,114 @@
+"""Jobs that are killed: nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from microcosm.spark import extract as job
+from microcosm.spark.extract import Asked
+from microcosm.spark.giant import Giant
+from microcosm.traces.jsonl import line_of
+from tests.spark.conftest import LIGHT, table
+from tests.spark.test_extract import traces
+from tests.spark.test_giant import both
+from tests.spark.test_scan import chained
+
+pytestmark = pytest.mark.spark
+
+
+class Deadly(dict[str, str]):
+    """The names of the traces of files; who first asks for one is killed."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def get(self, *_: Any) -> Any:
+        try:
+            self.marker.touch(exist_ok=False)
+        except FileExistsError:
+            return None
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    def __reduce__(self) -> Any:
+        return Deadly, (self.marker,)
+
+
+def same(one: Path, two: Path) -> bool:
+    return all(table(one, name) == table(two, name) for name in job.TABLES)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(map(line_of, traces(8, count=4, steps=40))), encoding="utf-8")
+    return path
+
+
+def test_a_worker_that_is_killed(
+    spark: Any, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
+    marker = tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "_names", lambda *_: Deadly(marker))
+        found = job.extract(spark, [str(log)], str(tmp_path / "out"))
+    assert marker.exists()
+    assert found.summary == whole.summary
+    assert same(tmp_path / "out", tmp_path / "whole")
+
+
+DRIVER = """
+import os, signal, sys
+from microcosm.spark import extract as job
+from microcosm.spark.output import Output
+from microcosm.spark.session import session
+
+class Killed(Output):
+    def stage(self, spark, name, table, by=None):
+        found = super().stage(spark, name, table, by)
+        if name == sys.argv[3]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+
+job.Output = Killed
+with session(options={options}) as spark:
+    job.extract(spark, [sys.argv[1]], sys.argv[2], job.Asked(slices=1))
+"""
+
+
+def killed_driver(arguments: Sequence[str]) -> int:
+    program = DRIVER.replace("{options}", repr(LIGHT))
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": root}
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment,
+        capture_output=True,
+        check=False,
+        cwd=root,
+    ).returncode
+
+
+def test_a_driver_that_is_killed_and_started_again(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    events = chained(Random(9), 5, 400, True, 6)
+    log.write_text("".join(map(line_of, events)), encoding="utf-8")
+    asked = Asked(slices=1)
+    assert killed_driver([str(log), str(out), "sliced-0"]) == -signal.SIGKILL
+    assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Giant, "_sliced", None)  # it is not done again
+        both(spark, log, out, asked)
+    assert job.extract(spark, [str(log)], str(out), asked).stages == {}

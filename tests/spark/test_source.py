@@ -1,0 +1,119 @@
+"""Traces as a data source: what `extract` reads, and rows for what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm.spark import source
+from microcosm.spark.events import rows
+from microcosm.traces import formats
+from microcosm.traces.jsonl import line_of
+from tests.spark.test_extract import traces
+from tests.traces.runs import shiviz_text
+
+pytest.importorskip("pyspark")
+
+COLUMNS = ("process", "seq", "file", "line", "reported")
+
+
+def reader(path: Path) -> source.TraceStreamReader:
+    return source.TraceStreamReader(source.Asked(str(path), None, None, (*COLUMNS, "arrived")))
+
+
+def read(
+    stream: source.TraceStreamReader, start: dict[str, Any], end: dict[str, Any]
+) -> list[dict[str, Any]]:
+    return [row for part in stream.partitions(start, end) for b in stream.read(part) for row in b.to_pylist()]
+
+
+def line(seq: int) -> str:
+    return json.dumps({"process": "p", "seq": seq, "kind": "internal"})
+
+
+def test_a_stream_takes_what_is_appended_line_by_line_whole(tmp_path: Path) -> None:
+    log = tmp_path / "p.jsonl"
+    stream = reader(tmp_path)
+    start = stream.initialOffset()
+    assert stream.latestOffset(start) == start
+    log.write_text(f"{line(1)}\n{line(2)[:9]}", encoding="utf-8")
+    first = stream.latestOffset(start)
+    assert [(row["seq"], row["line"]) for row in read(stream, start, first)] == [(1, 1)]
+    assert stream.latestOffset(first) == first
+    log.write_text(f"{line(1)}\n{line(2)}\nno event\n{line(3)}", encoding="utf-8")
+    second = stream.latestOffset(json.loads(json.dumps(first)))
+    assert second["at"] > first["at"]
+    found = read(stream, first, second)
+    assert [(row["seq"], row["line"], row["reported"]) for row in found] == [
+        (2, 2, None),
+        (3, 4, None),
+        (None, 3, "bad-line"),
+    ]
+    with log.open("a", encoding="utf-8") as more:
+        more.write(f"\n{line(4)}\n")
+    third = stream.latestOffset(second)
+    assert [(row["seq"], row["line"]) for row in read(stream, second, third)] == [(4, 5)]
+    assert read(stream, first, second) == found  # what was planned once is the same again
+    assert read(stream, third, stream.latestOffset(third)) == []
+
+
+def test_a_stream_takes_other_files_once_and_whole(tmp_path: Path) -> None:
+    stream = reader(tmp_path)
+    (tmp_path / "run.log").write_text('a\np {"p": 1}\n', encoding="utf-8")
+    (tmp_path / "bytes.log").write_bytes(b"\xff\x00")
+    (tmp_path / "empty.log").touch()
+    start = stream.initialOffset()
+    end = stream.latestOffset(start)
+    found = read(stream, start, end)
+    assert [(Path(row["file"]).name, row["seq"], row["reported"]) for row in found] == [
+        ("bytes.log", None, "unreadable"),
+        ("run.log", 1, None),
+    ]
+    (tmp_path / "bytes.log").unlink()
+    assert stream.latestOffset(end) == end
+
+
+@pytest.mark.spark
+def test_files_of_every_kind_are_partitions_and_what_is_odd_is_a_row(spark: Any, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    events = list(traces(8, count=1, steps=20))
+    (tmp_path / "own.jsonl").write_text("".join(map(line_of, events)) + "half of a li", encoding="utf-8")
+    (tmp_path / "run.log").write_text(shiviz_text(events), encoding="utf-8")
+    (tmp_path / "bytes.bin").write_bytes(b"\xff\xfe\x00")
+    source.register(spark)
+    whole = spark.read.format("microcosm").load(str(tmp_path))
+    found = whole.withColumn("part", F.spark_partition_id()).collect()
+    files = {row.file for row in found}
+    assert len({(row.file, row.part) for row in found}) == len({row.part for row in found}) == len(files) == 3
+    for name in ("own.jsonl", "run.log"):
+        read_here = [
+            (each.trace or "run", each.process, each.seq, each.kind, each.message, each.clock, each.line)
+            for each in formats.read([tmp_path / name])
+        ]
+        assert read_here == [
+            (row.trace, row.process, row.seq, row.kind, row.message, row.clock, row.line)
+            for row in found
+            if row.file.endswith(name) and row.reported is None
+        ]
+    odd = {(Path(row.file).name, row.reported) for row in found if row.reported is not None}
+    assert odd == {("own.jsonl", "bad-line"), ("bytes.bin", "unreadable")}
+    some = spark.read.format("microcosm").schema("seq long, process string").load(str(tmp_path / "own.jsonl"))
+    assert some.where("seq is not null").count() == len(events)
+    for wrong in ({"format": "nothing"}, {"colour": "red"}):
+        with pytest.raises(PySparkException, match=r"no (trace format|option)"):
+            spark.read.format("microcosm").options(**wrong).load(str(tmp_path)).count()
+
+
+def test_what_a_stream_reads_by_pieces_is_what_is_read_at_once(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, traces(9, count=2, steps=20))), encoding="utf-8")
+    stream = reader(log)
+    start = stream.initialOffset()
+    [part] = stream.partitions(start, stream.latestOffset(start))
+    reading = source.Reading(None, None, {})
+    assert list(rows(part.piece, reading)) == list(rows(source.pieces.Piece(str(log)), reading))

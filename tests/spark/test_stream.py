@@ -1,0 +1,132 @@
+"""A stream that is stopped, killed and started again tells what `extract` finds, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from microcosm.cli.app import main
+from microcosm.errors import MicrocosmError
+from microcosm.spark import extract as batch
+from microcosm.spark import stream as job
+from microcosm.spark.stream import Asked
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.jsonl import line_of
+from tests.spark.conftest import table
+from tests.spark.test_extract import traces
+
+pytestmark = pytest.mark.spark
+
+PATIENT = Asked(wait=3600)
+
+
+def rows(out: Path, name: str, *columns: str) -> Counter[tuple[Any, ...]]:
+    """The rows of a table; of frontiers the last of each process."""
+    found = table(out, name)
+    if name == "frontiers" and found and "batch" in found[0]:
+        last = {(row["trace"], row["process"]): row for row in sorted(found, key=lambda row: row["batch"])}
+        found = list(last.values())
+    return Counter(tuple(repr(row[column]) for column in columns) for row in found)
+
+
+COLUMNS = {
+    "events": ("trace", "id", "process", "seq", "kind", "message", "to", "label", "attributes"),
+    "edges": ("trace", "left", "relation", "right", "source"),
+    "frontiers": ("trace", "process", "last", "knows"),
+}
+
+
+def append(log: Path, events: list[TraceEvent]) -> None:
+    with log.open("a", encoding="utf-8") as stream:
+        stream.writelines(map(line_of, events))
+
+
+def killed_after_writing(sink: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A sink that writes a batch and dies before Spark learns of it."""
+
+    def make(out: str) -> Any:
+        write = sink(out)
+
+        def write_and_die(told: Any, number: int) -> None:
+            write(told, number)
+            raise RuntimeError("killed")
+
+        return write_and_die
+
+    return make
+
+
+def test_stopped_killed_and_started_again_it_is_the_batch_job(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [replace(event, clock=None, stamp=None) for event in traces(11, count=6, steps=40)]
+    lost = {event.full_id for event in events[5:200:9]}
+    kept = [event for event in events if event.full_id not in lost]
+    Random(1).shuffle(kept)
+    whole = tmp_path / "whole.jsonl"
+    append(whole, kept)
+    log, out, state = tmp_path / "log.jsonl", tmp_path / "out", tmp_path / "state"
+    append(log, kept[:80])
+    job.stream(spark, str(log), str(out), str(state), PATIENT)
+    append(log, [*kept[60:140], kept[0]])
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "_sink", killed_after_writing(job._sink))
+        with pytest.raises(MicrocosmError, match="killed"):
+            job.stream(spark, str(log), str(out), str(state), PATIENT)
+    append(log, kept[140:])
+    found = job.stream(spark, str(log), str(out), str(state))
+    expected = batch.extract(spark, [str(whole)], str(tmp_path / "batch")).summary
+    for name, columns in COLUMNS.items():
+        assert rows(out, name, *columns) == rows(tmp_path / "batch", name, *columns), name
+    counts = {name: found.summary[name] for name in COLUMNS}
+    assert counts == {name: expected[name] for name in COLUMNS}
+    assert found.summary["reported"]["duplicate-event"] == 21
+    assert found.summary["reported"]["seq-gap"] == expected["reported"]["seq-gap"] > 0
+
+
+def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs, out, state = tmp_path / "logs", tmp_path / "out", tmp_path / "state"
+    logs.mkdir()
+    (logs / "run.jsonl").write_text(
+        "".join(map(line_of, [TraceEvent("p", 1, "send", "m"), TraceEvent("q", 3, "receive", "m")]))
+        + "what\n",
+        encoding="utf-8",
+    )
+    (logs / "bytes.bin").write_bytes(b"\xff\x00")
+    command = [
+        "spark",
+        "stream",
+        str(logs),
+        "--out",
+        str(out),
+        "--checkpoint",
+        str(state),
+        "--once",
+        "--json",
+    ]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    said = json.loads(printed.out)
+    assert {name: said[name] for name in ("events", "edges", "frontiers")} == {
+        "events": 2,
+        "edges": 1,
+        "frontiers": 2,
+    }
+    assert said["reported"] == {"bad-line": 1, "seq-gap": 1, "unreadable": 1}
+    assert f"{logs / 'run.jsonl'}:3: not JSON" in printed.err
+    assert "batch=0: 1 events, 0 edges, 1 frontiers, 2 reported\n" in printed.err
+    assert [row["left"] + row["relation"] + row["right"] for row in table(out, "edges")] == [
+        "run/p:1<run/q:3"
+    ]
+    other = [*command[:6], str(tmp_path / "another"), *command[7:]]
+    assert main(other) == 4
+    assert "another checkpoint" in capsys.readouterr().err
+    absent = ["spark", "stream", str(tmp_path / "absent"), *command[3:]]
+    assert main(absent) == 4
