@@ -284,15 +284,7 @@ class Replica:
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
         """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`."""
-        ledger = self._state.ledger
-        if event in ledger.places:
-            raise Undefined(f"{event} has happened already, at {min(ledger.places[event])}")
-        _fit(event)
-        with self.transaction():
-            self._knowledge.admit_event(event)
-            if at is not None and (self._now is None or at > self._now):
-                self._now = at
-            return self._put(Append(self._next(), event, at)).dot
+        return self._happen(event, at, admitted=True)
 
     def learn(self, given: str | Correspondence, *, at: float | None = None) -> list[Dot]:
         """Somebody has said that this holds; a chain `a < b < c` is taken whole or not at all.
@@ -428,11 +420,12 @@ class Replica:
     ) -> None:
         """The transport delivers a message; the event is `d:NAME:M`.
 
-        `disclosed` is what the message proves (`outbox.drained`). It is taken in any case: where it
-        contradicts what is known, it is set aside. All of it is one transaction with what `on_deliver` does.
+        `disclosed` is what the message proves (`outbox.drained`). It is taken in any case, and so is the
+        event: what contradicts them, or they contradict, is set aside. All of it is one transaction with what
+        `on_deliver` does.
         """
         with self.transaction():
-            self.local(f"d:{self.name}:{message}", at=at)
+            self._happen(f"d:{self.name}:{message}", at, admitted=False)
             for fact in disclosed:
                 if fact.key() not in self._state.ledger.facts:
                     fact = fact.normal()  # noqa: PLW2901
@@ -508,6 +501,19 @@ class Replica:
 
     def _next(self) -> Dot:
         return Dot(*self.stream, self._state.ledger.seen.last(self.stream) + 1)
+
+    def _happen(self, event: str, at: float | None, *, admitted: bool) -> Dot:
+        """Append an event; `admitted` only if it contradicts nothing."""
+        ledger = self._state.ledger
+        if event in ledger.places:
+            raise Undefined(f"{event} has happened already, at {min(ledger.places[event])}")
+        _fit(event)
+        with self.transaction():
+            if admitted:
+                self._knowledge.admit_event(event)
+            if at is not None and (self._now is None or at > self._now):
+                self._now = at
+            return self._put(Append(self._next(), event, at)).dot
 
     def _put(self, evolution: Written) -> Written:
         content = evolutions.encode(evolution)

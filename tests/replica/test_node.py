@@ -330,6 +330,29 @@ def test_an_eviction_is_heard_of_and_followed() -> None:
     ran(scene())
 
 
+def test_a_delivery_that_was_said_to_be_impossible_happens_all_the_same() -> None:
+    """What was falsely said of an event to come is set aside when it comes: it stops no replica."""
+
+    async def scene() -> None:
+        one, other = serve(Memory(), "a", **OPTIONS), serve(Memory(), "b", **OPTIONS)
+        async with one as a, other as b:
+            meet(a, b)
+            b.replica.local("x")
+            await level(a, b)
+            incarnation = a.replica.stream[1]
+            a.replica.learn(f"d:b:a.{incarnation}.2 < x")
+            await level(a, b)
+            message = a.replica.send("b", b"all the same")
+            assert message == f"a.{incarnation}.2"
+            await b.until(lambda replica: replica.happened(f"d:b:{message}"))
+            await level(a, b)
+            assert b.fault is None
+            assert [len(conflict.facts) for conflict in a.replica.conflicts] == [1]
+            assert str(a.replica.online("x", f"d:b:{message}")) == "<"
+
+    ran(scene())
+
+
 def test_no_transaction_is_left_open_in_an_await() -> None:
     async def scene() -> None:
         async with serve(Memory(), "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
