@@ -17,11 +17,11 @@ from statistics import median
 from time import perf_counter
 
 from benchmarks.measure import Line
-from microcosm.replica.durable import Durable
 from microcosm.replica.journal import Journal
-from microcosm.replica.keys import Key, Keyring
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.transport import Transport
 from microcosm.replica.store import Memory, Store
-from microcosm.replica.transport import Transport
 
 NAME = "messages between two processes"
 ROOT = Path(__file__).parents[1]

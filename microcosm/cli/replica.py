@@ -18,7 +18,7 @@ from microcosm.cli import (
 )
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal_fsck import Report
+    from microcosm.replica.journal.fsck import Report
 
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
@@ -51,7 +51,7 @@ def fsck(
     Example:
       microcosm replica fsck album.journal
     """
-    from microcosm.replica.journal_fsck import fsck as check
+    from microcosm.replica.journal.fsck import fsck as check
 
     found = check(path, repair=repair)
     for fault in found.faults:
@@ -113,8 +113,8 @@ def backup(
     Example:
       microcosm replica backup album.journal album.backup
     """
-    from microcosm.replica.journal_make import backup as copy
-    from microcosm.replica.journal_reader import Reader
+    from microcosm.replica.journal.make import backup as copy
+    from microcosm.replica.journal.reader import Reader
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)

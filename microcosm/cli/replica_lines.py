@@ -19,8 +19,8 @@ from microcosm.cli.replica_members import endpoint_of
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
 from microcosm.relations.relation import Relation
-from microcosm.replica.keys import read_keys
 from microcosm.replica.metrics import exposition
+from microcosm.replica.network.keys import read_keys
 from microcosm.replica.node import Node
 from microcosm.replica.opening import open_store
 

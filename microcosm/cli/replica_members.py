@@ -12,8 +12,8 @@ from microcosm.cli import exits, options, output
 from microcosm.errors import ReplicaError
 
 if TYPE_CHECKING:
-    from microcosm.replica.durable import Durable
-    from microcosm.replica.process import Letter
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.process import Letter
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
@@ -98,7 +98,7 @@ def compact(path: Path, json: options.Json = False) -> int:
     """
     from pathlib import Path as File
 
-    from microcosm.replica.durable import STATE
+    from microcosm.replica.network.durable import STATE
 
     before = File(path).stat().st_size if File(path).exists() else 0
     with network_of(path) as (replica, durable):
@@ -125,8 +125,8 @@ def endpoint_of(address: str) -> tuple[str, int]:
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica_knowledge import opened
-    from microcosm.replica.durable import KIND, START, STATE, Durable
-    from microcosm.replica.shared import NetworkStore
+    from microcosm.replica.network.durable import KIND, START, STATE, Durable
+    from microcosm.replica.network.shared import NetworkStore
 
     with opened(path) as replica:
         store = NetworkStore(replica.store, replica, (KIND, START))

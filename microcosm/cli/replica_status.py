@@ -10,7 +10,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.replica.process import Process
+    from microcosm.replica.network.process import Process
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
@@ -81,7 +81,7 @@ def metrics(path: Path) -> int:
 
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
-    from microcosm.replica.durable import STATE, remembered
+    from microcosm.replica.network.durable import STATE, remembered
     from microcosm.replica.store import Record
 
     records = (Record(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
@@ -91,7 +91,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.cli.lemmas import proof_object
-    from microcosm.replica.blocked import blocked
+    from microcosm.replica.network.blocked import blocked
 
     return {
         "file": path,
@@ -116,7 +116,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """The same for people, but for what is set aside."""
-    from microcosm.replica.blocked import blocked
+    from microcosm.replica.network.blocked import blocked
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from microcosm.replica.network.shared import BUCKETS, Commits
 from microcosm.replica.replica import Replica
-from microcosm.replica.shared import BUCKETS, Commits
 
 PREFIX = "microcosm_"
 

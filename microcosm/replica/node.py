@@ -21,17 +21,17 @@ from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
-from microcosm.replica.blocked import Blocked, blocked
-from microcosm.replica.carrier import Carrier
-from microcosm.replica.endpoint import Address
 from microcosm.replica.forgetting import Forgetting
-from microcosm.replica.keys import Keyring, read_keys
-from microcosm.replica.limits import Limits
+from microcosm.replica.network.blocked import Blocked, blocked
+from microcosm.replica.network.carrier import Carrier
+from microcosm.replica.network.endpoint import Address
+from microcosm.replica.network.keys import Keyring, read_keys
+from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.shared import ReplicaStore
+from microcosm.replica.network.transport import Transport
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
-from microcosm.replica.shared import ReplicaStore
 from microcosm.replica.store import Store
-from microcosm.replica.transport import Transport
 
 SOON = 0.02
 """Seconds from a change to the exchange that tells of it."""

@@ -16,7 +16,7 @@ class Opened:
     """A journal to be read, while somebody else may write it."""
 
     def __init__(self, path: AnyPath) -> None:
-        from microcosm.replica.journal_reader import Reader
+        from microcosm.replica.journal.reader import Reader
 
         self._path = path
         self._reader = Reader(path, application=APPLICATION)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.conftest import Run
-from tests.replica.journals import journal, left_open
+from tests.replica.journal.journals import journal, left_open
 
 
 def test_on_the_command_line(run: Run, tmp_path: Path) -> None:

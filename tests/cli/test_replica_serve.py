@@ -18,12 +18,12 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.replica.journal import Journal
-from microcosm.replica.keys import new_ring, read_keys, write_keys
+from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.opening import APPLICATION, Opened
 from microcosm.replica.replica import Replica
 from tests.cli.conftest import Run
-from tests.replica.causal import History, faults
-from tests.replica.proxy import Proxy
+from tests.replica.network.causal import History, faults
+from tests.replica.network.proxy import Proxy
 from tests.replica.served import PATIENCE, Served
 
 pytest.importorskip("cryptography")

@@ -14,16 +14,16 @@ import pytest
 
 from microcosm.errors import Busy, ReplicaError, Undefined
 from microcosm.replica.background import running
-from microcosm.replica.durable import STATE, remembered
 from microcosm.replica.errors import WrongReplica
-from microcosm.replica.keys import Key, Keyring
-from microcosm.replica.limits import Limits
 from microcosm.replica.metrics import exposition
+from microcosm.replica.network.durable import STATE, remembered
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.limits import Limits
 from microcosm.replica.node import Node, serve
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory, Record
-from tests.replica.proxy import Proxy
+from tests.replica.network.proxy import Proxy
 
 pytest.importorskip("cryptography")
 

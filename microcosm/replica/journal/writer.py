@@ -1,0 +1,210 @@
+"""The one connection that writes a journal. Whoever uses it sees to it that one thread does at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import perf_counter
+
+from microcosm.errors import DamagedJournal, JournalError
+from microcosm.replica.journal import chain as journal_chain
+from microcosm.replica.journal import head as journal_head
+from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal.disk import Disk
+from microcosm.replica.journal.examine import look
+from microcosm.replica.journal.files import Files
+from microcosm.replica.journal.head import Head, HeadFile
+from microcosm.replica.journal.look import Broken, Place, State, disagreement
+from microcosm.replica.store import check_reach
+
+
+class Writer:
+    """Appends, compacts and checkpoints; `state` is what is durable, `stopped` why no more can be written."""
+
+    CHECKPOINT = 4 << 20
+    """Bytes of the write-ahead log after which it is brought into the database."""
+
+    def __init__(self, files: Files, disk: Disk, mode: str, application: str) -> None:
+        """Take over a journal that `examine` found whole. The caller holds the lock."""
+        self._files, self._mode = files, mode
+        self._pending = 0
+        self.stopped: str | None = None
+        self.transactions = 0
+        self.seconds = 0.0
+        self._head: HeadFile | None = None
+        with self._errors():
+            self._connection = disk.connect(files.database, "rw")
+        try:
+            with self._errors():
+                self.state = self._recover(disk, application)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, records: Sequence[tuple[str, bytes]]) -> None:
+        """Write records in one transaction; in the mode `full` they are durable on return."""
+        self.check_open()
+        if not records:
+            return
+        size = 0
+        number, chain = since, _ = self.state.last
+        rows = []
+        for kind, payload in records:
+            number += 1
+            chain = journal_chain.link(chain, number, kind.encode(), payload)
+            rows.append((number, since, kind, payload, chain))
+            size += len(payload)
+        with self._writing():
+            self._connection.executemany("INSERT INTO record VALUES (?, ?, ?, ?, ?)", rows)
+            self._finish(self.state._replace(last=Place(number, chain), since=since), size)
+        if self._pending > self.CHECKPOINT:
+            self.checkpoint()
+
+    def compact(self, through: int, content: bytes) -> None:
+        """Replace the records up to `through`; then bring the log into the database, whose pages are free."""
+        self.check_open()
+        state = self.state
+        check_reach(through, state.base.number, state.last.number)
+        with self._writing():
+            chain = state.base.chain
+            if through > state.base.number:
+                query = "SELECT chain FROM record WHERE number = ?"
+                [[chain]] = self._connection.execute(query, (through,)).fetchall()
+            edition = state.edition + 1
+            seal = journal_chain.seal(through, edition, chain, content)
+            row = (through, edition, chain, seal, content)
+            self._connection.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?)", row)
+            self._connection.execute("DELETE FROM record WHERE number <= ?", (through,))
+            base = Place(through, chain)
+            since = max(state.since, through)
+            self._finish(state._replace(base=base, edition=edition, seal=seal, since=since), len(content))
+        self.checkpoint()
+
+    def checkpoint(self, how: str = "PASSIVE") -> None:
+        """Bring the log into the database as far as readers allow; what fails is tried again later."""
+        assert self._head is not None
+        self._pending = 0  # if readers are in the way, the next time is after as many bytes
+        try:
+            if how == "PASSIVE" and self._files.wal.stat().st_size > 4 * self.CHECKPOINT:
+                how = "TRUNCATE"  # it waits for the readers: their looks are short
+            busy, frames, done = self._connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
+            if not busy and frames == done and self._mode != "full":
+                self._head.advance(self.head(), sync=self._mode == "normal")
+        except (sqlite3.Error, OSError) as error:
+            if _name(error) not in ("SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED"):
+                self._stop(error)
+
+    def head(self) -> Head:
+        """What the head file has to say of the state."""
+        state = self.state
+        return Head(
+            *(0, journal_schema.version(), self._mode, state.instance, *state.last),
+            *(state.base.number, state.edition, state.seal),
+        )
+
+    def check_open(self) -> None:
+        """Raise `JournalError` where a failure has stopped this."""
+        if self.stopped:
+            raise JournalError(self.stopped, file=str(self._files.database))
+
+    def close(self) -> None:
+        """Bring everything into the database, unless stopped, and let go of it."""
+        if self._head is not None:
+            if self.stopped is None:
+                self.checkpoint("TRUNCATE")
+            self._head.close()
+            self._head = None
+        self.stopped = self.stopped or "is closed"
+        with suppress(sqlite3.Error):
+            self._connection.close()
+
+    def _recover(self, disk: Disk, application: str) -> State:
+        """Upgrade the tables, sync what a crash left unsynced, and write a head for the mode from now on."""
+        execute = self._connection.execute
+        execute("PRAGMA busy_timeout = 5000")
+        if execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            raise Broken("the database does not keep a write-ahead log")
+        for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
+            execute(f"PRAGMA {pragma}")
+        execute("PRAGMA wal_autocheckpoint = 0")
+        execute("PRAGMA cache_spill = OFF")  # frames reach the log at a commit and at no other time
+        head = journal_head.read(self._files.head)
+        execute("BEGIN IMMEDIATE")
+        about = journal_schema.identify(self._connection, self._files.database, application)
+        if about.schema < journal_schema.version():
+            journal_schema.upgrade(self._connection, about.schema)
+        self.state = state = look(self._connection, about)
+        wrong = disagreement(self._connection, state, head)
+        if wrong or head is None:
+            raise Broken(wrong or "the head file is missing")
+        execute("COMMIT")
+        busy, _, _ = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise JournalError("is being read by somebody who does not stop", file=str(self._files.database))
+        self._head = HeadFile(disk, self._files.head, head)
+        self._head.advance(self.head())
+        execute(f"PRAGMA synchronous = {self._mode}")
+        execute("PRAGMA busy_timeout = 500")  # how long a checkpoint waits for readers
+        return state
+
+    def _finish(self, state: State, size: int) -> None:
+        """Commit, then say so in the head file."""
+        assert self._head is not None
+        self._connection.execute("COMMIT")
+        self.state = state
+        if self._mode == "full":
+            self._head.advance(self.head())
+        self._pending += size + 3 * 4096
+        self.transactions += 1
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction; if it fails nobody is told that it is durable.
+
+        For lack of space it is undone and the journal goes on. After any other failure it is not known what
+        the system has written: only opening it again tells.
+        """
+        began, state = perf_counter(), self.state
+        try:
+            with self._errors():
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield
+        except BaseException as error:
+            cause = error.__cause__ or error
+            if self.state is not state or _name(cause) != "SQLITE_FULL" or not self._undo():
+                self._stop(cause)
+            raise
+        finally:
+            self.seconds += perf_counter() - began
+
+    def _undo(self) -> bool:
+        """Roll back, and leave no frames of it behind in the log; whether that succeeded."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            return not self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except (sqlite3.Error, OSError):
+            return False
+
+    def _stop(self, error: BaseException) -> None:
+        self.stopped = f"stopped after a failure ({error}): open it again"
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What SQLite and the system say, as one line that names the journal."""
+        file = str(self._files.database)
+        try:
+            yield
+        except Broken as broken:
+            hint = "`microcosm replica fsck` says more"
+            raise DamagedJournal(
+                (str(broken),), file=file, copy=self._files.try_to_keep(), hint=hint
+            ) from None
+        except (sqlite3.Error, OSError) as error:
+            room = "make room: nothing that was durable is lost" if _name(error) == "SQLITE_FULL" else None
+            raise JournalError(f"cannot be written: {error}", file=file, hint=room) from error
+
+
+def _name(error: BaseException) -> str:
+    return getattr(error, "sqlite_errorname", "")

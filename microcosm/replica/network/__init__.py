@@ -1,0 +1,1 @@
+"""The network of a replica: causal delivery exactly once over UDP, sealed, across restarts and evictions."""

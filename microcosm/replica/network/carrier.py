@@ -1,0 +1,197 @@
+"""What carries a replica's messages and its exchanges: an outbox over a transport.
+
+All that belongs together is in one transaction of the store: the event of a sending, or of a delivery with
+what the application does in it, and what the network must remember of it. Packets that tell of it leave
+afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from microcosm.errors import Busy, ReplicaError
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.relation import Relation
+from microcosm.replica.network.blocked import EVENT_BYTES
+from microcosm.replica.network.durable import KIND, START, STATE, Durable
+from microcosm.replica.network.endpoint import Address
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.pieces import Assembly, pieces
+from microcosm.replica.network.process import Letter
+from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore
+from microcosm.replica.network.transport import Transport
+from microcosm.replica.replica import Replica
+
+LOG = 2000
+"""After so many records of the network a snapshot is due."""
+
+
+class Carrier:
+    """The `Outbox` of a replica whose store is a `ReplicaStore`; `open` puts it on the network."""
+
+    def __init__(self, replica: Replica, store: ReplicaStore) -> None:
+        self.replica = replica
+        self.transport: Transport
+        self.said: Counter[str] = Counter()
+        """What went on beside the messages: exchanges begun, and letters that made no sense."""
+        self._store = store
+        self._network = NetworkStore(store.store, replica, (KIND, START))
+        self.commits = self._network.commits
+        self._held = Held()
+        self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
+        self._assemblies: dict[str, Assembly] = {}
+        self._compact_due = False
+        self._committing = False
+
+    async def open(
+        self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
+    ) -> None:
+        """Go on where the network of the replica stopped; as another incarnation if the replica is one."""
+        replica = self.replica
+        name, incarnation = replica.stream
+        durable = Durable.opened(
+            self._network, name, incarnation, self._deliver, snapshot=replica.noted(STATE)
+        )
+        if durable.process.incarnation != incarnation:
+            durable = durable.renewed(incarnation)
+        if durable.process.evicted:
+            raise ReplicaError(
+                f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
+            )
+
+        def flushed() -> None:
+            self._compact_if_due()
+            after_flush()
+
+        self.transport = await Transport.open(
+            durable, ring, address, limits=limits, before_flush=self._take, after_flush=flushed
+        )
+        self._store.joining, self._store.compacting = self._join, self._compaction
+        replica.outbox = self
+
+    def close(self) -> None:
+        """Stop carrying."""
+        self.transport.close()
+        self._store.joining = self._store.compacting = None
+
+    @property
+    def durable(self) -> Durable:
+        """What the network remembers."""
+        return self.transport.endpoint.durable
+
+    @property
+    def malformed(self) -> int:
+        """Messages of exchanges, or pieces of them, that made no sense."""
+        return self.replica.exchange.malformed + sum(each.malformed for each in self._assemblies.values())
+
+    def ask(self, name: str) -> None:
+        """Begin to find out what a member knows, with the next flush."""
+        for message in self.replica.exchange.begin(name):
+            self.said["exchanges"] += 1
+            self._say(name, message)
+
+    # -- the outbox of the replica -------------------------------------------------------------------
+
+    def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
+        """See `Outbox`: it is handed to the network when the transaction commits."""
+        durable = self.durable
+        if self.transport.fault is not None:
+            raise ReplicaError(f"the network stopped: {self.transport.fault}") from self.transport.fault
+        if not to or self.replica.name in to:
+            raise ReplicaError("a message goes to members, and not to the replica itself")
+        for name in to:
+            durable.process.membership.of(name)
+        if len(payload) + EVENT_BYTES > durable.largest:
+            raise ReplicaError(
+                f"a message of {len(payload):,} bytes; at most {durable.largest - EVENT_BYTES:,} are possible"
+            )
+        waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
+        if not self._held.depth and waiting >= durable.most_copies:
+            raise Busy(f"{waiting:,} copies wait to be acknowledged; try again later")
+        self._sends.append((message, to, payload))
+
+    def undone(self) -> None:
+        """See `Outbox`."""
+        self._sends.clear()
+
+    def committed(self) -> None:
+        """See `Outbox`: packets have left with the commit."""
+
+    # -- inside --------------------------------------------------------------------------------------
+
+    # -- inside --------------------------------------------------------------------------------------
+
+    def _join(self, records: Records) -> int:
+        """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
+        endpoint = self.transport.endpoint
+        sends, self._sends = self._sends, []
+        for message, to, payload in sends:
+            number = int(message.rpartition(".")[2])
+            endpoint.send(to, payload + number.to_bytes(EVENT_BYTES, "big"))
+        for kind, payload in records:
+            endpoint.include(kind, payload)
+        if not self._held.depth:
+            self._committing = True
+            try:
+                self.transport.flush()
+            finally:
+                self._committing = False
+        return 0
+
+    def _deliver(self, letter: Letter) -> None:
+        self._alone()
+        name, incarnation, _ = letter.id
+        number = int.from_bytes(letter.payload[-EVENT_BYTES:], "big")
+        message = f"{name}.{incarnation}.{number}"
+        event = f"d:{self.replica.name}:{message}"
+        if len(letter.payload) < EVENT_BYTES or not number or self.replica.happened(event):
+            self.said["letters that made no sense"] += 1
+            return
+        disclosed = Correspondence(f"c:{message}", Relation.BEFORE, event, f"message {message}")
+        with self._held():
+            self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
+
+    def _take(self) -> None:
+        """What members have said of what they know, before the commit that makes it durable."""
+        endpoint = self.transport.endpoint
+        heard, endpoint.exchanged = endpoint.exchanged, []
+        for name, piece in heard:
+            if name not in self.durable.process.membership.named:
+                continue
+            message = self._assemblies.setdefault(name, Assembly()).add(piece)
+            if message is None:
+                continue
+            self._alone()
+            with self._held():
+                answers = self.replica.exchange.receive(name, message)
+            for answer in answers:
+                self._say(name, answer)
+
+    def _alone(self) -> None:
+        """Nobody else has a transaction open, which would take what comes now into it."""
+        if self.replica.in_transaction:
+            raise ReplicaError("a transaction of the replica was left open in an `await`")
+
+    def _say(self, name: str, message: bytes) -> None:
+        endpoint = self.transport.endpoint
+        for piece in pieces(message, endpoint.room):
+            if not endpoint.say(name, piece):
+                break
+
+    def _compact_if_due(self) -> None:
+        due = self._compact_due or len(self.replica.network) > LOG
+        if due and (self._committing or not self.replica.in_transaction):
+            self._compact()
+
+    def _compaction(self) -> None:
+        self._compact_due = True
+        if not self._held.depth:
+            self._compact()
+
+    def _compact(self) -> None:
+        self._compact_due = False
+        self.replica.recorded(STATE, self.durable.export())
+        store = self._store.store
+        store.compact(store.commit(()), self.replica.content())

@@ -1,0 +1,222 @@
+"""An endpoint on a UDP socket, under asyncio: the only place of the network that knows sockets and clocks.
+
+Packets that have come are taken in one go, then committed in one transaction, then answered: the more there
+is to do, the more messages share a commit (group commit). A commit blocks the event loop for as long as the
+disk takes, and that is meant: nothing may leave before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from microcosm.errors import Busy, ReplicaError
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.endpoint import Address, Endpoint
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.process import MessageId
+
+BATCH = 64
+"""At most so many packets are taken before the next commit."""
+
+SOCKET_BYTES = 1 << 20
+
+
+class Transport:
+    """Carries an endpoint; make one with `await Transport.open(…)`, inside a running loop.
+
+    `send` returns once the message is in the endpoint; it is durable, and on its way, when the loop next
+    turns. `fault` is what stopped it, if something did: a deliver function that raised, a store that failed.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        sock: socket.socket,
+        after_flush: Callable[[], object] | None,
+        before_flush: Callable[[], object] | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.fault: BaseException | None = None
+        self._socket = sock
+        self._after_flush = after_flush
+        self._before_flush = before_flush
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing = False
+        self._closed = False
+        self._space = asyncio.Event()
+        self._loop.add_reader(sock.fileno(), self._readable)
+        self._soon()
+
+    @classmethod
+    async def open(
+        cls,
+        durable: Durable,
+        ring: Keyring,
+        address: Address = ("127.0.0.1", 0),
+        *,
+        limits: Limits | None = None,
+        after_flush: Callable[[], object] | None = None,
+        before_flush: Callable[[], object] | None = None,
+    ) -> Transport:
+        """Bind a UDP socket and begin. Raises `ReplicaError` where the address cannot be had.
+
+        `after_flush` is called after every commit: what waits for something to be durable can go on.
+        `before_flush` is called before each; what it adds is committed along.
+        """
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            sock.setblocking(False)
+            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+                sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
+            sock.bind(address)
+        except (OSError, OverflowError) as error:
+            sock.close()
+            raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
+        endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
+        return cls(endpoint, sock, after_flush, before_flush)
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        name: tuple[Any, ...] = self._socket.getsockname()
+        return name[0], name[1]
+
+    def send(
+        self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
+    ) -> MessageId:
+        """As `Endpoint.send`: raises `Busy` under back-pressure, and never from within a delivery."""
+        self._usable()
+        message = self.endpoint.send(to, payload, note)
+        self._soon()
+        return message
+
+    async def send_when_possible(self, to: Iterable[str], payload: bytes) -> MessageId:
+        """The same, but wait out back-pressure. Not for deliveries, which meet none."""
+        to = tuple(to)
+        while True:
+            try:
+                return self.send(to, payload)
+            except Busy:
+                self._space.clear()
+                await self._space.wait()
+
+    def add_member(self, name: str, address: Address) -> None:
+        """A new member, or a new address of one; nothing is restarted."""
+        self._usable()
+        self.endpoint.add_member(name, address, time.monotonic())
+        self._soon()
+
+    def evict(self, name: str) -> Fence | None:
+        """As `Endpoint.evict`."""
+        self._usable()
+        fence = self.endpoint.evict(name, time.monotonic())
+        self._soon()
+        return fence
+
+    def metrics(self) -> dict[str, Any]:
+        """A plain snapshot of what goes on: `Endpoint.status`."""
+        return self.endpoint.status(time.monotonic())
+
+    def flush(self) -> None:
+        """Commit and send now, not when the loop turns. What fails stops the transport, and is raised."""
+        self._usable()
+        self._flush()
+        if self.fault is not None:
+            raise self.fault
+
+    def close(self) -> None:
+        """Stop. What was committed goes on with the next `open`; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._loop.remove_reader(self._socket.fileno())
+        if self._timer is not None:
+            self._timer.cancel()
+        self._socket.close()
+        self._space.set()
+
+    def __enter__(self) -> Transport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _usable(self) -> None:
+        if self.fault is not None:
+            raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
+        if self._closed:
+            raise ReplicaError("the network is closed")
+
+    def _soon(self) -> None:
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._flushing = False
+        if not self._closed:
+            self._flush()
+
+    def _readable(self) -> None:
+        endpoint, now, wall = self.endpoint, time.monotonic(), time.time()
+        largest = endpoint.limits.mtu + 1
+        try:
+            for _ in range(BATCH):
+                try:
+                    packet, _ = self._socket.recvfrom(largest)
+                except (BlockingIOError, InterruptedError):
+                    break
+                except OSError:  # a destination that nobody listens at, reported late
+                    continue
+                endpoint.receive(packet, now, wall)
+        except BaseException as error:
+            self._stop(error)
+            return
+        self._flush()
+
+    def _flush(self) -> None:
+        endpoint = self.endpoint
+        now = time.monotonic()
+        try:
+            if self._before_flush is not None:
+                self._before_flush()
+            endpoint.poll(now)
+            for address, packet in endpoint.flush(now, time.time()):
+                try:
+                    self._socket.sendto(packet, address)
+                except (BlockingIOError, InterruptedError):
+                    endpoint.drops["socket full"] += 1
+                except OSError:
+                    endpoint.drops["not sent"] += 1
+            if self._after_flush is not None:
+                self._after_flush()
+        except BaseException as error:
+            self._stop(error)
+            return
+        self._space.set()
+        self._arm()
+
+    def _arm(self) -> None:
+        """Come back when there is something to do."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self.endpoint.next_time()
+        if due != float("inf"):
+            self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._flush)
+
+    def _stop(self, error: BaseException) -> None:
+        """Nothing of the last transaction has happened; go on by opening it again."""
+        self.fault = error
+        self.close()
+        if not isinstance(error, Exception):
+            raise error

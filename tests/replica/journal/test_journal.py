@@ -1,0 +1,446 @@
+"""The journal does what the plain store does, and survives being closed, killed, backed up and upgraded."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from microcosm.errors import JournalError, LockedJournal
+from microcosm.replica.journal import Journal
+from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal.writer import Writer
+from microcosm.replica.store import Memory, Record
+from tests.replica.journal.journals import APPLICATION, FAST, content, journal, killed, left_open
+
+RECORDS = st.lists(st.tuples(st.sampled_from(["a", "é", ""]), st.binary(max_size=40)), max_size=5)
+MODES = st.sampled_from(["full", "normal", "off"])
+
+
+class AgainstThePlainStore(RuleBasedStateMachine):
+    """Whatever is done to both, the same is in both; a journal that is opened again has forgotten nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory(dir=FAST)
+        self.path = Path(self.folder.name) / "journal"
+        self.model = Memory()
+        self.journal = journal(self.path)
+        self.reader = Reader(self.path, application=APPLICATION)
+
+    def teardown(self) -> None:
+        self.reader.close()
+        self.journal.close()
+        self.folder.cleanup()
+
+    @rule(records=RECORDS)
+    def commit(self, records: list[tuple[str, bytes]]) -> None:
+        assert self.journal.commit(records) == self.model.commit(records)
+
+    @rule(parts=st.lists(RECORDS, max_size=3))
+    def group(self, parts: list[list[tuple[str, bytes]]]) -> None:
+        with self.journal.group():
+            assert [self.journal.commit(part) for part in parts] == [
+                self.model.commit(part) for part in parts
+            ]
+
+    @rule(records=RECORDS)
+    def group_that_fails(self, records: list[tuple[str, bytes]]) -> None:
+        def block() -> None:
+            with self.journal.group():
+                self.journal.commit(records)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            block()
+
+    @rule(back=st.integers(-1, 6), snapshot=st.binary(max_size=200))
+    def compact(self, back: int, snapshot: bytes) -> None:
+        through = self.journal.last - back
+        try:
+            self.model.compact(through, snapshot)
+        except ValueError:
+            with pytest.raises(ValueError, match="a snapshot through"):
+                self.journal.compact(through, snapshot)
+        else:
+            self.journal.compact(through, snapshot)
+
+    @rule(mode=MODES)
+    def open_again(self, mode: str) -> None:
+        self.journal.close()
+        self.journal = journal(self.path, mode)  # type: ignore[arg-type]
+
+    @rule()
+    def backup(self) -> None:
+        copy = self.path.with_name("copy")
+        assert self.journal.backup(copy) == self.journal.last
+        with journal(copy) as opened:
+            assert content(opened) == content(self.model)
+            assert opened.instance != self.journal.instance
+            opened._check()
+        for ending in ("", "-head", "-lock"):
+            copy.with_name(copy.name + ending).unlink()
+
+    @precondition(lambda self: self.journal.last)
+    @rule(after=st.integers(0, 20))
+    def read_from(self, after: int) -> None:
+        assert list(self.journal.records(after)) == list(self.model.records(after))
+
+    @invariant()
+    def same(self) -> None:
+        self.journal._check()
+        assert content(self.journal) == content(self.model)
+        assert (self.reader.snapshot(), list(self.reader.records())) == content(self.model)
+
+
+TestAgainstThePlainStore = AgainstThePlainStore.TestCase
+TestAgainstThePlainStore.settings = settings(max_examples=20, stateful_step_count=15)
+
+
+def test_what_a_killed_process_committed_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    left_open(path, b"one", b"two")
+    assert path.with_name("journal-wal").stat().st_size
+    with journal(path) as opened:
+        assert content(opened) == (None, [Record(1, "note", b"one"), Record(2, "note", b"two")])
+        assert opened.commit([("note", b"three")]) == 3
+
+
+def test_threads_share_transactions(tmp_path: Path) -> None:
+    with journal(tmp_path / "journal") as opened:
+        go = threading.Barrier(9)
+        numbers: list[int] = []
+
+        def work() -> None:
+            go.wait()
+            numbers.append(opened.commit([("note", b"a"), ("note", b"b")]))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        with opened.group():  # who has begun a group keeps the others waiting together
+            for thread in threads:
+                thread.start()
+            go.wait()
+            while len(opened._waiting) < 8:
+                os.sched_yield()
+            assert opened.commit([("note", b"first")]) == 1
+        for thread in threads:
+            thread.join()
+        assert sorted(numbers) == list(range(3, 19, 2))
+        assert opened.transactions == 2
+        opened._check()
+
+
+def test_many_threads_many_times() -> None:
+    """Nobody is left waiting, every number is given once, and each finds its record under its number."""
+    given: dict[int, bytes] = {}
+    with TemporaryDirectory(dir=FAST) as folder, journal(Path(folder) / "journal") as opened:
+
+        def work(name: int) -> None:
+            for n in range(30):
+                payload = bytes([name, n])
+                if n % 10 == name:
+                    with opened.group():
+                        number = opened.commit([("note", payload)])
+                elif n % 10 == 9:
+                    opened.commit([])
+                    opened.compact(0, payload)
+                    continue
+                else:
+                    number = opened.commit([("note", payload)])
+                given[number] = payload
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {record.number: record.payload for record in opened.records()} == given
+        assert sorted(given) == list(range(1, 8 * 27 + 1))
+        opened._check()
+
+
+def test_a_group_that_fails_takes_no_other_thread_along(tmp_path: Path) -> None:
+    with journal(tmp_path / "journal") as opened:
+        other = threading.Thread(target=lambda: opened.commit([("other", b"")]))
+
+        def block() -> None:
+            with opened.group():
+                opened.commit([("mine", b"")])
+                other.start()
+                while not opened._waiting:
+                    os.sched_yield()
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            block()
+        other.join()
+        assert [record.kind for record in opened.records()] == ["other"]
+
+
+def test_what_fails_fails_for_all_who_waited(tmp_path: Path) -> None:
+    with journal(tmp_path / "journal") as opened:
+        opened._writer._connection.execute("PRAGMA max_page_count = 20")
+        said: list[str] = []
+
+        def work(size: int) -> None:
+            try:
+                said.append(f"number {opened.commit([('note', bytes(size))])}")
+            except JournalError as error:
+                said.append(error.message)
+
+        threads = [threading.Thread(target=work, args=(size,)) for size in (10, 200_000, 20)]
+        with opened.group():
+            for thread in threads:
+                thread.start()
+            while len(opened._waiting) < 3:
+                os.sched_yield()
+        for thread in threads:
+            thread.join()
+        assert said == ["cannot be written: database or disk is full"] * 3
+        assert list(opened.records()) == []
+
+
+def test_an_interrupt_leaves_the_next_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether while it waits for others or while it waits to be woken: nobody waits for who is gone."""
+    with journal(tmp_path / "journal") as opened:
+
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        for number, (part, name) in enumerate(((opened._queue, "wait_for"), (opened._writer, "append")), 1):
+            with monkeypatch.context() as patch:
+                patch.setattr(part, name, interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    opened.commit([("note", b"withdrawn")])
+            assert opened.commit([("note", b"kept")]) == number
+        assert [record.payload for record in opened.records()] == [b"kept", b"kept"]
+
+
+def test_one_writes_and_others_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal(path), pytest.raises(LockedJournal, match=rf"locked by process {os.getpid()}"):
+        journal(path)
+    journal(path).close()
+
+
+def test_a_fork_may_not_write(tmp_path: Path) -> None:
+    with journal(tmp_path / "journal") as opened:
+
+        def work() -> None:
+            with pytest.raises(JournalError, match="before a fork"):
+                opened.commit([("note", b"")])
+            (tmp_path / "said").touch()
+
+        killed(work)
+        assert (tmp_path / "said").exists()
+        opened.commit([("note", b"")])
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_what_is_no_journal_of_ours_is_left_alone(tmp_path: Path, create: bool) -> None:
+    text, database, foreign = tmp_path / "text", tmp_path / "database", tmp_path / "foreign"
+    text.write_text("a note, and longer than the sixteen bytes that SQLite looks at first")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    Journal.open(foreign, application="other", create=True).close()
+    for path, said in (
+        (text, "is not a journal"),
+        (database, "is not a journal"),
+        (foreign, "is the journal of another application ('other', not 'test')"),
+        (tmp_path, "is a directory"),
+    ):
+        before = path.read_bytes() if path.is_file() else b""
+        with pytest.raises(JournalError) as found:
+            Journal.open(path, application=APPLICATION, create=create)
+        assert said in str(found.value)
+        assert "\n" not in str(found.value)
+        assert not path.is_file() or path.read_bytes() == before
+
+
+def test_there_is_none(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="no such journal"):
+        Journal.open(tmp_path / "journal", application=APPLICATION)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {journal_schema.version() + 1}")
+    before = path.read_bytes()
+    for open_it in (lambda: journal(path), lambda: Reader(path, application=APPLICATION)):
+        with pytest.raises(
+            JournalError, match=r"of version \d+; this program reads up to .*: use a newer one"
+        ):
+            open_it()
+    assert path.read_bytes() == before
+
+
+STEP = ("ALTER TABLE record ADD COLUMN colour TEXT", "CREATE TABLE colour (name TEXT)")
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_each_version_becomes_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crashed: bool
+) -> None:
+    path = tmp_path / "journal"
+    if crashed:
+        left_open(path, b"one", b"two")
+    else:
+        with journal(path) as opened:
+            opened.commit([("note", b"one"), ("note", b"two")])
+    old = journal_schema.version()
+    monkeypatch.setattr(journal_schema, "STEPS", (*journal_schema.STEPS, STEP))
+    with pytest.raises(JournalError, match="older version"):
+        Reader(path, application=APPLICATION)
+    with journal(path) as opened:
+        assert [record.payload for record in opened.records()] == [b"one", b"two"]
+        opened._check()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (old + 1,)
+        assert connection.execute("SELECT count(*) FROM colour").fetchone() == (0,)
+
+
+def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"one")])
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_schema, "STEPS", ((*STEP, "DELETE FROM record"),))
+        with pytest.raises(JournalError, match="records 1 to 1, which were durable, are missing"):
+            journal(path)
+    with journal(path) as opened:
+        assert [record.payload for record in opened.records()] == [b"one"]
+
+
+def test_no_room_is_said_and_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"kept")])
+        connection = opened._writer._connection
+        [[pages]] = connection.execute("PRAGMA page_count").fetchall()
+        connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        with pytest.raises(JournalError, match=r"database or disk is full; make room"):
+            opened.commit([("note", bytes(100_000))])
+        assert [record.payload for record in opened.records()] == [b"kept"]
+        opened._check()
+        assert opened.commit([("note", b"small")]) == 2
+    with journal(path) as opened:
+        assert [record.payload for record in opened.records()] == [b"kept", b"small"]
+
+
+def test_a_disk_that_takes_no_more_stops_the_journal(tmp_path: Path) -> None:
+    """The system refuses to let the log grow: an error of the disk to SQLite, not a full one."""
+    path = tmp_path / "journal"
+    said = tmp_path / "said"
+
+    def work() -> None:
+        opened = journal(path)
+        size = path.with_name("journal-wal").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 60_000, resource.RLIM_INFINITY))
+        done = 0
+        try:
+            while True:
+                done = opened.commit([("note", bytes(3000))])
+        except JournalError as error:
+            first = str(error)
+        try:
+            opened.commit([("note", b"")])
+        except JournalError as error:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            said.write_text(f"{done}\n{first}\n{error}")
+
+    killed(work)
+    done, first, second = said.read_text().splitlines()
+    assert int(done) > 3
+    assert "cannot be written" in first
+    assert "open it again" in second
+    with journal(path) as opened:
+        assert opened.last >= int(done)
+        assert [record.number for record in opened.records()] == list(range(1, opened.last + 1))
+
+
+@pytest.mark.parametrize("bad", [("note", "text"), (b"note", b""), ("note", bytearray(b"x"))])
+def test_a_record_is_text_and_bytes(tmp_path: Path, bad: tuple[object, object]) -> None:
+    with journal(tmp_path / "journal") as opened:
+        with pytest.raises(TypeError):
+            opened.commit([("note", b"good"), bad])  # type: ignore[list-item]
+        assert opened.last == 0
+        assert opened.commit([("note", b"good")]) == 1
+
+
+def test_a_closed_journal_says_so(tmp_path: Path) -> None:
+    opened = journal(tmp_path / "journal")
+    opened.close()
+    opened.close()
+    for use in (lambda: opened.commit([]), opened.records, opened.snapshot, lambda: opened.compact(0, b"")):
+        with pytest.raises(JournalError, match="is closed"):
+            use()
+
+
+def test_who_reads_slowly_does_not_keep_the_log_growing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that stopped in the middle holds no moment, so the log is reset again and again."""
+    monkeypatch.setattr(Writer, "CHECKPOINT", 100_000)
+    path = tmp_path / "journal"
+    with journal(path) as opened, Reader(path, application=APPLICATION, max_age=0.0) as reader:
+        opened.commit([("note", bytes(1000))] * 10)
+        slow, mine = reader.records(), opened.records()
+        assert next(slow).number == next(mine).number == 1
+        for _ in range(100):
+            opened.commit([("note", bytes(10_000))])
+        assert path.with_name("journal-wal").stat().st_size < 500_000
+        assert [record.number for record in slow] == [record.number for record in mine] == list(range(2, 11))
+
+
+def test_a_compaction_ends_the_reading_of_what_it_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened, Reader(path, application=APPLICATION, max_age=0.0) as reader:
+        opened.commit([("note", b"")] * 5)
+        records = reader.records()
+        next(records)
+        opened.compact(3, b"three")
+        with pytest.raises(JournalError, match="was compacted while it was read; begin again"):
+            next(records)
+        assert [record.number for record in reader.records()] == [4, 5]
+
+
+def test_a_reader_in_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"one")])
+
+        def work() -> None:
+            with Reader(path, application=None) as reader:
+                (tmp_path / "said").write_text(f"{reader.last()} {next(reader.records()).payload!r}")
+
+        killed(work)
+        assert (tmp_path / "said").read_text() == "1 b'one'"
+        opened.commit([("note", b"two")])
+        opened._check()
+
+
+def test_a_backup_replaces_nothing(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_text("mine")
+    with journal(tmp_path / "journal") as opened, pytest.raises(JournalError, match="exists already"):
+        opened.backup(there)
+    assert there.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "journal",
+        "journal-head",
+        "journal-lock",
+        "there",
+    ]

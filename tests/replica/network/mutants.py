@@ -1,0 +1,109 @@
+"""Small faults in durable delivery, one at a time: each must be noticed by the tests it names."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A name, a file below `microcosm`, what to replace by what there, and the tests that notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+SIMULATION = "test_simulation.py -k every_commit"
+SECURITY = "test_security.py -k"
+EXPLORE = "test_explore.py -k in_a_row"
+
+MUTANTS = [
+    Mutant(
+        "waits for an evicted process are dropped before the others fence it",
+        "replica/network/membership.py",
+        "return member is not None and len(member.confirmed) == len(self.fences)",
+        "return member is not None",
+        EXPLORE,
+    ),
+    Mutant(
+        "acks leave before the commit",
+        "replica/network/durable.py",
+        "        if (self._pending or self._effects) and (self._sends or self._urgent):\n",
+        "        leaving, self._sends = self._sends, []\n"
+        "        if leaving:\n"
+        "            return leaving\n"
+        "        if self._pending or self._effects:\n",
+        SIMULATION,
+    ),
+    Mutant(
+        "effects in a transaction of their own",
+        "replica/network/durable.py",
+        "            self._store.commit(records)\n",
+        "            self._store.commit(records[-1:])\n            self._store.commit(records[:-1])\n",
+        SIMULATION,
+    ),
+    Mutant(
+        "what a process heard is not written down",
+        "replica/network/durable.py",
+        "        self._pending.append(step)\n",
+        "        if step[0] != MESSAGE:\n            self._pending.append(step)\n",
+        SIMULATION,
+    ),
+    Mutant(
+        "recordings of greetings are believed",
+        "replica/network/endpoint.py",
+        "fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)",
+        "fresh = True",
+        f"{SECURITY} recording",
+    ),
+    Mutant(
+        "the destination is not part of what is sealed",
+        "replica/network/sealing.py",
+        "for name in (sender.encode(), to.name.encode()))",
+        "for name in (sender.encode(),))",
+        f"{SECURITY} redirected",
+    ),
+    Mutant(
+        "every duplicate is answered",
+        "replica/network/peer.py",
+        "            if answer in self._answered:\n",
+        "            if False:\n",
+        f"{SECURITY} duplicate_in_a_tick",
+    ),
+    Mutant(
+        "the group key opens what a pairwise key protects",
+        "replica/network/keys.py",
+        "in pairwise or possible if key.id == key_id",
+        "in possible if key.id == key_id",
+        f"{SECURITY} pairwise",
+    ),
+    Mutant(
+        "the index of waiting copies is not kept up after an eviction",
+        "protocol/hybrid_durable.py",
+        "        if self._m2 < self._buffer.first:",
+        "        if False:",
+        "../../protocol/test_hybrid_durable.py -k go_last",
+    ),
+    Mutant(
+        "what a delivery does is committed before the delivery",
+        "replica/network/carrier.py",
+        """        for kind, payload in records:
+            endpoint.include(kind, payload)
+""",
+        """        self._network.commit(records)
+""",
+        "../test_node.py -k every_commit",
+    ),
+    Mutant(
+        "a message is handed to the network after the commit of its event",
+        "replica/network/carrier.py",
+        """        sends, self._sends = self._sends, []
+        for message""",
+        """        self._network.commit(records)
+        sends, self._sends, records = self._sends, [], ()
+        for message""",
+        "../test_node.py -k every_commit",
+    ),
+]
