@@ -426,6 +426,8 @@ def test_metrics_are_in_the_format() -> None:
             meet(a, b)
             a.replica.send("b", b"x")
             await level(a, b)
+            while not a.metrics()["members"]["b"]["met"]:
+                await a.changed()
             a.add_member('odd "name"', ("127.0.0.1", 9))
             text = exposition(a.replica, a.metrics())
         *lines, last, empty = text.split("\n")

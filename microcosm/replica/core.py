@@ -1,0 +1,264 @@
+"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from secrets import randbits
+from typing import Self, TypeVar
+
+from microcosm.errors import Undefined
+from microcosm.files import AnyPath
+from microcosm.logic.document import parse_correspondences
+from microcosm.logic.names import unfit
+from microcosm.logic.rulebook import RuleBook
+from microcosm.relations.correspondence import Correspondence
+from microcosm.replica import evolution as evolutions
+from microcosm.replica.dots import Dot, Stream
+from microcosm.replica.errors import WrongReplica
+from microcosm.replica.evolution import Evolution
+from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.knowledge import Knowledge
+from microcosm.replica.outbox import Outbox
+from microcosm.replica.records import OWN, apply, load
+from microcosm.replica.snapshot import Identity, encode_identity, encode_state
+from microcosm.replica.store import Store
+from microcosm.replica.subscriptions import Subscriptions
+from microcosm.state.microcosm import Microcosm
+
+Written = TypeVar("Written", bound=Evolution)
+
+COMPACT_AFTER = 1000
+"""A snapshot is made after so many records, and after as many as twice what is held."""
+
+
+class Core:
+    """A replica that says nothing and does nothing yet; see `microcosm.replica.replica.Replica`."""
+
+    def __init__(
+        self,
+        store: Store | AnyPath,
+        name: str | None = None,
+        *,
+        members: Collection[str] = (),
+        incarnation: int | None = None,
+        forgetting: Forgetting | None = None,
+        rules: RuleBook | None = None,
+    ) -> None:
+        if isinstance(store, str | os.PathLike):
+            from microcosm.replica.opening import open_store
+
+            store = open_store(store, create=name is not None)
+        self._store = store
+        self._rules = rules
+        self.forgetting = forgetting if forgetting is not None else Forgetting()
+        self.outbox: Outbox | None = None
+        self.subscriptions = Subscriptions()
+        self._depth = 0
+        self._failed = False
+        """Whether an inner transaction broke off after it had changed something."""
+        self._pending: list[tuple[str, bytes]] = []
+        self._passed: dict[Dot, set[str]] = {}
+        """Who is known to have each removal that is held."""
+        self._untidied = 0
+        self._now: float | None = None
+        self._state, self._since = load(self._store)
+        self._knowledge = self._fresh()
+        if self._state.identity is None:
+            if name is None:
+                raise WrongReplica("there is no replica in this store yet; give it a name")
+            self._begin(Identity(fit(name), incarnation or randbits(32) | 1, tuple(sorted(members))))
+        elif name is not None and name != self.name:
+            raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
+        self._recognise(getattr(store, "instance", None))
+
+    @property
+    def name(self) -> str:
+        """The name of the replica."""
+        return self._identity.name
+
+    @property
+    def stream(self) -> Stream:
+        """The name and the incarnation, which its dots bear."""
+        return (self._identity.name, self._identity.incarnation)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of all replicas, as far as stated."""
+        return self._identity.members
+
+    def set_members(self, members: Collection[str]) -> None:
+        """State the names of all replicas anew."""
+        self._begin(Identity(self.name, self.stream[1], tuple(sorted(members))))
+
+    def renew(self, incarnation: int | None = None) -> None:
+        """Begin a new incarnation, for a store that may lack evolutions that others have (an old copy, say).
+
+        What it holds of the earlier ones stays, as that of another process.
+        """
+        self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
+        self._knowledge = Knowledge(self._state.ledger, self.stream, self._rules)
+
+    @property
+    def known(self) -> Microcosm:
+        """The microcosm as of now, for any question; it follows the replica, do not change it.
+
+        Between two changes of the replica all answers are of one state. `snapshot` stays as it is.
+        """
+        return self._knowledge.microcosm
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Several changes, committed together: all of them, or none where something is raised inside.
+
+        Transactions nest; the outermost commits. Undoing costs reading the store again.
+        """
+        self._depth += 1
+        begun = len(self._pending)
+        try:
+            yield self
+            if self._depth == 1 and self._failed:
+                raise Undefined("a part of this transaction has failed, so none of it is done")
+            if self._depth == 1 and self._pending:
+                last = self._store.commit(self._pending)
+                self._since += len(self._pending)
+                self._untidied += len(self._pending)
+                self._pending = []
+                if self._since > max(COMPACT_AFTER, 2 * len(self._state.ledger.held)):
+                    self._compact(last)
+        except BaseException:
+            self._failed = self._failed or len(self._pending) > begun
+            if self._depth == 1 and self.outbox is not None:
+                self.outbox.undone()
+            if self._depth == 1 and self._failed:
+                self._pending, self._failed = [], False
+                self._reload()
+            raise
+        finally:
+            self._depth -= 1
+        if not self._depth:
+            self._settle()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self._depth > 0
+
+    def compact(self) -> None:
+        """Write a snapshot in the place of all records."""
+        self._compact(self._store.commit(()))
+
+    def note(self, kind: str, payload: bytes) -> None:
+        """Keep the last payload of a kind, with whatever else this transaction commits."""
+        if kind in OWN:
+            raise Undefined(f"records of the kind {kind} are the replica's own")
+        with self.transaction():
+            self._write(kind, payload)
+
+    def noted(self, kind: str) -> bytes | None:
+        """The last payload of a kind."""
+        return self._state.notes.get(kind)
+
+    def recorded(self, kind: str, payload: bytes) -> None:
+        """The network has put a record into the store, beside what the replica commits."""
+        apply(self._state, kind, payload)
+
+    @property
+    def network(self) -> list[tuple[str, bytes]]:
+        """The records of the network since its note `network state`, in their order; read only."""
+        return self._state.network
+
+    def content(self) -> bytes:
+        """All that it keeps, as a snapshot of its store. Cost: linear."""
+        return encode_state(self._state)
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept."""
+        return self._store
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """After a transaction: tell those who wait."""
+        if len(self.subscriptions):
+            self.subscriptions.settle(self.known)
+
+    @property
+    def _identity(self) -> Identity:
+        assert self._state.identity is not None
+        return self._state.identity
+
+    def _recognise(self, instance: bytes | None) -> None:
+        """Begin a new incarnation where the store is a copy, which may lack what others have seen of it."""
+        noted = self._state.notes.get("instance")
+        if instance is not None and instance != noted:
+            with self.transaction():
+                if noted is not None:
+                    self.renew()
+                self._write("instance", instance)
+
+    def _begin(self, identity: Identity) -> None:
+        with self.transaction():
+            self._write("replica", encode_identity(identity))
+        self._knowledge.own = self.stream
+
+    def _next(self) -> Dot:
+        return Dot(*self.stream, self._state.ledger.seen.last(self.stream) + 1)
+
+    def _put(self, evolution: Written) -> Written:
+        content = evolutions.encode(evolution)
+        if len(content) > evolutions.LARGEST:
+            self._failed = True  # the microcosm may have it already
+            raise Undefined(
+                f"an evolution of {len(content)} bytes is too large; {evolutions.LARGEST} is the most"
+            )
+        with self.transaction():
+            self._state.ledger.take(evolution)
+            self._pending.append(("evolution", content))
+        return evolution
+
+    def _write(self, kind: str, payload: bytes) -> None:
+        apply(self._state, kind, payload)
+        self._pending.append((kind, payload))
+
+    def _places(self, fact: Correspondence) -> tuple[Dot | None, Dot | None]:
+        places = self._state.ledger.places
+        return _only(places.get(fact.left)), _only(places.get(fact.right))
+
+    def _compact(self, last: int) -> None:
+        self._store.compact(last, encode_state(self._state))
+        self._since = 0
+
+    def _reload(self) -> None:
+        self._state, self._since = load(self._store)
+        self._passed = {}
+        self._knowledge = self._fresh()
+
+    def _fresh(self) -> Knowledge:
+        own = self._state.identity
+        stream = (own.name, own.incarnation) if own is not None else ("", 0)
+        return Knowledge(self._state.ledger, stream, self._rules)
+
+
+def facts_of(given: str | Correspondence) -> list[Correspondence]:
+    """The correspondences of a text, or the one given, in their normal form. Raises `TextError`."""
+    found = [given] if isinstance(given, Correspondence) else parse_correspondences(given)
+    return [fact.normal() for fact in found]
+
+
+def fit(name: str) -> str:
+    """The name, if an event or a replica can have it. Raises `Undefined`."""
+    fault = unfit(name)
+    if fault is not None:
+        raise Undefined(fault)
+    return name
+
+
+def _only(places: Collection[Dot] | None) -> Dot | None:
+    return next(iter(places)) if places is not None and len(places) == 1 else None
