@@ -46,10 +46,11 @@ class Core:
         forgetting: Forgetting | None = None,
         rules: RuleBook | None = None,
     ) -> None:
+        opened = None
         if isinstance(store, str | os.PathLike):
             from microcosm.replica.opening import open_store
 
-            store = open_store(store, create=name is not None)
+            store = opened = open_store(store, create=name is not None)
         self._store = store
         self._rules = rules
         self.forgetting = forgetting if forgetting is not None else Forgetting()
@@ -63,15 +64,12 @@ class Core:
         """Who is known to have each removal that is held."""
         self._untidied = 0
         self._now: float | None = None
-        self._state, self._since = load(self._store)
-        self._knowledge = self._fresh()
-        if self._state.identity is None:
-            if name is None:
-                raise WrongReplica("there is no replica in this store yet; give it a name")
-            self._begin(Identity(fit(name), incarnation or randbits(32) | 1, tuple(sorted(members))))
-        elif name is not None and name != self.name:
-            raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
-        self._recognise(getattr(store, "instance", None))
+        try:
+            self._enter(name, members, incarnation)
+        except BaseException:
+            if opened is not None:
+                opened.close()
+            raise
 
     @property
     def name(self) -> str:
@@ -183,6 +181,18 @@ class Core:
         self._store.close()
 
     # -- inside --------------------------------------------------------------------------------------------
+
+    def _enter(self, name: str | None, members: Collection[str], incarnation: int | None) -> None:
+        """Become the replica that the store is of, or begin a new one."""
+        self._state, self._since = load(self._store)
+        self._knowledge = self._fresh()
+        if self._state.identity is None:
+            if name is None:
+                raise WrongReplica("there is no replica in this store yet; give it a name")
+            self._begin(Identity(fit(name), incarnation or randbits(32) | 1, tuple(sorted(members))))
+        elif name is not None and name != self.name:
+            raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
+        self._recognise(getattr(self._store, "instance", None))
 
     def _settle(self) -> None:
         """After a transaction: tell those who wait."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,7 +13,7 @@ from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid_basic import HybridBasic
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
-from microcosm.replica.errors import Malformed
+from microcosm.replica.errors import Malformed, WrongReplica
 from microcosm.replica.outbox import drained
 from microcosm.replica.replica import Replica
 from microcosm.replica.side_by_side import level
@@ -282,3 +283,11 @@ def test_in_place_as_built_anew(seed: int) -> None:
             continue
         one.known._check()
         assert list(one.table()) == list(Replica(store).table())
+
+
+def test_a_replica_that_is_refused_leaves_its_journal_free(tmp_path: Path) -> None:
+    path = tmp_path / "a.journal"
+    Replica(path, "a").close()
+    with pytest.raises(WrongReplica, match="replica a, not of b"):
+        Replica(path, "b")
+    Replica(path).close()
