@@ -31,8 +31,8 @@ if TYPE_CHECKING or find_spec("pyspark") is not None:
     from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 else:  # the rest of the package goes without
-    DataSource = DataSourceReader = InputPartition = object
-    DataSourceStreamReader = SupportsTriggerAvailableNow = type("", (), {})
+    DataSource = DataSourceReader = InputPartition = SupportsTriggerAvailableNow = object
+    DataSourceStreamReader = type("DataSourceStreamReader", (), {})  # two bases of a class must differ
 
 NAME = "microcosm"
 COLUMNS = f"{EVENT}, {REPORTED}"

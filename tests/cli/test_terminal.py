@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ class Terminal:
         }
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "microcosm", "repl", *arguments],
+            ["-X", "faulthandler", "-m", "microcosm", "repl", *arguments],
             cwd=str(folder),
             env={**kept, **given, **environment},
             encoding="utf-8",
@@ -92,9 +93,14 @@ class Terminal:
             try:
                 read = self.child.read_nonblocking(4096, PATIENCE)
             except (pexpect.TIMEOUT, pexpect.EOF) as error:
-                raise AssertionError("\n".join(self.screen.rows)) from error
+                raise AssertionError("\n".join([*self.screen.rows, self._where_it_hangs()])) from error
             self.written += read
             self.screen.feed(read)
+
+    def _where_it_hangs(self) -> str:
+        """The stack of every thread, which `faulthandler` writes on this signal."""
+        self.child.kill(signal.SIGABRT)
+        return str(self.child.read())
 
 
 @pytest.fixture
