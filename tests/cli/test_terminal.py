@@ -21,6 +21,11 @@ PATIENCE = 60
 UP = "\x1b[A"
 
 
+def _heed_interrupts() -> None:
+    """Tests that a shell runs in the background ignore interrupts, and so would whatever they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A session in a terminal of its own. Everything here waits for what the screen shows, not for a time."""
 
@@ -42,6 +47,7 @@ class Terminal:
             encoding="utf-8",
             timeout=PATIENCE,
             dimensions=(24, 80),
+            preexec_fn=_heed_interrupts,
         )
         self.screen = Screen()
         self.written = ""
