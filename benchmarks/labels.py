@@ -33,7 +33,7 @@ from microcosm.state.bulk import VERDICTS
 NAME = "labels"
 
 SINGLE = 100_000
-"""So many questions are asked one by one of each subject, ten times as many at once."""
+"""So many questions are asked one by one of each subject, ten times as many at once; `--quick`: a tenth."""
 
 
 def run(quick: bool = False) -> list[Line]:
@@ -41,7 +41,7 @@ def run(quick: bool = False) -> list[Line]:
     sizes = (2_000, 21_000) if quick else (10_000, 100_000, 1_000_000)
     lines = []
     for processes in (8, 64):
-        found = {size: alone(size, processes) for size in sizes}
+        found = {size: alone(size, processes, SINGLE // 10 if quick else SINGLE) for size in sizes}
         peaks = ", ".join(f"{found[size].pop('peak'):,.0f} MB" for size in sizes)
         for what in found[sizes[0]]:
             first = found[sizes[0]][what]
@@ -52,14 +52,14 @@ def run(quick: bool = False) -> list[Line]:
     return lines
 
 
-def alone(size: int, processes: int) -> dict[str, float]:
+def alone(size: int, processes: int, questions: int) -> dict[str, float]:
     """`measure` in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.labels", str(size), str(processes)]
+    command = [sys.executable, "-m", "benchmarks.labels", *map(str, (size, processes, questions))]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout))
 
 
-def measure(size: int, processes: int) -> dict[str, float]:
+def measure(size: int, processes: int, questions: int) -> dict[str, float]:
     """Seconds an event or a question, by what they were spent on; and the peak in megabytes."""
     edges = trace(size, processes).before
     text = "".join(f"e{a} < e{b}\n" for a, b in edges)
@@ -76,9 +76,9 @@ def measure(size: int, processes: int) -> dict[str, float]:
     known = timed("a microcosm of what was read", lambda: Microcosm(givens), size)
     labels = timed("labels from pairs of numbers", lambda: Labels(size, edges), size)
     rng = Random(2)
-    asked = [(rng.randrange(size), rng.randrange(size)) for _ in range(10 * SINGLE)]
+    asked = [(rng.randrange(size), rng.randrange(size)) for _ in range(10 * questions)]
     asked = [(a, b) for a, b in asked if a != b]
-    few = asked[:SINGLE]
+    few = asked[:questions]
     single = timed("a question to labels", lambda: [labels.before(a, b) for a, b in few], len(few))
     gc.collect()
     arrays, pairs = LabelArrays(labels), np.array(asked)
@@ -97,4 +97,4 @@ def measure(size: int, processes: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(measure(*map(int, sys.argv[1:]))))

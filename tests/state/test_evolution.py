@@ -190,4 +190,4 @@ def test_evolution_strict() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [Evolving, EvolvingStrictly])
 def test_evolution_at_length(machine: type[Evolving]) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=100, stateful_step_count=30))
+    run_state_machine_as_test(machine, settings=settings(max_examples=50, stateful_step_count=30))
