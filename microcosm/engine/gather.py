@@ -35,41 +35,41 @@ def gathered(body: Body, scope: Scope) -> Callable[[int], int] | None:
     inside = scope.domain
     for one in none.ones:
         inside &= scope.subset(one.source) if one.positive else ~scope.subset(one.source)
-    parts = list(_parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
-    if not any(_linked(relation) for relation, _ in parts):
+    near = list(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
+    if not any(_linked(relation) for relation, _ in near):
         return None
     relation = scope.relation(ends[RIGHT].source)
     rows = relation.row if ends[RIGHT].left == middle else relation.col
-    return _gather(parts, rows, inside, scope.domain).__getitem__
+    return _gather(near, rows, inside, scope.domain).__getitem__
 
 
 def _gather(
-    parts: list[tuple[RowRelation, bool]], rows: Callable[[int], int], inside: int, domain: int
+    near: list[tuple[RowRelation, bool]], rows: Callable[[int], int], inside: int, domain: int
 ) -> list[int]:
-    width = max([domain.bit_length(), *(r.order.size for r, _ in parts if isinstance(r, Closure))])
+    width = max([domain.bit_length(), *(r.order.size for r, _ in near if isinstance(r, Closure))])
     beyond = [0] * width
     for e in bits(inside):
         beyond[e] = rows(e)
     found = [0] * width
-    for relation, forwards in parts:
+    for relation, forwards in near:
         if _linked(relation):
             assert isinstance(relation, Closure) and isinstance(relation.order, Rows)  # noqa: PT018
             for a, row in enumerate(relation.order.gather(beyond, forwards)):
                 found[a] |= row
             continue
-        near = relation.row if forwards else relation.col
+        seen = relation.row if forwards else relation.col
         for a in bits(relation.support()[0 if forwards else 1] & domain):
             row = found[a]
-            for e in bits(near(a)):
+            for e in bits(seen(a)):
                 row |= beyond[e]
             found[a] = row
     return found
 
 
-def _parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool]]:
+def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool]]:
     """A union as its members, each with the direction in which it is read."""
     if isinstance(relation, Union):
-        return [part for member in relation.relations for part in _parts(member, forwards)]
+        return [part for member in relation.relations for part in parts(member, forwards)]
     if isinstance(relation, AnyOf):
         both = [(member, not forwards) for member, symmetric in relation.relations if not symmetric]
         return [*((member, forwards) for member, _ in relation.relations), *both]

@@ -27,6 +27,8 @@ class Goals:
         self._base: list[tuple[Pointwise, Join | None]] = []
         self._steps: list[tuple[Pointwise, Join, int]] = []
         self._outlook = Outlook(pred, bodies, scope)
+        self.steps = 0
+        """How many events all searches have met so far."""
         for body in bodies:
             here, rest = body.split((pred,))
             bound = Pointwise(here.ones, here.pairs, scope)
@@ -60,9 +62,10 @@ class Goals:
             barred = 0
             for bound, step, kept in self._steps:
                 for x in bits(bound.col(y, goals) & ~barred):
-                    if steps == limit:
+                    if steps >= limit:
                         return None
                     steps += 1
+                    self.steps += 1
                     if (steps == 1 or steps > EASY) and self._outlook.hopeless(x, y):
                         barred |= 1 << x
                         continue

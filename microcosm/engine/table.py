@@ -10,7 +10,7 @@ One pair is decided without saturating, by a search from the goal (`microcosm.en
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import partial, reduce
 from math import inf
 from operator import or_
 
@@ -19,6 +19,7 @@ from microcosm.engine.gather import gathered
 from microcosm.engine.goals import Goals, goals
 from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
+from microcosm.engine.sweep import Sweep, rules_of
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement
 from microcosm.relations.bits import bits
@@ -110,15 +111,6 @@ class Tables:
         assert self._log is not None
         return next((time for time, row in self._log[pred].get(a, ()) if row >> b & 1), None)
 
-    def found_before(self, pred: Pred, a: int, time: int) -> int:
-        """The row of a as it stood before a time."""
-        assert self._log is not None
-        row = 0
-        for at, gained in self._log[pred].get(a, ()):
-            if at < time:
-                row |= gained
-        return row
-
     def _bound(self, pred: Pred, a: int) -> int:
         row = self._bound_rows[pred].get(a)
         if row is None:
@@ -143,8 +135,8 @@ class Table:
     """One predicate of a recursive stratum as a relation."""
 
     SEARCH = 48
-    """A search that has met so many events without an answer, and as many more as saturation is worth,
-    gives way to it, where rows of all events would not be too many.
+    """When searches have met so many events since the last change, and as many more as saturation is worth,
+    they give way to it, where rows of all events would not be too many.
     """
 
     WORTH = 4096
@@ -169,7 +161,7 @@ class Table:
         if self._goals is not None and not self.tables.saturated:
             events = self.tables.scope.domain.bit_length()
             limit = inf if events > Rows.SATURATE else self.SEARCH + events * events // self.WORTH
-            answer = self._goals.decide(a, b, limit)
+            answer = self._goals.decide(a, b, limit - self._goals.steps)
             if answer is not None:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
@@ -181,6 +173,8 @@ class Table:
     def forget(self) -> None:
         """Drop what was remembered."""
         self.tables.forget()
+        if self._goals is not None:
+            self._goals.steps = 0
 
 
 class Settling:
@@ -236,6 +230,8 @@ class Fixpoint:
             for number, rule in enumerate(r for r in tables.rules if not r.reads)
             if rule.rest and (barred := gathered(rule.rest, self))
         }
+        recursive = [rule for rule in tables.rules if rule.reads]
+        self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
         self._bounds = list(tables.bounds.items())
         self._base = [join for join, rule in zip(joins, tables.rules, strict=True) if not rule.reads]
         self._steps = [join for join, rule in zip(joins, tables.rules, strict=True) if rule.reads]
@@ -286,6 +282,12 @@ class Fixpoint:
                 pending.append((a, steps))
             for pred, bounds in self._bounds:
                 self.bounds[pred][a] = reduce(or_, (masks[bound] for bound in bounds), 0)
+        if changed and self._passed_on is not None:
+            (pred,) = self.rows
+            rows = self.rows[pred]
+            lacking = {a: left for a, steps in pending if (left := steps[0][1] & ~rows[a])}
+            Sweep(self._passed_on, rows, lacking, partial(self._tell, pred)).run()
+            return
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones
             pending, changed = self._sweep(pending, changed)
@@ -335,6 +337,9 @@ class Fixpoint:
             columns = self.columns[pred]
             for b in bits(gained):
                 columns[b] |= 1 << a
+        self._tell(pred, a, gained)
+
+    def _tell(self, pred: Pred, a: int, gained: int) -> None:
         if self.log is not None:
             self._time += 1
             self.log[pred].setdefault(a, []).append((self._time, gained))

@@ -7,92 +7,108 @@ the links lead on to, and one pass takes them all in when they have become many.
 
 from __future__ import annotations
 
-from microcosm.relations.bits import bits, from_positions
+from collections.abc import Iterator
+
+_BIT = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8))
+"""For each bit the table that turns bytes into 1 where they have it, else 0."""
 
 
 class Pending:
-    """Links u → v beside a closure that does not change meanwhile.
+    """Links u → v beside a closure that does not change meanwhile, over `size` positions.
 
     Every link has an *upper* row, its u and all before that, the other links counted in; and a *lower* one,
-    its v and all after. `put` and the questions cost a bit test a link, and a row operation for each link
-    whose rows change or which no other makes superfluous.
+    its v and all after. A set of links is an integer with a byte a link, so that one strided slice of
+    the rows in the closure, one below the other, says which links a position leads to. `put` and the
+    questions cost a byte a link, and a row operation for each link whose rows change or which no other
+    makes superfluous.
 
-    >>> pending = Pending()
+    >>> pending = Pending(4)
     >>> pending.put(1, 2, 0b0001, 0b1000)  # 1 < 2, where the closure has 0 < 1 and 2 < 3
-    >>> pending.before(0, 2, 0), bin(pending.past(2, 0)), bin(pending.future(0, 0b0010))
+    >>> pending.before(0, 2), bin(pending.past(2, 0)), bin(pending.future(0, 0b0010))
     (True, '0b11', '0b1110')
     """
 
-    def __init__(self) -> None:
-        self._lower: list[int] = []  # the v of each link
-        self._closed: list[bytes] = []  # u and its past in the closure
+    def __init__(self, size: int) -> None:
+        self._width = (size >> 3) + 1  # bytes of a row
+        self._pasts = bytearray()  # of each link u and its past in the closure
+        self._futures = bytearray()  # of each link v and its future in the closure
         self._onward: list[int] = []  # for each link the set of those that it leads on to, itself among them
         self._inward: list[int] = []  # and of those that lead on to it
         self._uppers: list[int] = []
         self._lowers: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._lower)
+        return len(self._uppers)
+
+    def fits(self, size: int) -> bool:
+        """Whether rows of so many positions fit in."""
+        return size >> 3 < self._width
 
     def put(self, u: int, v: int, past: int, future: int) -> None:
         """Add a link; `past` is that of u in the closure, `future` that of v."""
         number, upper, lower = len(self), past | 1 << u, future | 1 << v
-        inward, onward = self._holding(_as_bytes(upper)), self._through(v)
-        closed = _as_bytes(upper)
+        inward, onward = self._into(u), self._from(v)
+        self._pasts += upper.to_bytes(self._width, "little")
+        self._futures += lower.to_bytes(self._width, "little")
         upper, inward = _gathered(upper, inward, self._uppers, self._inward)
         lower, onward = _gathered(lower, onward, self._lowers, self._onward)
-        self._lower.append(v)
-        self._closed.append(closed)
+        itself = 1 << 8 * number
         self._uppers.append(upper)
         self._lowers.append(lower)
-        self._inward.append(inward | 1 << number)
-        self._onward.append(onward | 1 << number)
-        for link in bits(onward):
+        self._inward.append(inward | itself)
+        self._onward.append(onward | itself)
+        for link in _links(onward):
             self._uppers[link] |= upper
-            self._inward[link] |= self._inward[number]
-        for link in bits(inward):
+            self._inward[link] |= inward | itself
+        for link in _links(inward):
             self._lowers[link] |= lower
-            self._onward[link] |= self._onward[number]
+            self._onward[link] |= onward | itself
 
-    def before(self, a: int, b: int, past: int) -> bool:
-        """Whether links lead from a to b, whose past in the closure is `past`."""
-        starts = self._through(a)
+    def before(self, a: int, b: int) -> bool:
+        """Whether links lead from a to b."""
+        starts = self._from(a)
         if not starts:
             return False
-        ends = self._holding(_as_bytes(past | 1 << b))
-        return any(self._onward[link] & ends for link in bits(starts))
+        ends = self._into(b)
+        while starts and ends:
+            link = starts.bit_length() - 1 >> 3
+            onward = self._onward[link]
+            if onward & ends:
+                return True
+            starts &= ~onward
+        return False
 
     def past(self, b: int, past: int) -> int:
         """The past of b, with that in the closure."""
-        return _gathered(past, self._holding(_as_bytes(past | 1 << b)), self._uppers, self._inward)[0]
+        return _gathered(past, self._into(b), self._uppers, self._inward)[0]
 
     def future(self, a: int, future: int) -> int:
         """The future of a, with that in the closure."""
-        return _gathered(future, self._through(a), self._lowers, self._onward)[0]
+        return _gathered(future, self._from(a), self._lowers, self._onward)[0]
 
-    def _through(self, a: int) -> int:
+    def _from(self, a: int) -> int:
         """The links that a leads to in the closure."""
-        byte, bit = a >> 3, 1 << (a & 7)
-        found = [at for at, row in enumerate(self._closed) if byte < len(row) and row[byte] & bit]
-        return from_positions(found, len(self)) if found else 0
+        return int.from_bytes(self._pasts[a >> 3 :: self._width].translate(_BIT[a & 7]), "little")
 
-    def _holding(self, row: bytes) -> int:
-        """The links whose lower end a row holds."""
-        size = len(row) << 3
-        found = [at for at, v in enumerate(self._lower) if v < size and row[v >> 3] & 1 << (v & 7)]
-        return from_positions(found, len(self)) if found else 0
+    def _into(self, b: int) -> int:
+        """The links that lead to b in the closure."""
+        return int.from_bytes(self._futures[b >> 3 :: self._width].translate(_BIT[b & 7]), "little")
+
+
+def _links(links: int) -> Iterator[int]:
+    """The links of a set, last first."""
+    while links:
+        bit = links.bit_length() - 1
+        yield bit >> 3
+        links ^= 1 << bit
 
 
 def _gathered(row: int, links: int, rows: list[int], implied: list[int]) -> tuple[int, int]:
     """A row with those of some links, and all that these imply, whose rows are within those of the former."""
     every = 0
     while links:
-        link = links.bit_length() - 1
+        link = links.bit_length() - 1 >> 3
         row |= rows[link]
         every |= implied[link]
         links &= ~every
     return row, every
-
-
-def _as_bytes(row: int) -> bytes:
-    return row.to_bytes((row.bit_length() + 7) // 8, "little")

@@ -43,6 +43,9 @@ class Rows:
 
     WAIT = 1024
 
+    LINKS = 256
+    """When more links wait than these and one for each 128 positions, they are taken in."""
+
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
 
@@ -68,7 +71,7 @@ class Rows:
         row = past[b] if past is not None else self.past(b)
         if row >> a & 1:
             return True
-        return self._pending is not None and self._pending.before(a, b, row)
+        return self._pending is not None and self._pending.before(a, b)
 
     def past(self, b: int) -> int:
         if self._past is None:
@@ -124,6 +127,8 @@ class Rows:
         self._found[1].clear()
 
     def grow(self, size: int) -> None:
+        if self._pending is not None and not self._pending.fits(size):
+            self._take_in()
         for _ in range(self.size, size):
             self._successors.append(set())
             self._predecessors.append(set())
@@ -154,7 +159,7 @@ class Rows:
         if self._order is not None and self._rank[a] > self._rank[b]:
             self._order = None
         self._changed(1)
-        if self._pending is not None and len(self._pending) > 64 + self.size // 128:
+        if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
         return changed, gained
 
@@ -200,7 +205,7 @@ class Rows:
             return 0
         changed = self.future(b) | 1 << b
         if self._pending is None:
-            self._pending = Pending()
+            self._pending = Pending(self.size + self.size // 4)
         self._pending.put(a, b, self._past[a], self._closed_future(b))
         self.updates += 1
         return changed
