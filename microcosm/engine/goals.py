@@ -16,7 +16,7 @@ from microcosm.engine.views import Pointwise
 from microcosm.relations.bits import bits
 
 EASY = 32
-"""A search that has met so many events without an answer looks ahead before each further one."""
+"""A search that has met so many events without an answer looks ahead before further ones, while it helps."""
 
 
 class Goals:
@@ -49,6 +49,7 @@ class Goals:
         met: dict[int, int] = {}
         self._outlook.begin()
         agenda, steps = [(b, 1 << a)], 0
+        look, vain, helped = 1, 0, False
         while agenda:
             y, goals = agenda.pop()
             goals &= ~met.get(y, 0) & ~(1 << y)
@@ -62,13 +63,19 @@ class Goals:
             barred = 0
             for bound, step, kept in self._steps:
                 for x in bits(bound.col(y, goals) & ~barred):
+                    if barred >> x & 1:
+                        continue
                     if steps >= limit:
                         return None
                     steps += 1
                     self.steps += 1
-                    if (steps == 1 or steps > EASY) and self._outlook.hopeless(x, y):
-                        barred |= 1 << x
-                        continue
+                    if steps >= look and (steps == 1 or steps > EASY):
+                        if vainly := self._outlook.hopeless(x, y):
+                            barred |= vainly
+                            helped = True
+                            continue
+                        vain += 1
+                        look = steps + 1 + (0 if helped else vain // 4)  # seldomer where it never helps
                     found = step.solve({LEFT: x, RIGHT: y}, self._scope.domain)
                     agenda.append((y if kept == RIGHT else x, found))
         return False

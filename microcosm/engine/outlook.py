@@ -41,15 +41,17 @@ class Outlook:
         for base in self._base:
             base.forget()
 
-    def hopeless(self, a: int, b: int) -> bool:
-        """Whether (a, b) surely does not hold; False says nothing. Cost: some row operations a rule."""
+    def hopeless(self, a: int, b: int) -> int:
+        """A set with a in it, none of it holding with b; 0 says nothing. Cost: some row operations a rule."""
         if not self._bounded:
-            return False
+            return 0
         for event in (a, b):
             if event not in self._leads:
                 self._leads[event] = self._reached(event)
         left, right = self._leads[a], self._leads[b]
-        return left is not None and right is not None and all(r.barred(a, b, left, right) for r in self._base)
+        if left is None or right is None or not all(r.barred(a, b, left, right) for r in self._base):
+            return 0
+        return left
 
     def _reached(self, start: int) -> int | None:
         """Every event that recursive rules lead to, or None where that takes long."""

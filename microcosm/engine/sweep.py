@@ -1,10 +1,10 @@
 """Saturation of a predicate whose rules pass it on from event to event, as `?` is.
 
-Every recursive rule says `P(a, b) <- bound(a, b), Q(b, e), P(a, e)`, so that the row of a gains along Q what it
-holds itself (*within* the row), or `P(a, b) <- bound(a, b), Q(a, e), P(e, b)`, so that it gains what the rows of
-other events hold (*between* rows). Where Q is an order, neither asks all the thousands of later events: within
-a row the last of them stand for those before them, and between rows what all later events hold is gathered
-link by link.
+Every recursive rule says `P(a, b) <- bound(a, b), Q(b, e), P(a, e)`, so that the row of a gains along Q what
+it holds itself (*within* the row), or `P(a, b) <- bound(a, b), Q(a, e), P(e, b)`, so that it gains what the
+rows of other events hold (*between* rows). Where Q is an order, neither asks all the thousands of later
+events: within a row the last of them stand for those before them, and between rows what all later events
+hold is gathered link by link.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from microcosm.engine.join import Scope
 from microcosm.engine.views import Closure, Pointwise
 from microcosm.relations.bits import bits, lowest
 from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
-
 
 PATIENCE = 8
 """A look at what an event leads to costs so many looks at whether an event leads to any of some."""
@@ -53,7 +52,7 @@ class Step(NamedTuple):
         return both if self.forwards else both[::-1]
 
     def reached(self, fresh: int, lacking: int, row: int) -> int:
-        """What of `lacking` the rule concludes from `fresh`, part of `row`; perhaps more, from all of the row."""
+        """What of `lacking` the rule concludes from `fresh`, and perhaps from others of `row`."""
         sources, targets = self.relation.support() if self.forwards else self.relation.support()[::-1]
         fresh &= targets
         lacking &= sources

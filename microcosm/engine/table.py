@@ -139,7 +139,7 @@ class Table:
     they give way to it, where rows of all events would not be too many.
     """
 
-    WORTH = 4096
+    WORTH = 16384
     """Saturation is worth a step of search for so many pairs of events."""
 
     def __init__(self, pred: Pred, tables: Tables) -> None:
@@ -285,8 +285,8 @@ class Fixpoint:
         if changed and self._passed_on is not None:
             (pred,) = self.rows
             rows = self.rows[pred]
-            lacking = {a: left for a, steps in pending if (left := steps[0][1] & ~rows[a])}
-            Sweep(self._passed_on, rows, lacking, partial(self._tell, pred)).run()
+            wanting = {a: left for a, steps in pending if (left := steps[0][1] & ~rows[a])}
+            Sweep(self._passed_on, rows, wanting, partial(self._tell, pred)).run()
             return
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones
