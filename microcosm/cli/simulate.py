@@ -17,6 +17,9 @@ app = typer.Typer()
 
 MOST_PROCESSES = 100_000
 
+QUADRATIC = {"rst": 1_000, "newtop": 1_000, "tree": 2_000, "ks": 5_000, "monitor": 5_000}
+"""Each process knows of all others, so that this many take some hundred megabytes or some seconds."""
+
 SHOWN = 5
 """So many violations are told one by one; the rest are counted."""
 
@@ -73,8 +76,14 @@ def simulate(
         raise exits.UsageError(f"{said} are: {', '.join(PROTOCOLS)}")
     if plots is not None:
         raise exits.UsageError("--plots goes with --compare")
+    size = options.natural("--processes", processes, 2, MOST_PROCESSES)
+    if size > QUADRATIC.get(protocol, size):
+        raise exits.UsageError(
+            f"every process of {protocol} keeps account of all others: --processes is at most "
+            f"{QUADRATIC[protocol]:,} for it, not {size:,}"
+        )
     setting = Setting(
-        processes=options.natural("--processes", processes, 2, MOST_PROCESSES),
+        processes=size,
         messages=options.natural("--messages", messages, 0, 10**9),
         seed=options.natural("--seed", seed, 0, 2**63),
         loss=_share("--loss", loss),

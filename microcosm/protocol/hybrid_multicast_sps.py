@@ -195,3 +195,4 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
                 assert copy.owed == (copy.sent and copy.flagged and left), (
                     "a permit is owed as long as it waits"
                 )
+                assert copy.flagged or copy.acked or not (copy.sent and left), "a flag is missing"

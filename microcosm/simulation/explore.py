@@ -64,16 +64,17 @@ class Explorer:
         self._setup = Setup(protocol, scope, machines)
         self._links = self._setup.links
         self._origin: dict[bytes, tuple[bytes, Step] | None] = {}
+        self._settled: dict[tuple[object, ...], int | None] = {}
 
     def run(self) -> Explored:
         """Search until all states are known, or one is faulty."""
         start = self._setup.start()
-        self._origin[start.digest()] = None
-        queue = deque([start])
+        known = start.digest()
+        self._origin[known] = None
+        queue = deque([(start, known)])
         after = self._setup.after
         while queue:
-            state = queue.popleft()
-            known = state.digest()
+            state, known = queue.popleft()
             if not any(state.transit):
                 fault = self._liveness(state)
                 if fault is not None:
@@ -87,7 +88,7 @@ class Explorer:
                 found = following.digest()
                 if found not in self._origin:
                     self._origin[found] = (known, step)
-                    queue.append(following)
+                    queue.append((following, found))
             if len(self._origin) > self._scope.most:
                 return Explored(len(self._origin), complete=False)
         return Explored(len(self._origin))
@@ -100,7 +101,7 @@ class Explorer:
                 yield from self._fates(state, *settling)
                 return
         budget = scope.programs is None and sum(state.sent) < scope.messages
-        touched = self._touched(state)
+        touched = self._touched(state) if budget else 0
         if budget:
             for i in range(min(scope.processes, touched + 1)):
                 for to in self._receivers(state, i, max(touched, i + 1)):
@@ -135,11 +136,23 @@ class Explorer:
             return None  # a double comes behind what was sent since: it does not commute with sending
         once = not (scope.losses or scope.doubles)
         for at, packets in enumerate(state.transit):
+            if not packets:
+                continue
             i, j = self._links[at]
             silent = state.sent[j] == len(scope.programs[j])
-            for k in self._choices(packets):
-                if settles(state.machines[j], i, packets[k], silent, scope.reorder, once):
-                    return at, k
+            key = (i, state.machines[j], silent, packets)
+            if key not in self._settled:
+                self._settled[key] = next(
+                    (
+                        k
+                        for k in self._choices(packets)
+                        if settles(state.machines[j], i, packets[k], silent, scope.reorder, once)
+                    ),
+                    None,
+                )
+            k = self._settled[key]
+            if k is not None:
+                return at, k
         return None
 
     def _choices(self, packets: tuple[int, ...]) -> Iterator[int]:

@@ -122,12 +122,12 @@ class Setup:
             link = self.link[step.peer, j]
             packets = state.transit[link]
             left = packets[: step.at] + packets[step.at + 1 :]
-            transit = (*state.transit[:link], left, *state.transit[link + 1 :])
+            transit = [*state.transit[:link], left, *state.transit[link + 1 :]]
             answer = j * self.scope.messages + state.sent[j]
             reaction = self.machines.receive(
                 j, state.machines[j], step.peer, packets[step.at], step.to, answer
             )
-            return self._reacted(state._replace(transit=transit), j, reaction)
+            return self._reacted(state, j, reaction, transit)
         if step.kind == "tick":
             state = state._replace(ticks=state.ticks + 1)
             for i in range(self._size):
@@ -154,27 +154,26 @@ class Setup:
             multicasts=state.multicasts - (len(to) > 1 and self.scope.multicasts is not None),
         )
 
-    def _reacted(self, state: State, j: int, reaction: Reaction) -> State:
-        """A machine has changed, has delivered, and has packets for the network."""
+    def _reacted(
+        self, state: State, j: int, reaction: Reaction, lists: list[tuple[int, ...]] | None = None
+    ) -> State:
+        """A machine has changed, has delivered, and has packets for the network, in which are `lists`."""
         for message, answered in reaction.delivered:
             state = self._delivered(state, j, message)
             if answered:
                 state = self._asked(state, j, answered)
         if reaction.delivered:
             state = self._forgotten(state)
-        transit = state.transit
-        if reaction.packets:
-            lists = list(transit)
-            for to, packet in reaction.packets:
-                at = self.link.get((j, to))
-                if at is None:
-                    raise Fault("a packet to nobody")
-                lists[at] = (*lists[at], packet)
-                if self.scope.reorder:
-                    lists[at] = tuple(sorted(lists[at]))
-            transit = tuple(lists)
+        lists = list(state.transit) if lists is None else lists
+        for to, packet in reaction.packets:
+            at = self.link.get((j, to))
+            if at is None:
+                raise Fault("a packet to nobody")
+            lists[at] = (*lists[at], packet)
+            if self.scope.reorder and len(lists[at]) > 1:
+                lists[at] = tuple(sorted(lists[at]))
         machines = (*state.machines[:j], reaction.machine, *state.machines[j + 1 :])
-        return State(machines, transit, *state[2:])
+        return State(machines, tuple(lists), *state[2:])
 
     def _delivered(self, state: State, j: int, message: int) -> State:
         missing, before = state.missing[j], state.before[message]

@@ -17,7 +17,7 @@ def test_nothing_is_wrong(run: Run) -> None:
 def test_workload_by_workload(run: Run) -> None:
     result = run("explore", "hybrid-multicast", "--reorder", "--workloads", "--json")
     assert result.code == 0
-    assert (result.json["workloads"], result.json["complete"], result.json["fault"]) == (18, True, None)
+    assert (result.json["workloads"], result.json["complete"], result.json["fault"]) == (11, True, None)
     assert 0 < result.json["largest"] < result.json["states"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
@@ -238,6 +238,20 @@ def test_all_workloads_are_everything(name: str) -> None:
     assert parts.complete
 
 
+@pytest.mark.parametrize("name", [name for name, one in PROTOCOLS.items() if one.machine.MULTICAST])
+def test_the_order_in_which_receivers_are_named_makes_no_difference(name: str) -> None:
+    """As many states and as many ends, whichever order each message names its receivers in."""
+    protocol = PROTOCOLS[name]
+    scope = Scope(messages=2, reorder="reorder" in protocol.machine.TOLERATES)
+    for programs in workloads(PROTOCOLS["rst"], scope):
+        orders = product(*(product(*map(permutations, program)) for program in programs))
+        found = set()
+        for named in orders:
+            explored, ends = Watched(protocol, replace(scope, programs=named)).ends()
+            found.add((explored.states, len(ends), explored.fault))
+        assert len(found) == 1
+
+
 def test_workloads_are_counted_up_to_renaming() -> None:
     """Two unicasts: by one to one, by one to two, to each other, both to a third, in a chain."""
     assert sum(1 for _ in workloads(PROTOCOLS["hybrid-sps"], Scope(messages=2))) == 5
@@ -251,7 +265,9 @@ def test_workloads_are_counted_up_to_renaming() -> None:
 
 
 def renamed(programs: tuple[tuple[tuple[int, ...], ...], ...], name: tuple[int, ...]) -> object:
-    of = {name[i]: [tuple(name[j] for j in to) for to in program] for i, program in enumerate(programs)}
+    of = {
+        name[i]: [tuple(sorted(name[j] for j in to)) for to in program] for i, program in enumerate(programs)
+    }
     return tuple(tuple(of[i]) for i in range(len(programs)))
 
 
