@@ -189,7 +189,7 @@ def test_a_fault_is_shown_by_a_shortest_scenario_of_its_workload() -> None:
 @pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)
 @pytest.mark.parametrize("name", HYBRIDS)
 def test_what_settles_commutes(name: str, scope: Scope) -> None:
-    """With all packets that its process met anywhere, and with sending: the same machine, the same packets."""
+    """With all packets that its process met, and with sending: the same machine, the same packets."""
     pairs = 0
     for programs in workloads(PROTOCOLS[name], replace(scope, multicasts=1)):
         explorer = Explorer(PROTOCOLS[name], replace(scope, programs=programs, reduced=True))
