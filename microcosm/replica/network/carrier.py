@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
 from microcosm.replica.network.blocked import EVENT_BYTES
 from microcosm.replica.network.durable import KIND, START, STATE, Durable
-from microcosm.replica.network.endpoint import Address
+from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.pieces import Assembly, pieces
@@ -28,12 +29,30 @@ LOG = 2000
 """After so many records of the network a snapshot is due."""
 
 
+class Carriage(Protocol):
+    """What brings the packets of an endpoint to others: a `Transport`, or a network that is simulated.
+
+    It calls `before_flush` of the carrier before each flush of the endpoint, and `after_flush` after it.
+    """
+
+    endpoint: Endpoint
+    fault: BaseException | None
+
+    def flush(self) -> None:
+        """Commit, and send what may leave then."""
+        ...
+
+    def close(self) -> None:
+        """Bring nothing any more."""
+        ...
+
+
 class Carrier:
     """The `Outbox` of a replica whose store is a `ReplicaStore`; `open` puts it on the network."""
 
     def __init__(self, replica: Replica, store: ReplicaStore) -> None:
         self.replica = replica
-        self.transport: Transport
+        self.transport: Carriage
         self.said: Counter[str] = Counter()
         """What went on beside the messages: exchanges begun, and letters that made no sense."""
         self._store = store
@@ -47,8 +66,24 @@ class Carrier:
 
     async def open(
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
-    ) -> None:
-        """Go on where the network of the replica stopped; as another incarnation if the replica is one."""
+    ) -> Transport:
+        """Go on where the network of the replica stopped, over UDP."""
+
+        def flushed() -> None:
+            self.after_flush()
+            after_flush()
+
+        transport = await Transport.open(
+            *(self.begin(), ring, address),
+            limits=limits,
+            before_flush=self.before_flush,
+            after_flush=flushed,
+        )
+        self.ride(transport)
+        return transport
+
+    def begin(self) -> Durable:
+        """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
         name, incarnation = replica.stream
         durable = Durable.opened(
@@ -60,16 +95,13 @@ class Carrier:
             raise ReplicaError(
                 f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
             )
+        return durable
 
-        def flushed() -> None:
-            self._compact_if_due()
-            after_flush()
-
-        self.transport = await Transport.open(
-            durable, ring, address, limits=limits, before_flush=self._take, after_flush=flushed
-        )
+    def ride(self, carriage: Carriage) -> None:
+        """From now on whatever the replica commits and sends goes with a carriage of what `begin` gave."""
+        self.transport = carriage
         self._store.joining, self._store.compacting = self._join, self._compaction
-        replica.outbox = self
+        self.replica.outbox = self
 
     def close(self) -> None:
         """Stop carrying."""
@@ -121,8 +153,6 @@ class Carrier:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    # -- inside --------------------------------------------------------------------------------------
-
     def _join(self, records: Records) -> int:
         """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
         endpoint = self.transport.endpoint
@@ -153,8 +183,8 @@ class Carrier:
         with self._held():
             self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
 
-    def _take(self) -> None:
-        """What members have said of what they know, before the commit that makes it durable."""
+    def before_flush(self) -> None:
+        """Take what members have said of what they know, before the commit that makes it durable."""
         endpoint = self.transport.endpoint
         heard, endpoint.exchanged = endpoint.exchanged, []
         for name, piece in heard:
@@ -180,7 +210,8 @@ class Carrier:
             if not endpoint.say(name, piece):
                 break
 
-    def _compact_if_due(self) -> None:
+    def after_flush(self) -> None:
+        """Make a snapshot if it is time for one."""
         due = self._compact_due or len(self.replica.network) > LOG
         if due and (self._committing or not self.replica.in_transaction):
             self._compact()

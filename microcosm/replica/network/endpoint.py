@@ -363,7 +363,7 @@ class Endpoint:
             if not done:
                 durable.receive(number, Ack(mid))
         for mid in content.permits:
-            permitted = peer.permitted(mid)
+            permitted = peer.permitted(mid, now)
             for one in permitted:
                 durable.receive(number, Permit(one))
             if mid not in permitted:
