@@ -26,7 +26,7 @@ from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.process import MessageId
 from microcosm.replica.network.writing import Writing
 
-BATCH = 64
+BATCH = 16
 """At most so many packets are taken before the next commit."""
 
 SOCKET_BYTES = 1 << 20
@@ -199,9 +199,14 @@ class Transport:
     def _turn(self) -> None:
         self._flushing = False
         if not self._closed:
-            self._flush()
+            self._readable()  # first: what has come may make it needless to send something again
 
     def _readable(self) -> None:
+        if self._receive():
+            self._flush()
+
+    def _receive(self) -> bool:
+        """Take the packets that have come, not more than a batch of them; whether that went well."""
         endpoint, now, wall = self.endpoint, time.monotonic(), time.time()
         largest = endpoint.limits.mtu + 1
         try:
@@ -215,8 +220,8 @@ class Transport:
                 endpoint.receive(packet, now, wall)
         except BaseException as error:
             self._stop(error)
-            return
-        self._flush()
+            return False
+        return True
 
     def _flush(self, wait: bool = False) -> None:
         """Commit what has happened, and send what may leave; with `wait` both are done on return."""
@@ -271,7 +276,7 @@ class Transport:
     def _written(self) -> None:
         """A batch is written, or could not be."""
         if not self._closed:
-            self._flush()
+            self._readable()
 
     def _arm(self) -> None:
         """Come back when there is something to do."""
@@ -282,7 +287,7 @@ class Transport:
             return  # nothing can leave before that is written
         due = self.endpoint.next_time()
         if due != float("inf"):
-            self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._flush)
+            self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._readable)
 
     def _stop(self, error: BaseException) -> None:
         """Nothing of the last transaction has happened; go on by opening it again."""
