@@ -111,8 +111,7 @@ class Node:
 
     async def _start(self, ring: Keyring, address: Address, limits: Limits | None) -> None:
         self._seen = len(self.replica.seen())
-        await self._carrier.open(ring, address, limits, self._flushed)
-        self.transport = self._carrier.transport
+        self.transport = await self._carrier.open(ring, address, limits, self._flushed)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     # -- use -----------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from microcosm.errors import Busy, ReplicaError
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
-from microcosm.replica.network.batch import Batch
 from microcosm.replica.network.blocked import EVENT_BYTES
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address
@@ -53,8 +52,19 @@ class Carrier:
 
     async def open(
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
-    ) -> None:
-        """Go on where the network of the replica stopped; as another incarnation if the replica is one."""
+    ) -> Transport:
+        """Go on where the network of the replica stopped, over UDP."""
+        transport = await Transport.open(
+            *(self.begin(), ring, address),
+            limits=limits,
+            before_flush=self.before_flush,
+            after_flush=after_flush,
+        )
+        self.ride(transport)
+        return transport
+
+    def begin(self) -> Durable:
+        """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
         name, incarnation = replica.stream
         durable = Durable.opened(
@@ -68,17 +78,15 @@ class Carrier:
             raise ReplicaError(
                 f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
             )
+        return durable
 
-        self.transport = await Transport.open(
-            *(durable, ring, address),
-            limits=limits,
-            before_flush=self._take,
-            after_flush=after_flush,
-            at_cut=self._compact_if_due,
-        )
-        self._store.joining, self._store.compacting = self._join, self._compaction
-        self._store.reading = self._catch_up
-        replica.outbox = self
+    def ride(self, carriage: Transport) -> None:
+        """From now on whatever the replica commits and sends goes with a carriage of what `begin` gave."""
+        self.transport = carriage
+        carriage.endpoint.snapshot = self._snapshot
+        store = self._store
+        store.joining, store.compacting, store.reading = self._join, self._compaction, self._catch_up
+        self.replica.outbox = self
 
     def close(self) -> None:
         """Stop carrying."""
@@ -189,8 +197,8 @@ class Carrier:
         finally:
             self._delivering = False
 
-    def _take(self) -> None:
-        """What members have said of what they know, before the commit that makes it durable."""
+    def before_flush(self) -> None:
+        """Take what members have said of what they know, before the commit that makes it durable."""
         if self._compact_due or len(self.replica.network) > LOG:
             self.durable.hasten()
         endpoint = self.transport.endpoint
@@ -224,11 +232,12 @@ class Carrier:
         if not self._held.depth:
             self._flush()
 
-    def _compact_if_due(self, batch: Batch) -> None:
-        """Let a snapshot be written with a batch, of all that was and is committed, and nothing else."""
+    def _snapshot(self) -> bytes | None:
+        """If it is time for one, a snapshot of all that was and is being committed, and nothing else."""
         replica, durable = self.replica, self.durable
         due = self._compact_due or len(replica.network) > LOG
-        if due and not durable.waits and (self._consistent or not replica.in_transaction):
-            self._compact_due = False
-            replica.recorded(STATE, durable.state())
-            batch.snapshot = replica.content()
+        if not due or durable.waits or (replica.in_transaction and not self._consistent):
+            return None
+        self._compact_due = False
+        replica.recorded(STATE, durable.state())
+        return replica.content()

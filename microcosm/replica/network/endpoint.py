@@ -71,6 +71,8 @@ class Endpoint:
         """Packets and bytes, in and out."""
         self.exchanged: list[tuple[str, bytes]] = []
         """What members said beside their messages (`say`), for the host to take out after each packet."""
+        self.snapshot: Callable[[], bytes | None] | None = None
+        """Asked at each `cut`: what is to stand for all records from then on, if it is time for that."""
         durable.most_copies = limits.most_copies
         durable.largest = limits.largest
         durable.part_size = limits.mtu - OVERHEAD - FRAME_BYTES - COPY_BYTES
@@ -167,6 +169,8 @@ class Endpoint:
             if peer.saying:
                 batch.said.append((peer, peer.saying))
                 peer.saying = []
+        if self.snapshot is not None:
+            batch.snapshot = self.snapshot()
         return batch
 
     def settle(self, batch: Batch, now: float) -> None:

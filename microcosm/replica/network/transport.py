@@ -45,14 +45,12 @@ class Transport:
         sock: socket.socket,
         after_flush: Callable[[], object] | None,
         before_flush: Callable[[], object] | None = None,
-        at_cut: Callable[[Batch], object] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.fault: BaseException | None = None
         self._socket = sock
         self._after_flush = after_flush
         self._before_flush = before_flush
-        self._at_cut = at_cut
         self._loop = asyncio.get_running_loop()
         self._writing = Writing(endpoint.durable.store, self._written)
         self._apart = bool(getattr(endpoint.durable.store, "slow", False))
@@ -73,12 +71,11 @@ class Transport:
         limits: Limits | None = None,
         after_flush: Callable[[], object] | None = None,
         before_flush: Callable[[], object] | None = None,
-        at_cut: Callable[[Batch], object] | None = None,
     ) -> Transport:
         """Bind a UDP socket and begin. Raises `ReplicaError` where the address cannot be had.
 
-        `after_flush` is called after every commit. `before_flush` is called before each; what it adds is
-        committed along. `at_cut` is called with what is to be written, and may add a snapshot.
+        `after_flush` is called after every commit: what waits for something to be durable can go on.
+        `before_flush` is called before each; what it adds is committed along.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_DGRAM)
@@ -91,7 +88,7 @@ class Transport:
             sock.close()
             raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
         endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
-        return cls(endpoint, sock, after_flush, before_flush, at_cut)
+        return cls(endpoint, sock, after_flush, before_flush)
 
     @property
     def address(self) -> Address:
@@ -256,8 +253,6 @@ class Transport:
         """Cut off what has happened, and write it or begin to; what is written."""
         endpoint = self.endpoint
         batch = endpoint.cut()
-        if self._at_cut is not None:
-            self._at_cut(batch)
         if self._apart and batch.writes() and not wait:
             self._writing.begin(batch)
             return []
