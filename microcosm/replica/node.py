@@ -16,12 +16,13 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.network.batch import Then
 from microcosm.replica.network.blocked import Blocked, blocked
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address
@@ -32,6 +33,8 @@ from microcosm.replica.network.transport import Transport
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store
+
+Answer = TypeVar("Answer")
 
 SOON = 0.02
 """Seconds from a change to the exchange that tells of it."""
@@ -144,11 +147,44 @@ class Node:
         """The keys of a rotation, from now on."""
         self.transport.endpoint.use_keys(keys)
 
+    async def do(self, change: Callable[[Replica], Answer]) -> Answer:
+        """What a function of the replica returns; all that it did is durable then.
+
+        Meanwhile everything else goes on, and what many do at a time shares a commit. Raises what the
+        function raises, and `ReplicaError` if it cannot be made durable.
+        """
+        with self._carrier.together():
+            answer = change(self.replica)
+        await self.durable()
+        return answer
+
+    async def durable(self) -> None:
+        """Return when everything so far is durable: what the replica knows, and what anybody was told."""
+        result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def then(error: BaseException | None) -> None:
+            if not result.done():
+                if error is None:
+                    result.set_result(None)
+                else:
+                    result.set_exception(ReplicaError(f"the network stopped: {error}"))
+
+        self.when_durable(then)
+        await result
+
+    def when_durable(self, then: Then) -> None:
+        """Have a function called once everything so far is durable, at once if it is.
+
+        Its argument is None then, or what keeps it from ever being so. What is delivered, or decided, may be
+        told to people only then, if they are not to hear of what a crash undoes.
+        """
+        self.transport.when_durable(then)
+
     async def send(self, to: str | Collection[str], payload: bytes) -> str:
         """`Replica.send`, but wait as long as too much waits to be acknowledged."""
         while True:
             try:
-                return self.replica.send(to, payload)
+                return await self.do(lambda replica: replica.send(to, payload))
             except Busy:
                 await self.changed()
 
@@ -189,6 +225,9 @@ class Node:
         for waiting in (self._ticking, self._soon):
             if waiting is not None:
                 waiting.cancel()
+        if self.fault is None and not self._stopped.is_set():
+            with suppress(Exception):  # what was not durable, nobody was told of
+                self.transport.flush()
         self._carrier.close()
         self.replica.close()
         self._stopped.set()
@@ -211,10 +250,7 @@ class Node:
             return
         for name in self.members:
             self._carrier.ask(name)
-        try:
-            self.transport.flush()
-        except Exception:  # it is in `fault`, and whoever waits is told
-            self._changed.set()
+        self.transport.flush_soon()
 
     async def _tick(self) -> None:
         named = {*self.members}

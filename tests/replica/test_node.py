@@ -16,9 +16,9 @@ from microcosm.errors import Busy, ReplicaError, Undefined
 from microcosm.replica.background import running
 from microcosm.replica.errors import WrongReplica
 from microcosm.replica.metrics import exposition
-from microcosm.replica.network.durable import STATE, remembered
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.remembering import STATE, remembered
 from microcosm.replica.node import Node, serve
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica

@@ -77,6 +77,9 @@ class Journal:
     ([1, 2], [Record(number=2, kind='note', payload=b'two')])
     """
 
+    slow = True
+    """Commits wait for a disk: whoever has something else to do leaves them to a thread."""
+
     def __init__(self, files: Files, lock: Lock, writer: Writer, reader: Reader) -> None:
         """For `open` only."""
         self._files, self._lock, self._writer, self._reader = files, lock, writer, reader

@@ -8,19 +8,21 @@ afterwards.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
 from microcosm.replica.network.blocked import EVENT_BYTES
-from microcosm.replica.network.durable import KIND, START, STATE, Durable
+from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.pieces import Assembly, pieces
 from microcosm.replica.network.process import Letter
+from microcosm.replica.network.remembering import STATE
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.replica import Replica
@@ -32,14 +34,22 @@ LOG = 2000
 class Carriage(Protocol):
     """What brings the packets of an endpoint to others: a `Transport`, or a network that is simulated.
 
-    It calls `before_flush` of the carrier before each flush of the endpoint, and `after_flush` after it.
+    It calls `before_flush` of the carrier before it cuts off what is to be committed.
     """
 
     endpoint: Endpoint
     fault: BaseException | None
 
     def flush(self) -> None:
-        """Commit, and send what may leave then."""
+        """Commit and send before this returns. Raises what keeps it from that."""
+        ...
+
+    def flush_soon(self) -> None:
+        """The same before long."""
+        ...
+
+    def wait(self) -> None:
+        """Return when nothing is being written."""
         ...
 
     def close(self) -> None:
@@ -56,28 +66,26 @@ class Carrier:
         self.said: Counter[str] = Counter()
         """What went on beside the messages: exchanges begun, and letters that made no sense."""
         self._store = store
-        self._network = NetworkStore(store.store, replica, (KIND, START))
+        self._network = NetworkStore(store.store, replica)
         self.commits = self._network.commits
         self._held = Held()
         self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
         self._assemblies: dict[str, Assembly] = {}
         self._compact_due = False
-        self._committing = False
+        self._consistent = False
+        """Whether all that the replica has in memory is committed, or handed over for the next commit, though
+        a transaction of it is open."""
+        self._delivering = False
 
     async def open(
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
     ) -> Transport:
         """Go on where the network of the replica stopped, over UDP."""
-
-        def flushed() -> None:
-            self.after_flush()
-            after_flush()
-
         transport = await Transport.open(
             *(self.begin(), ring, address),
             limits=limits,
             before_flush=self.before_flush,
-            after_flush=flushed,
+            after_flush=after_flush,
         )
         self.ride(transport)
         return transport
@@ -87,7 +95,9 @@ class Carrier:
         replica = self.replica
         name, incarnation = replica.stream
         durable = Durable.opened(
-            self._network, name, incarnation, self._deliver, snapshot=replica.noted(STATE)
+            *(self._network, name, incarnation, self._deliver),
+            snapshot=replica.noted(STATE),
+            recorded=replica.recorded,
         )
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)
@@ -100,13 +110,15 @@ class Carrier:
     def ride(self, carriage: Carriage) -> None:
         """From now on whatever the replica commits and sends goes with a carriage of what `begin` gave."""
         self.transport = carriage
-        self._store.joining, self._store.compacting = self._join, self._compaction
+        carriage.endpoint.snapshot = self._snapshot
+        store = self._store
+        store.joining, store.compacting, store.reading = self._join, self._compaction, self._catch_up
         self.replica.outbox = self
 
     def close(self) -> None:
         """Stop carrying."""
         self.transport.close()
-        self._store.joining = self._store.compacting = None
+        self._store.joining = self._store.compacting = self._store.reading = None
 
     @property
     def durable(self) -> Durable:
@@ -124,6 +136,16 @@ class Carrier:
             self.said["exchanges"] += 1
             self._say(name, message)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What the replica does inside is committed when the loop next turns, with whatever else there is."""
+        try:
+            with self._held():
+                yield
+        finally:
+            if self.transport.fault is None:
+                self.transport.flush_soon()
+
     # -- the outbox of the replica -------------------------------------------------------------------
 
     def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
@@ -140,7 +162,7 @@ class Carrier:
                 f"a message of {len(payload):,} bytes; at most {durable.largest - EVENT_BYTES:,} are possible"
             )
         waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
-        if not self._held.depth and waiting >= durable.most_copies:
+        if not self._delivering and waiting >= durable.most_copies:
             raise Busy(f"{waiting:,} copies wait to be acknowledged; try again later")
         self._sends.append((message, to, payload))
 
@@ -163,12 +185,27 @@ class Carrier:
         for kind, payload in records:
             endpoint.include(kind, payload)
         if not self._held.depth:
-            self._committing = True
-            try:
-                self.transport.flush()
-            finally:
-                self._committing = False
+            self._flush()
         return 0
+
+    def _catch_up(self) -> None:
+        """The replica reads its store again: all that it had handed over is there on return.
+
+        Not so for what a delivery has broken, which has not happened.
+        """
+        if self._delivering:
+            self.transport.wait()
+        elif self.transport.fault is None:
+            with suppress(Exception):  # it is in `fault` then
+                self.transport.flush()
+
+    def _flush(self) -> None:
+        """Everything is durable on return."""
+        before, self._consistent = self._consistent, True
+        try:
+            self.transport.flush()
+        finally:
+            self._consistent = before
 
     def _deliver(self, letter: Letter) -> None:
         self._alone()
@@ -180,11 +217,17 @@ class Carrier:
             self.said["letters that made no sense"] += 1
             return
         disclosed = Correspondence(f"c:{message}", Relation.BEFORE, event, f"message {message}")
-        with self._held():
-            self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
+        self._delivering = True
+        try:
+            with self._held():
+                self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
+        finally:
+            self._delivering = False
 
     def before_flush(self) -> None:
         """Take what members have said of what they know, before the commit that makes it durable."""
+        if self._compact_due or len(self.replica.network) > LOG:
+            self.durable.hasten()
         endpoint = self.transport.endpoint
         heard, endpoint.exchanged = endpoint.exchanged, []
         for name, piece in heard:
@@ -210,19 +253,18 @@ class Carrier:
             if not endpoint.say(name, piece):
                 break
 
-    def after_flush(self) -> None:
-        """Make a snapshot if it is time for one."""
-        due = self._compact_due or len(self.replica.network) > LOG
-        if due and (self._committing or not self.replica.in_transaction):
-            self._compact()
-
     def _compaction(self) -> None:
+        """The replica asks for a snapshot: now, or with the flush that ends what goes on."""
         self._compact_due = True
         if not self._held.depth:
-            self._compact()
+            self._flush()
 
-    def _compact(self) -> None:
+    def _snapshot(self) -> bytes | None:
+        """If it is time for one, a snapshot of all that was and is being committed, and nothing else."""
+        replica, durable = self.replica, self.durable
+        due = self._compact_due or len(replica.network) > LOG
+        if not due or durable.waits or (replica.in_transaction and not self._consistent):
+            return None
         self._compact_due = False
-        self.replica.recorded(STATE, self.durable.export())
-        store = self._store.store
-        store.compact(store.commit(()), self.replica.content())
+        replica.recorded(STATE, durable.state())
+        return replica.content()

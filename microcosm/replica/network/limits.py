@@ -20,7 +20,7 @@ class Limits:
     most_copies: int = 4096
     under_way: int = 1024
     tick: float = 0.02
-    least_wait: float = 0.03
+    least_wait: float = 0.1
     longest_wait: float = 5.0
 
     def __post_init__(self) -> None:

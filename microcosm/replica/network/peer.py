@@ -69,8 +69,10 @@ class Peer:
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
         self.heard_at: float | None = None
+        self.saying: list[bytes] = []
+        """Pieces of exchanges that wait for what they tell to be durable."""
         self.said: list[bytes] = []
-        """Pieces of exchanges that wait for the next flush."""
+        """Those that may leave."""
         self.fences_at = now
         self.retransmissions = 0
         self.suppressed = 0

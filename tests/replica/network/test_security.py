@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import KeyFileError
-from microcosm.replica.network import endpoint as reasons
+from microcosm.replica.network import arrivals as reasons
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Endpoint
 from microcosm.replica.network.keys import Key, Keyring, new_ring, read_keys, write_keys
