@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
-from microcosm.replica.network.blocked import EVENT_BYTES
+from microcosm.replica.dots import Dot
+from microcosm.replica.evolution import Append
+from microcosm.replica.network import envelope
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.keys import Keyring
@@ -157,9 +157,9 @@ class Carrier:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
             durable.process.membership.of(name)
-        if len(payload) + EVENT_BYTES > durable.largest:
+        if len(payload) + envelope.SIZE > durable.largest:
             raise ReplicaError(
-                f"a message of {len(payload):,} bytes; at most {durable.largest - EVENT_BYTES:,} are possible"
+                f"a message of {len(payload):,} bytes; at most {durable.largest - envelope.SIZE:,} are possible"
             )
         waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
         if not self._delivering and waiting >= durable.most_copies:
@@ -180,8 +180,7 @@ class Carrier:
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
-            number = int(message.rpartition(".")[2])
-            endpoint.send(to, payload + number.to_bytes(EVENT_BYTES, "big"))
+            endpoint.send(to, envelope.closed(payload, self._sending(message)))
         for kind, payload in records:
             endpoint.include(kind, payload)
         if not self._held.depth:
@@ -210,19 +209,23 @@ class Carrier:
     def _deliver(self, letter: Letter) -> None:
         self._alone()
         name, incarnation, _ = letter.id
-        number = int.from_bytes(letter.payload[-EVENT_BYTES:], "big")
-        message = f"{name}.{incarnation}.{number}"
-        event = f"d:{self.replica.name}:{message}"
-        if len(letter.payload) < EVENT_BYTES or not number or self.replica.happened(event):
+        opened = envelope.opened(letter.payload, name, incarnation)
+        if opened is None or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
             self.said["letters that made no sense"] += 1
             return
-        disclosed = Correspondence(f"c:{message}", Relation.BEFORE, event, f"message {message}")
         self._delivering = True
         try:
             with self._held():
-                self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
+                self.replica.delivered(name, opened.message, opened.payload, sent=opened.sent)
         finally:
             self._delivering = False
+
+    def _sending(self, message: str) -> Append:
+        """The evolution of a message's sending, which is about to be committed."""
+        number = int(message.rpartition(".")[2])
+        held = self.replica.held(Dot(*self.replica.stream, number))
+        assert isinstance(held, Append)
+        return held
 
     def before_flush(self) -> None:
         """Take what members have said of what they know, before the commit that makes it durable."""
