@@ -49,6 +49,8 @@ class Carrier:
         """Whether all that the replica has in memory is committed, or handed over for the next commit, though
         a transaction of it is open."""
         self._delivering = False
+        self.noting: Callable[[], tuple[str, bytes] | None] | None = None
+        """Asked for a note to be kept with the next commit of what has come."""
 
     async def open(
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
@@ -199,9 +201,13 @@ class Carrier:
 
     def before_flush(self) -> None:
         """Take what members have said of what they know, before the commit that makes it durable."""
+        endpoint = self.transport.endpoint
         if self._compact_due or len(self.replica.network) > LOG:
             self.durable.hasten()
-        endpoint = self.transport.endpoint
+        note = None if self.noting is None or self.transport.busy else self.noting()
+        if note is not None:
+            endpoint.include(*note)
+            self.replica.recorded(*note)
         heard, endpoint.exchanged = endpoint.exchanged, []
         for name, piece in heard:
             if name not in self.durable.process.membership.named:
