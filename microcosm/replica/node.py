@@ -225,6 +225,7 @@ class Node:
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,
+            "unfinished dropped": self._carrier.assembly.dropped,
             "clock jumps": self.jumps,
         }
 

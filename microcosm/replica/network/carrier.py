@@ -43,7 +43,8 @@ class Carrier:
         self.commits = self._network.commits
         self._held = Held()
         self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
-        self._assemblies: dict[str, Assembly] = {}
+        self.assembly = Assembly()
+        """Of what members say in pieces."""
         self._compact_due = False
         self._consistent = False
         """Whether all that the replica has in memory is committed, or handed over for the next commit, though
@@ -103,7 +104,7 @@ class Carrier:
     @property
     def malformed(self) -> int:
         """Messages of exchanges, or pieces of them, that made no sense."""
-        return self.replica.exchange.malformed + sum(each.malformed for each in self._assemblies.values())
+        return self.replica.exchange.malformed + self.assembly.malformed
 
     def ask(self, name: str) -> None:
         """Begin to find out what a member knows, with the next flush."""
@@ -212,7 +213,7 @@ class Carrier:
         for name, piece in heard:
             if name not in self.durable.process.membership.named:
                 continue
-            message = self._assemblies.setdefault(name, Assembly()).add(piece)
+            message = self.assembly.add(name, piece)
             if message is None:
                 continue
             self._alone()
