@@ -38,6 +38,8 @@ class Serving:
         self._path, self._keys, self._metrics, self._stay = path, keys, metrics, stay
         self._node: Node
         self._jumps = 0
+        self._strangers: set[tuple[str, int]] = set()
+        """Other incarnations of members that were warned of."""
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
@@ -115,12 +117,23 @@ class Serving:
                 output.warn(
                     "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
                 )
+            self._warn_of_strangers()
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
         for each in ended:
             each.cancel()
         self._keep_metrics()
+
+    def _warn_of_strangers(self) -> None:
+        for name, stranger in self._node.strangers():
+            if (name, stranger) not in self._strangers:
+                self._strangers.add((name, stranger))
+                output.warn(
+                    f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
+                    f" if it takes the place of the old one, evict {name} and add it again;"
+                    " if not, give it another name"
+                )
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread, for standard input may be a file or a terminal."""

@@ -216,6 +216,11 @@ class Node:
         """What each message that waits is waiting for."""
         return list(blocked(self._carrier.durable.process))
 
+    def strangers(self) -> list[tuple[str, int]]:
+        """Members to whose name another incarnation answers, which is not let in, and that incarnation."""
+        found = self.transport.metrics()["members"].items()
+        return [(name, about["stranger"]) for name, about in found if about["stranger"] is not None]
+
     def metrics(self) -> dict[str, Any]:
         """`Endpoint.status`, with what the replica holds, the commits, and the exchanges."""
         commits = self._carrier.commits

@@ -57,6 +57,7 @@ class Served:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=errors,
+                limit=1 << 24,
             )
         before = self._serving()
         self._reading = asyncio.create_task(self._read())
