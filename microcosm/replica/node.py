@@ -16,7 +16,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
@@ -81,10 +81,13 @@ class Node:
         interval: float = 1.0,
         forgetting: Forgetting | None = None,
         on_deliver: Callable[[str, str, bytes], object] | None = None,
+        with_commit: Callable[[], tuple[str, bytes] | None] | None = None,
     ) -> Node:
         """Open the replica of a store, with a name make it if need be, and go on where it stopped.
 
         `members` are added to those that it knows. `interval`: seconds between exchanges with each member.
+        `with_commit` is asked before each commit of what has come for a note to keep with it (see
+        `Replica.note`), if there is something new to note.
         Raises `MicrocosmError` where one of the parts cannot be had; nothing stays open then.
         """
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
@@ -95,6 +98,7 @@ class Node:
             replica = Replica(shared, name, largest=PACKET_ROOM, forgetting=forgetting)
             self = cls(replica, shared)
             self._interval = interval
+            self._carrier.noting = with_commit
             if on_deliver is not None:
                 replica.on_deliver(lambda *letter: _nothing(on_deliver(*letter)))
             await self._start(ring, address, limits)
@@ -153,10 +157,14 @@ class Node:
         Meanwhile everything else goes on, and what many do at a time shares a commit. Raises what the
         function raises, and `ReplicaError` if it cannot be made durable.
         """
-        with self._carrier.together():
+        with self.together():
             answer = change(self.replica)
         await self.durable()
         return answer
+
+    def together(self) -> AbstractContextManager[None]:
+        """What the replica does inside is durable when `durable` says so, not when it returns."""
+        return self._carrier.together()
 
     async def durable(self) -> None:
         """Return when everything so far is durable: what the replica knows, and what anybody was told."""
@@ -208,6 +216,11 @@ class Node:
         """What each message that waits is waiting for."""
         return list(blocked(self._carrier.durable.process))
 
+    def strangers(self) -> list[tuple[str, int]]:
+        """Members to whose name another incarnation answers, which is not let in, and that incarnation."""
+        found = self.transport.metrics()["members"].items()
+        return [(name, about["stranger"]) for name, about in found if about["stranger"] is not None]
+
     def metrics(self) -> dict[str, Any]:
         """`Endpoint.status`, with what the replica holds, the commits, and the exchanges."""
         commits = self._carrier.commits
@@ -217,6 +230,7 @@ class Node:
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,
+            "unfinished dropped": self._carrier.assembly.dropped,
             "clock jumps": self.jumps,
         }
 

@@ -34,6 +34,7 @@ OTHER_INCARNATION = "another incarnation"
 OLD_BOOT = "old boot"
 MALFORMED = "malformed"
 NO_KEY = "no key in force"
+TOO_LARGE = "part of a message that is too large"
 
 
 class Arrival(NamedTuple):

@@ -70,12 +70,15 @@ class Carrier:
         self.commits = self._network.commits
         self._held = Held()
         self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
-        self._assemblies: dict[str, Assembly] = {}
+        self.assembly = Assembly()
+        """Of what members say in pieces."""
         self._compact_due = False
         self._consistent = False
         """Whether all that the replica has in memory is committed, or handed over for the next commit, though
         a transaction of it is open."""
         self._delivering = False
+        self.noting: Callable[[], tuple[str, bytes] | None] | None = None
+        """Asked for a note to be kept with the next commit of what has come."""
 
     async def open(
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
@@ -128,7 +131,7 @@ class Carrier:
     @property
     def malformed(self) -> int:
         """Messages of exchanges, or pieces of them, that made no sense."""
-        return self.replica.exchange.malformed + sum(each.malformed for each in self._assemblies.values())
+        return self.replica.exchange.malformed + self.assembly.malformed
 
     def ask(self, name: str) -> None:
         """Begin to find out what a member knows, with the next flush."""
@@ -229,14 +232,18 @@ class Carrier:
 
     def before_flush(self) -> None:
         """Take what members have said of what they know, before the commit that makes it durable."""
+        endpoint = self.transport.endpoint
         if self._compact_due or len(self.replica.network) > LOG:
             self.durable.hasten()
-        endpoint = self.transport.endpoint
+        note = None if self.noting is None or self.transport.busy else self.noting()
+        if note is not None:
+            endpoint.include(*note)
+            self.replica.recorded(*note)
         heard, endpoint.exchanged = endpoint.exchanged, []
         for name, piece in heard:
             if name not in self.durable.process.membership.named:
                 continue
-            message = self._assemblies.setdefault(name, Assembly()).add(piece)
+            message = self.assembly.add(name, piece)
             if message is None:
                 continue
             self._alone()

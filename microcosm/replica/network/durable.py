@@ -21,6 +21,7 @@ from microcosm.replica.network.process import (
     ME,
     MEMBER,
     MESSAGE,
+    MORE,
     PERMIT,
     SEND,
     Input,
@@ -43,8 +44,9 @@ class Durable(Written):
     use.
 
     `most_copies` is how many copies may wait for acks: beyond, `send` raises `Busy`, except within `deliver`;
-    at `1 + members` times as many, incoming messages are refused until some are acknowledged. `recorded` is
-    told of each record of the network as it is cut off, in their order.
+    at `1 + members` times as many, incoming messages are refused until some are acknowledged. So are the
+    parts of a message that turns out larger than twice `largest`, for good: it stays with its sender.
+    `recorded` is told of each record of the network as it is cut off, in their order.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class Durable(Written):
         self.largest = 1 << 20
         """The largest payload, in bytes."""
         self.refused_for_space = 0
+        self.too_large = 0
+        """Parts refused because their message is larger than any that is accepted here."""
         self._deliver = deliver
         self._letters: deque[Letter] = deque()
         self._delivering = False
@@ -161,8 +165,11 @@ class Durable(Written):
             self._follow(process.answer(number, packet))
         elif isinstance(packet, Message):
             room = self.most_copies * (1 + len(process.membership.members))
+            part = packet.payload
             if process.machine.unacked >= room:
                 self.refused_for_space += 1
+            elif process.unfinished(number) > 2 * self.largest and part[:1] == MORE:
+                self.too_large += 1
             else:
                 self._do((MESSAGE, number, packet.mid, packet.pid, packet.permit, packet.payload))
         elif isinstance(packet, Ack):

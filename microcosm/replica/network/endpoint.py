@@ -19,7 +19,7 @@ from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.arrivals import MALFORMED, NO_KEY, opened
+from microcosm.replica.network.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
 from microcosm.replica.network.batch import Batch
 from microcosm.replica.network.congestion import Congestion
 from microcosm.replica.network.durable import Durable
@@ -213,7 +213,10 @@ class Endpoint:
     def status(self, now: float) -> dict[str, Any]:
         """What is under way, plainly: counts, drops by reason, and for each member what is waited for."""
         found = standing(self.durable, self._peers.values(), now)
-        return {**found, "drops": dict(self.drops), **self.counts}
+        drops = (
+            {**self.drops, TOO_LARGE: self.durable.too_large} if self.durable.too_large else {**self.drops}
+        )
+        return {**found, "drops": drops, **self.counts}
 
     def _passed(self, now: float) -> float:
         """Time has passed, and never goes back."""

@@ -128,6 +128,11 @@ class Transport:
         self._soon()
         return fence
 
+    @property
+    def busy(self) -> bool:
+        """Whether a commit is being written, and what has come since is not part of it."""
+        return self._writing.busy
+
     def metrics(self) -> dict[str, Any]:
         """A plain snapshot of what goes on: `Endpoint.status`."""
         return self.endpoint.status(time.monotonic())
