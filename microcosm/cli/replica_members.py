@@ -38,11 +38,13 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
+    from microcosm.replica.network.stating import Stating
+
     host, port = endpoint_of(address)
     with network_of(path) as (replica, durable):
         durable.member(name, host, port)
+        Stating(replica, durable).follow()
         durable.flush()
-        replica.set_members({*replica.members, replica.name, name})
         _show(path, durable, json)
     return exits.HOLDS
 
@@ -57,10 +59,14 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
+    from microcosm.replica.network.stating import Stating
+
     with network_of(path) as (replica, durable):
+        stating = Stating(replica, durable)
+        stating.follow()
         durable.evict(name)
+        stating.follow()
         durable.flush()
-        replica.set_members({*replica.members} - {name})
         _show(path, durable, json)
     return exits.HOLDS
 

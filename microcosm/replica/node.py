@@ -139,13 +139,11 @@ class Node:
         """A new member, or a new address of one. Raises `ReplicaError`, for one of this name too."""
         self.transport.add_member(name, address)
         self.transport.flush()
-        self._state_members({*self.replica.members, name})
 
     def evict(self, name: str) -> None:
         """Give a member up for good, here and, as soon as they hear of it, at all others."""
         self.transport.evict(name)
         self.transport.flush()
-        self._state_members({*self.replica.members} - {name})
 
     def use_keys(self, keys: Keyring) -> None:
         """The keys of a rotation, from now on."""
@@ -267,15 +265,11 @@ class Node:
         self.transport.flush_soon()
 
     async def _tick(self) -> None:
-        named = {*self.members}
         while self.fault is None and not self._carrier.durable.process.evicted:
             drift = time.time() - time.monotonic()
             if abs(drift - self._drift) > JUMP:
                 self.jumps += 1
             self._drift = drift
-            if gone := named - {*self.members}:
-                self._state_members({*self.replica.members} - gone)
-            named = {*self.members}
             if self._soon is None:
                 self._exchange()
             try:
@@ -286,11 +280,6 @@ class Node:
                 pass
         self._stopped.set()
         self._changed.set()
-
-    def _state_members(self, names: Collection[str]) -> None:
-        wanted = tuple(sorted({*names, self.replica.name}))
-        if wanted != self.replica.members:
-            self.replica.set_members(wanted)
 
 
 @asynccontextmanager

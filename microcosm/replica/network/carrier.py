@@ -24,6 +24,7 @@ from microcosm.replica.network.pieces import Assembly, pieces
 from microcosm.replica.network.process import Letter
 from microcosm.replica.network.remembering import STATE
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore
+from microcosm.replica.network.stating import Stating
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.replica import Replica
 
@@ -63,6 +64,7 @@ class Carrier:
     def __init__(self, replica: Replica, store: ReplicaStore) -> None:
         self.replica = replica
         self.transport: Carriage
+        self._stating: Stating
         self.said: Counter[str] = Counter()
         """What went on beside the messages: exchanges begun, and letters that made no sense."""
         self._store = store
@@ -113,6 +115,8 @@ class Carrier:
     def ride(self, carriage: Carriage) -> None:
         """From now on whatever the replica commits and sends goes with a carriage of what `begin` gave."""
         self.transport = carriage
+        self._stating = Stating(self.replica, carriage.endpoint.durable)
+        self._stating.follow()
         carriage.endpoint.snapshot = self._snapshot
         store = self._store
         store.joining, store.compacting, store.reading = self._join, self._compaction, self._catch_up
@@ -251,6 +255,7 @@ class Carrier:
                 answers = self.replica.exchange.receive(name, message)
             for answer in answers:
                 self._say(name, answer)
+        self._stating.follow()
 
     def _alone(self) -> None:
         """Nobody else has a transaction open, which would take what comes now into it."""
