@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 from microcosm.errors import Busy
+from microcosm.logic.judgement import Judgement
 from microcosm.relations.relation import Relation
 from microcosm.replica.dots import Stream
 from microcosm.replica.journal import Journal
@@ -528,7 +529,7 @@ def misjudged(replica: Replica, chains: Mapping[Stream, Sequence[str]], random: 
     for _ in range(300):
         a, b = random.sample(events, 2)
         for left, right in ((a, b), (b, a)):
-            said = replica.online(left, right) is Relation.BEFORE
+            said = replica.known.holds(Judgement.INITIAL, left, Relation.BEFORE, right)
             if said and not is_before(true, left, right):
                 found.append(f"{left} < {right} is said, and not so")
             if not said and is_before(told, left, right):

@@ -44,8 +44,8 @@ class Durable(Written):
     use.
 
     `most_copies` is how many copies may wait for acks: beyond, `send` raises `Busy`, except within `deliver`;
-    at `1 + members` times as many, incoming messages are refused until some are acknowledged. So are the
-    parts of a message that turns out larger than twice `largest`, for good: it stays with its sender.
+    at `1 + members` times as many (`full`), incoming messages are refused until some are acknowledged, but for
+    one when there is a `spare` place (`Relief`). So are the parts of a message that turns out larger than twice `largest`, for good: it stays with its sender.
     `recorded` is told of each record of the network as it is cut off, in their order.
     """
 
@@ -64,6 +64,10 @@ class Durable(Written):
         self.largest = 1 << 20
         """The largest payload, in bytes."""
         self.refused_for_space = 0
+        self.spare = False
+        """Whether the next message of some sender is taken though this is full."""
+        self.progress = 0
+        """Acks and messages that were news, counted."""
         self.too_large = 0
         """Parts refused because their message is larger than any that is accepted here."""
         self._deliver = deliver
@@ -155,6 +159,12 @@ class Durable(Written):
         self._urgent = True
         return message
 
+    @property
+    def full(self) -> bool:
+        """Whether so many copies wait for acks that messages, which may cause more, are refused."""
+        process = self.process
+        return process.machine.unacked >= self.most_copies * (1 + len(process.membership.members))
+
     def receive(self, number: int, packet: Packet) -> None:
         """Take a packet of a member. What is refused is as if lost."""
         self._usable()
@@ -164,15 +174,17 @@ class Durable(Written):
         if not process.changes(number, packet):
             self._follow(process.answer(number, packet))
         elif isinstance(packet, Message):
-            room = self.most_copies * (1 + len(process.membership.members))
             part = packet.payload
-            if process.machine.unacked >= room:
+            if self.full and not (self.spare and process.machine.is_next(number, packet)):
                 self.refused_for_space += 1
             elif process.unfinished(number) > 2 * self.largest and part[:1] == MORE:
                 self.too_large += 1
             else:
+                self.spare = False
+                self.progress += 1
                 self._do((MESSAGE, number, packet.mid, packet.pid, packet.permit, packet.payload))
         elif isinstance(packet, Ack):
+            self.progress += 1
             self._do((ACK, number, packet.mid))
         elif isinstance(packet, Permit):
             self._do((PERMIT, number, packet.mid))

@@ -29,6 +29,7 @@ from microcosm.replica.network.meeting import Meeting
 from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.peer import NEVER, Peer
 from microcosm.replica.network.process import MessageId
+from microcosm.replica.network.relief import Relief
 from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,
@@ -81,6 +82,7 @@ class Endpoint:
         self._peers: dict[int, Peer] = {}
         self._tagged: dict[bytes, Peer] = {}
         self._meeting = Meeting(durable, self._sealer, versions, limits.tick)
+        self._relief = Relief(durable, limits.stall, now)
         self._next_tick = now
         self._now = now
         self._meet(now)
@@ -269,6 +271,8 @@ class Endpoint:
                 durable.receive(number, Permit(one))
             if mid not in permitted:
                 durable.receive(number, Permit(mid))
+        if content.copies:
+            self._relief.look(now)
         for copy in content.copies:
             durable.receive(number, Message(*copy))
         for fence in content.fences:
