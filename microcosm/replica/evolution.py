@@ -127,9 +127,9 @@ def dot_of(value: object) -> Dot:
     """A dot as MessagePack has it. Raises `Malformed`."""
     if type(value) is tuple and len(value) == 3:  # most of what is read are dots: no pattern, for speed
         replica, incarnation, number = value
-        if type(replica) is str and type(incarnation) is int and type(number) is int:
-            if number > 0 and incarnation > 0:
-                return Dot(_name(replica), incarnation, number)
+        whole = type(incarnation) is int and type(number) is int
+        if type(replica) is str and whole and number > 0 and incarnation > 0:
+            return Dot(_name(replica), incarnation, number)
     raise Malformed("no dot")
 
 

@@ -151,8 +151,8 @@ class Knowledge:
         size = len(ledger.held)
         if changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
             return False
-        last = self._last(changes)
-        if self._conflicts and not last:
+        at_the_end = self._last(changes)
+        if self._conflicts and not at_the_end:
             return False
         try:
             for dot in changes.appended:
@@ -183,7 +183,7 @@ class Knowledge:
                         known.remove(given)
         except Contradiction:
             return False
-        return last or self._refuted(known) is None
+        return at_the_end or self._refuted(known) is None
 
     def _last(self, changes: Changes) -> bool:
         """Whether all that is new are events after which nothing old comes, and orders up to them.

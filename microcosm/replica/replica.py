@@ -99,9 +99,9 @@ class Replica(Questions, Changes):
         """The transport delivers a message; the event is `d:NAME:M`.
 
         What the message proves is `sent`, the sender's evolution of its sending, which is before the delivery
-        and stands where it does among the sender's events; and whatever is `disclosed` (`outbox.drained`). It
-        is taken in any case, and so is the event: what contradicts them, or they contradict, is set aside. All
-        of it is one transaction with what `on_deliver` does.
+        and stands where it does among the sender's events; and whatever is `disclosed` (`outbox.drained`).
+        It is taken in any case, and so is the event: what contradicts them, or they contradict, is set aside.
+        All of it is one transaction with what `on_deliver` does.
         """
         event = f"d:{self.name}:{message}"
         with self.transaction():

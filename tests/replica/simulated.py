@@ -1,9 +1,9 @@
 """Whole replicas on a virtual network with a virtual clock: everything follows from a seed.
 
 Each has a journal of its own, the network's state in it, and the exchange of knowledge beside its messages;
-only sockets and clocks are not real. Packets are lost, doubled, and take their time; links are cut and mended;
-processes are killed before or after a commit, and go on from what their files hold. Applications send, react
-to what is delivered, and note effects. `judged` says what is wrong at the end.
+only sockets and clocks are not real. Packets are lost, doubled, and take their time; links are cut and
+mended; processes are killed before or after a commit, and go on from what their files hold. Applications
+send, react to what is delivered, and note effects. `judged` says what is wrong at the end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WALL = 1_000_000.0
 NEVER = float("inf")
 
 TURN = 0.01
-"""What comes within so many seconds of the first packet is taken in one go, as from the buffer of a socket."""
+"""What comes within so many seconds of a packet is taken in one go with it, as from a socket's buffer."""
 
 
 class Killed(BaseException):

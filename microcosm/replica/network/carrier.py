@@ -41,6 +41,11 @@ class Carriage(Protocol):
     endpoint: Endpoint
     fault: BaseException | None
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is being written."""
+        ...
+
     def flush(self) -> None:
         """Commit and send before this returns. Raises what keeps it from that."""
         ...
@@ -164,10 +169,9 @@ class Carrier:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
             durable.process.membership.of(name)
-        if len(payload) + envelope.SIZE > durable.largest:
-            raise ReplicaError(
-                f"a message of {len(payload):,} bytes; at most {durable.largest - envelope.SIZE:,} are possible"
-            )
+        most = durable.largest - envelope.SIZE
+        if len(payload) > most:
+            raise ReplicaError(f"a message of {len(payload):,} bytes; at most {most:,} are possible")
         waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
         if not self._delivering and waiting >= durable.most_copies:
             raise Busy(f"{waiting:,} copies wait to be acknowledged; try again later")

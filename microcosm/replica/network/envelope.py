@@ -1,4 +1,4 @@
-"""What a replica puts behind the payload of a message: the evolution of its sending, as the receiver needs it.
+"""What a replica puts behind the payload of a message: the evolution of its sending.
 
 Who gets a message learns more than that it was sent before it was delivered: where its sending stands among
 the events of the sender. That is the sender's own evolution (its name follows from the message's), so it is
@@ -35,8 +35,9 @@ class Opened(NamedTuple):
 def closed(payload: bytes, sent: Append) -> bytes:
     """A payload with the event of its sending.
 
-    >>> opened(closed(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone", 1)
-    Opened(payload=b'look', sent=Append(dot=Dot(replica='phone', incarnation=1, number=7), event='c:phone.1.7', at=None))
+    >>> letter = opened(closed(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone", 1)
+    >>> letter.payload, letter.message, letter.sent.event
+    (b'look', 'phone.1.7', 'c:phone.1.7')
     """
     return payload + _TAIL.pack(float("nan") if sent.at is None else sent.at, sent.dot.number)
 

@@ -4,11 +4,12 @@ What a process may hold of its own messages is bounded (`Durable.most_copies`): 
 first (`Busy`), then messages of others, which stay with their senders; acks and permits are always taken. But
 two processes, each full of copies for the other, can only deliver something by holding more, where a delivery
 sends as much as it takes away, or more. No scheme can keep both: buffers within fixed bounds, and an end to
-waiting. (To keep what is too much on disk is no third way: a disk is a larger buffer.) What is kept is that it
-goes on. A process that is full, and that for a while (`Limits.stall`) neither got an ack nor took a message,
-takes the next message of some sender all the same, which that one may then forget. So everything is delivered
-at last if deliveries do not cause each other without end, and if those whom a message waits for are there or
-evicted; and a buffer grows beyond its bound by what one message causes in each such while, and no faster.
+waiting. (To keep what is too much on disk is no third way: a disk is a larger buffer.) What is kept is that
+it goes on. A process that is full, and that for a while (`Limits.stall`) neither got an ack nor took a
+message, takes the next message of some sender all the same, which that one may then forget. So everything is
+delivered at last if deliveries do not cause each other without end, and if those whom a message waits for are
+there or evicted; and a buffer grows beyond its bound by what one message causes in each such while, and no
+faster.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ class Cascade(World):
                 self.act(name, lambda _, name=name, to=to: self.nodes[name].send([to], bytes([depth])))  # type: ignore[misc]
 
     def refused(self) -> int:
-        return sum(n.endpoint.durable.refused_for_space for n in self.nodes.values() if n.endpoint is not None)
+        return sum(
+            n.endpoint.durable.refused_for_space for n in self.nodes.values() if n.endpoint is not None
+        )
 
 
 def cascade(seed: int, stall: float, loss: float = 0.0) -> Cascade:
