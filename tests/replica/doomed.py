@@ -127,7 +127,9 @@ class Application:
         while node.fault is None:
             if made == self.most or quiet.exists():
                 standing = "idle" if not node.blocked() else "busy"
-                self.tell(f"{standing} {self.points.count} {node.replica.digest()}")
+                digest = node.replica.digest()
+                await node.durable()
+                self.tell(f"{standing} {self.points.count} {digest}")
                 await asyncio.sleep(0.05)
                 continue
             made += 1

@@ -194,6 +194,7 @@ def at_points(step: int, first: int = 1) -> Counter[str]:
             finally:
                 pair.close()
             conclude(pair, counts)
+        print(f"fault point {fault}, {counts['kills']} kills", file=sys.stderr)
         if not dead:
             return counts
         fault += step

@@ -92,7 +92,8 @@ class Written:
         self.changing = self.changing and self._urgent
         if self.process.evicted:
             return []
-        return [send for send in batch.sends if self._may_leave(send.to)]
+        reached = {number: self._may_leave(number) for number in {send.to for send in batch.sends}}
+        return [send for send in batch.sends if reached[send.to]]
 
     @property
     def waits(self) -> bool:
