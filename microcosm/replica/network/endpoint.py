@@ -30,15 +30,7 @@ from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.peer import NEVER, Peer
 from microcosm.replica.network.process import MessageId
 from microcosm.replica.network.relief import Relief
-from microcosm.replica.network.sealing import (
-    CONTENT,
-    EXCHANGE,
-    GREETING,
-    OVERHEAD,
-    Destination,
-    Sealer,
-    tag,
-)
+from microcosm.replica.network.sealing import CONTENT, EXCHANGE, GREETING, OVERHEAD, Destination, Sealer, tag
 from microcosm.replica.network.standing import standing
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, packed, read_content
 
