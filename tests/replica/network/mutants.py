@@ -54,7 +54,10 @@ MUTANTS = [
         "effects in a transaction of their own",
         "replica/network/batch.py",
         "            last = store.commit(self.records)\n",
-        "            store.commit(self.records[-1:])\n            last = store.commit(self.records[:-1])\n",
+        "            begins = self.records[:1] and self.records[0][0] == 'network start'\n"
+        "            effects = len(self.records) if begins else -1\n"
+        "            store.commit(self.records[effects:])\n"
+        "            last = store.commit(self.records[:effects])\n",
         SIMULATION,
     ),
     Mutant(
