@@ -51,6 +51,20 @@ MUTANTS = [
         "test_late_commits.py -k restarts",
     ),
     Mutant(
+        "who is full refuses for ever",
+        "replica/network/relief.py",
+        "            durable.spare = True\n",
+        "            pass\n",
+        "test_back_pressure.py -k three_for_each",
+    ),
+    Mutant(
+        "a lost permit is not asked for",
+        "replica/network/peer.py",
+        "            self._asking = True\n",
+        "            pass\n",
+        "test_simulation.py -k restarts_and_partitions",
+    ),
+    Mutant(
         "effects in a transaction of their own",
         "replica/network/batch.py",
         "            last = store.commit(self.records)\n",
