@@ -200,11 +200,10 @@ class Transport:
 
     def _turn(self) -> None:
         self._flushing = False
-        if not self._closed:
-            self._readable()  # first: what has come may make it needless to send something again
+        self._readable()  # first: what has come may make it needless to send something again
 
     def _readable(self) -> None:
-        if self._receive():
+        if not self._closed and self._receive():
             self._flush()
 
     def _receive(self) -> bool:
@@ -252,7 +251,8 @@ class Transport:
             self._stop(error)
             return
         self._space.set()
-        self._arm()
+        if not self._closed:  # by somebody who was told
+            self._arm()
 
     def _commit(self, now: float, wait: bool) -> list[Batch]:
         """Cut off what has happened, and write it or begin to; what is written."""
@@ -275,8 +275,7 @@ class Transport:
 
     def _written(self) -> None:
         """A batch is written, or could not be."""
-        if not self._closed:
-            self._readable()
+        self._readable()
 
     def _arm(self) -> None:
         """Come back when there is something to do."""

@@ -263,10 +263,15 @@ def test_what_is_no_journal_of_ours_is_left_alone(tmp_path: Path, create: bool) 
         (tmp_path, "is a directory"),
     ):
         before = path.read_bytes() if path.is_file() else b""
-        with pytest.raises(JournalError) as found:
-            Journal.open(path, application=APPLICATION, create=create)
-        assert said in str(found.value)
-        assert "\n" not in str(found.value)
+        uses = (
+            lambda path: Journal.open(path, application=APPLICATION, create=create),
+            lambda path: Reader(path, application=APPLICATION),
+        )
+        for use in uses:
+            with pytest.raises(JournalError) as found:
+                use(path)
+            assert said in str(found.value)
+            assert "\n" not in str(found.value)
         assert not path.is_file() or path.read_bytes() == before
 
 
