@@ -39,7 +39,7 @@ MUTANTS = [
         "replica/network/endpoint.py",
         "        if self.durable.process.evicted or self.durable.changing:\n",
         "        if self.durable.process.evicted:\n",
-        "test_late_commits.py -k evicted",
+        "test_late_commits.py -k fence",
     ),
     Mutant(
         "acks leave while their commit is being written",

@@ -99,6 +99,52 @@ def test_one_is_evicted_while_it_still_speaks(seed: int) -> None:
     assert [len(fences(node)) for node in world.nodes.values()] == [1] * 3
 
 
+def test_nobody_hears_of_a_fence_that_is_being_written() -> None:
+    """Else a process that stops then would have forgotten what others were told that it keeps."""
+    world = World("abc", 2)
+    world.go(2.0)
+    a, b = world.nodes["a"].endpoint, world.nodes["b"].endpoint
+    assert a is not None
+    assert b is not None
+    a.evict("c", world.now)
+    for address, packet in a.flush(world.now, WALL):
+        if address[0] == "b":
+            b.receive(packet, world.now, WALL)
+    assert fences(world.nodes["b"]) == fences(world.nodes["a"]) != []
+    b.send(["a"], b"after the fence")
+    batch = b.cut()
+    assert batch.writes()
+    for later in (0.0, 0.5, 1.0):
+        b.poll(world.now + later)
+        assert b.leaving(world.now + later, WALL) == []
+    batch.write(world.nodes["b"].disk)
+    b.settle(batch, world.now + 1.0)
+    for _, packet in b.leaving(world.now + 1.0, WALL):
+        a.receive(packet, world.now + 1.0, WALL)
+    assert a.status(world.now)["members"]["b"]["unconfirmed fences"] == []
+
+
+def test_what_is_said_of_knowledge_waits_for_it_too() -> None:
+    world = World("ab", 3)
+    world.go(2.0)
+    a, b = world.nodes["a"].endpoint, world.nodes["b"].endpoint
+    assert a is not None
+    assert b is not None
+    b.include("knowledge", b"new")
+    assert b.say("a", b"I know something new")
+    batch = b.cut()
+
+    def bring() -> list[tuple[str, bytes]]:
+        for _, packet in b.leaving(world.now, WALL):
+            a.receive(packet, world.now, WALL)
+        return a.exchanged
+
+    assert bring() == []
+    batch.write(world.nodes["b"].disk)
+    b.settle(batch, world.now)
+    assert bring() == [("b", b"I know something new")]
+
+
 def test_whoever_waits_for_a_commit_is_told_after_it() -> None:
     """Told once it is durable, in the order of asking; or that it never will be."""
     world = Late("ab", 1)
