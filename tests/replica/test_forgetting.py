@@ -188,8 +188,8 @@ def test_a_year_is_flat_on_disk(tmp_path: Path) -> None:
     """All files of a journal together: what is free in them is used again."""
     with Journal.open(tmp_path / "a", application=APPLICATION, create=True, mode="off") as journal:
         files = lambda: sum(file.stat().st_size for file in tmp_path.iterdir())  # noqa: E731
-        held, stored = year(8_000, 500, journal, files)
-    assert_flat(held, stored, 8_000, 500)
+        held, stored = year(6_000, 400, journal, files)
+    assert_flat(held, stored, 6_000, 400)
 
 
 def assert_flat(held: list[int], stored: list[int], events: int, window: int) -> None:
