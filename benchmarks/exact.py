@@ -76,7 +76,7 @@ def fits(family: Family, rounds: int) -> list[Line]:
 
 def our_clauses(family: Family) -> bool:
     state = Orientation(knowledge(family))
-    return state.consistent and sat.solve(state) is Outcome.FOUND
+    return state.consistent and not isinstance(sat.solve(state), Outcome)
 
 
 def pair_query(family: Family, rounds: int, count: int = 20) -> list[Line]:

@@ -8,18 +8,25 @@ No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be pr
 
 from __future__ import annotations
 
-from microcosm.relations.bits import bits
-from microcosm.relations.knowledge import Graph, Knowledge
+from operator import and_
+
+from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.graph import inherited
+from microcosm.relations.happens_before import Cycle
+from microcosm.relations.knowledge import Knowledge, Pair
 
 Trail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
+
+WAVE = 16
+"""One in so many events: if more pairs than that are forced at once, all rows are computed anew."""
 
 
 class Orientation:
     """What follows from a knowledge by propagation; `open` are the `<>` whose direction does not.
 
     `consistent` is False where propagation contradicts itself; the state is then of no use until undone.
-    Raises `Cycle` where `before` itself runs in one.
+    `chosen` are the pairs that were ordered from outside. Raises `Cycle` where `before` itself runs in one.
 
     >>> known = Knowledge.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
@@ -27,41 +34,66 @@ class Orientation:
     (True, True)
     """
 
-    def __init__(self, known: Knowledge, graph: Graph | None = None) -> None:
+    def __init__(self, known: Knowledge) -> None:
+        self.known = known
         self.size = known.size
-        graph = graph or known.graph()
-        self.future = graph.futures()
-        self.past = graph.pasts()
-        self.beyond = [0] * self.size
+        self.future: list[int]
+        self.past: list[int]
+        self.beyond: list[int]
         self.limited = 0
         """The events with a row in `beyond`, and perhaps some that had one."""
         self.open = [0] * self.size
-        for a, row in known.related.items():
-            self.open[a] = row & ~(self.future[a] | self.past[a])
+        self.chosen: list[Pair] = []
         self.trail: Trail = []
-        self.steps = 0
-        """How many pairs were ordered, by choice or by propagation."""
-        self.consistent = self._start(known, graph)
+        self.graph = known.graph()
+        try:
+            self.consistent = self._start(known)
+        except Cycle:
+            self.consistent = False
 
-    def _start(self, known: Knowledge, graph: Graph) -> bool:
-        beyond, future, stamps = self.beyond, self.future, known.stamps
-        for v in graph.order:
-            row = known.refuted.get(v, 0)
-            if stamps:
-                row |= stamps.row(v)
-            if row & (future[v] & ~(1 << v)):
+    def _start(self, known: Knowledge) -> bool:
+        """Close the rows; what they force at once is put into the order at once, as long as it is much."""
+        graph, own = self.graph, known.refuted_rows()
+        if known.stamps:
+            own = [row | known.stamps.row(v) for v, row in enumerate(own)]
+        while True:
+            self.future = graph.futures()
+            self.beyond = inherited(own, graph.order, graph.predecessors)
+            if any(map(and_, own, self.future)):
                 return False
-            for u in graph.predecessors[v]:
-                row |= beyond[u]
-            beyond[v] = row
+            forced = self._survey(known)
+            if len(forced) * WAVE < self.size:
+                break
+            graph.add(forced)
+        self.past = graph.pasts()
+        for v, row in enumerate(self.beyond):
             if row:
                 self.limited |= 1 << v
-        forced = []
-        for a, row in enumerate(self.open):
-            for b in bits(row):
-                if beyond[a] & future[b]:
-                    forced.append((b, a))
         return self._propagate(forced)
+
+    def _survey(self, known: Knowledge) -> list[Pair]:
+        """Find the related pairs that are not ordered: `open`. Those whose other direction is refuted."""
+        future, beyond, opened = self.future, self.beyond, [0] * self.size
+        forced: list[Pair] = []
+        for a, b in known.related:
+            later, other = future[a], future[b]
+            if not (later >> b & 1 or other >> a & 1):
+                opened[a] |= 1 << b
+                opened[b] |= 1 << a
+                if beyond[a] & other:
+                    forced.append((b, a))
+                if beyond[b] & later:
+                    forced.append((a, b))
+        past = self.graph.pasts() if known.groups else []
+        for group in known.groups:
+            row = from_positions(group, self.size)
+            for a in group:
+                near = row & ~(future[a] | past[a])
+                opened[a] |= near
+                if beyond[a]:
+                    forced += [(b, a) for b in bits(near) if beyond[a] & future[b]]
+        self.open = opened
+        return forced
 
     def is_before(self, a: int, b: int) -> bool:
         """Whether a < b is known."""
@@ -71,8 +103,13 @@ class Orientation:
         """Whether a < b is refuted."""
         return bool(self.beyond[a] & self.future[b] or self.future[b] >> a & 1)
 
+    def is_related(self, a: int, b: int) -> bool:
+        """Whether a || b is refuted: the pair is ordered, or a `<>`."""
+        return bool((self.future[a] >> b | self.future[b] >> a | self.open[a] >> b) & 1)
+
     def order(self, a: int, b: int) -> bool:
         """Let a < b and propagate; whether that stays consistent (if not: `undo`)."""
+        self.chosen.append((a, b))
         return self._propagate([(a, b)])
 
     def separate(self, a: int, b: int) -> bool:
@@ -95,16 +132,17 @@ class Orientation:
                 forced += [(c, y) for c in bits(self.open[y] & earlier)]
         return self._propagate(forced)
 
-    def mark(self) -> int:
+    def mark(self) -> tuple[int, int]:
         """A place to `undo` to."""
-        return len(self.trail)
+        return len(self.trail), len(self.chosen)
 
-    def undo(self, mark: int) -> None:
+    def undo(self, mark: tuple[int, int]) -> None:
         """Take back everything since `mark`."""
-        trail = self.trail
-        while len(trail) > mark:
+        trail, length = self.trail, mark[0]
+        while len(trail) > length:
             rows, at, row = trail.pop()
             rows[at] = row
+        del self.chosen[mark[1] :]
 
     def _propagate(self, waiting: list[tuple[int, int]]) -> bool:
         """Order each waiting pair and all that this forces; False at the first contradiction."""
@@ -116,7 +154,6 @@ class Orientation:
             up, down, low = future[b], past[a], beyond[a]
             if low & up or up >> a & 1:
                 return False
-            self.steps += 1
             later = up & ~future[a]
             if low:
                 self.limited |= later

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.choice import Choice
+from microcosm.relations.knowledge import Pair
 from microcosm.relations.orientation import Orientation
 from microcosm.relations.search import Outcome, Stop
 
@@ -30,7 +33,7 @@ class Certificate:
     Variable k, from 1, says that the k-th of `pairs` is ordered as written.
     """
 
-    pairs: list[tuple[int, int]]
+    pairs: list[Pair]
     clauses: list[Clause] = field(default_factory=list)
     drat: list[str] = field(default_factory=list)
 
@@ -41,6 +44,7 @@ class Certificate:
         return "\n".join(lines) + "\n"
 
 
+@cache
 def available() -> bool:
     """Whether python-sat is installed."""
     from importlib.util import find_spec
@@ -48,8 +52,10 @@ def available() -> bool:
     return find_spec("pysat") is not None
 
 
-def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None) -> Outcome:
-    """Order every open pair of a consistent state, as `search.complete` does, by the solver.
+def solve(
+    state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None
+) -> Choice | Outcome:
+    """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
     `stop` is asked between two runs of the solver. `certificate`, where given, is filled in when
     nothing fits. Raises ImportError without python-sat.
@@ -83,13 +89,7 @@ def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certific
             chosen = solver.get_model() or []
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
             if not state_clauses(directions.failing_paths(model)):
-                break
-    mark = state.mark()
-    for literal in model:
-        if not state.order(directions.starts[literal], directions.ends[literal]):
-            state.undo(mark)
-            raise AssertionError("a model without a failing path does not fit")
-    return Outcome.FOUND
+                return Choice.of(state.known, [*state.known.before, *state.chosen, *directions.edges(model)])
 
 
 class Directions:
@@ -97,6 +97,7 @@ class Directions:
 
     def __init__(self, state: Orientation) -> None:
         self.future = state.future
+        self._related = state.known.related_pairs()
         self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
         pairs = [(a, a + b) for a, row in enumerate(state.open) for b in bits(row >> a)]
         self.count = len(pairs)
@@ -108,6 +109,16 @@ class Directions:
             for literal in (k, -k):
                 self._starting.setdefault(self.starts[literal], []).append(literal)
         self._all_starts = from_positions(self._starting, state.size)
+
+    def edges(self, model: list[int]) -> Iterator[Pair]:
+        """All related pairs as they are ordered: the open ones by a model, the others already."""
+        for literal in model:
+            yield self.starts[literal], self.ends[literal]
+        for a, b in self._related:
+            if self.future[a] >> b & 1:
+                yield a, b
+            elif self.future[b] >> a & 1:
+                yield b, a
 
     def short_paths(self) -> Iterator[Clause]:
         """The clauses of failing paths of two and of three directions, as far as `EAGER` looks reach."""

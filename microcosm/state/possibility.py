@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from microcosm.relations.fit import Fit
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible import MEMBERS, Possibilities, Table
+from microcosm.relations.possible import Possibilities
+from microcosm.relations.possible_table import MEMBERS, Table
 from microcosm.relations.relation import Relation
 from microcosm.relations.sat import Certificate
 from microcosm.relations.search import Stop
