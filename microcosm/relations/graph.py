@@ -31,24 +31,32 @@ class Graph:
 
     def pasts(self) -> list[int]:
         """For each position the row of all that is before it, itself included. Cost: O(E · n/64)."""
-        return inherited([1 << v for v in range(len(self.order))], self.order, self.predecessors)
+        return _closed(self.order, self.predecessors)
 
     def futures(self) -> list[int]:
         """For each position the row of all that is after it, itself included. Cost: as `pasts`."""
-        return inherited([1 << v for v in range(len(self.order))], self.order[::-1], self.successors)
+        return _closed(self.order[::-1], self.successors)
 
+    def inherited(self, own: list[int]) -> list[int]:
+        """Rows joined with those of all that is before. Cost: as `pasts`.
 
-def inherited(own: list[int], order: Iterable[int], of: list[list[int]]) -> list[int]:
-    """Rows joined with those of the neighbours, which come earlier in the order.
-
-    >>> inherited([1, 2, 4], [2, 0, 1], [[2], [0], []])
-    [5, 7, 4]
-    """
-    rows = own.copy()
-    for v in order:
-        if of[v]:
+        >>> Graph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
+        [16, 24, 16]
+        """
+        rows = own.copy()
+        for v in self.order:
             row = rows[v]
-            for u in of[v]:
+            for u in self.predecessors[v]:
                 row |= rows[u]
             rows[v] = row
+        return rows
+
+
+def _closed(order: list[int], neighbours: list[list[int]]) -> list[int]:
+    rows = [0] * len(order)
+    for v in order:
+        row = 1 << v
+        for u in neighbours[v]:
+            row |= rows[u]
+        rows[v] = row
     return rows

@@ -124,14 +124,16 @@ def refutations(known: Knowledge, graph: Graph, past: list[int]) -> list[int]:
     ['0b101', '0b111', '0b101']
     """
     rows = [0] * known.size
-    predecessors, lists = graph.predecessors, known.refuted_lists()
-    unseen, stamps = known.unseen, known.stamps
+    for a, b in known.refuted:
+        rows[a] |= past[b]
+    for a, b in known.concurrent:
+        rows[a] |= past[b]
+        rows[b] |= past[a]
+    predecessors, unseen, stamps = graph.predecessors, known.unseen, known.stamps
     for v in graph.order:
-        row = past[v]
+        row = past[v] | rows[v]
         for u in predecessors[v]:
             row |= rows[u]
-        for w in lists[v]:
-            row |= past[w]
         if unseen or stamps:  # long rows: the last event left of them rules out many others
             left = (unseen.get(v, 0) | stamps.row(v)) & ~row
             while left:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from operator import and_
 
 from microcosm.relations.bits import bits, from_positions
-from microcosm.relations.graph import inherited
 from microcosm.relations.happens_before import Cycle
 from microcosm.relations.knowledge import Knowledge, Pair
 
@@ -58,7 +57,7 @@ class Orientation:
             own = [row | known.stamps.row(v) for v, row in enumerate(own)]
         while True:
             self.future = graph.futures()
-            self.beyond = inherited(own, graph.order, graph.predecessors)
+            self.beyond = graph.inherited(own)
             if any(map(and_, own, self.future)):
                 return False
             forced = self._survey(known)
