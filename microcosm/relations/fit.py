@@ -65,7 +65,8 @@ def fault(known: Knowledge, world: Fit) -> str | None:
         if place[a] >= place[b]:
             return f"{a} < {b} goes against the order"
     successors = _successors(known.size, world.edges)
-    ordered = known.before
+    generating = world.edges[: len(known.before)] == known.before  # then they hold, being of the edges
+    ordered = [] if generating else known.before
     related = _along(place, known.related)
     for group in known.groups:
         related += pairwise(sorted(group, key=place.__getitem__))

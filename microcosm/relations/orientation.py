@@ -55,43 +55,48 @@ class Orientation:
         graph, own = self.graph, known.refuted_rows()
         if known.stamps:
             own = [row | known.stamps.row(v) for v, row in enumerate(own)]
+        unordered = known.related
         while True:
-            self.future = graph.futures()
-            self.beyond = graph.inherited(own)
-            if any(map(and_, own, self.future)):
-                return False
-            forced = self._survey(known)
+            self.future, self.beyond = graph.futures(), graph.inherited(own)
+            unordered, forced = self._survey(unordered)
             if len(forced) * WAVE < self.size:
                 break
             graph.add(forced)
+        if any(map(and_, own, self.future)):
+            return False
         self.past = graph.pasts()
-        for v, row in enumerate(self.beyond):
-            if row:
-                self.limited |= 1 << v
+        for a, b in unordered:
+            self.open[a] |= 1 << b
+            self.open[b] |= 1 << a
+        for group in known.groups:
+            forced += self._surveyed(from_positions(group, self.size))
+        self.limited = from_positions((v for v, row in enumerate(self.beyond) if row), self.size)
         return self._propagate(forced)
 
-    def _survey(self, known: Knowledge) -> list[Pair]:
-        """Find the related pairs that are not ordered: `open`. Those whose other direction is refuted."""
-        future, beyond, opened = self.future, self.beyond, [0] * self.size
+    def _survey(self, related: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+        """The related pairs that are not ordered, and each of them the way that is forced, if one is."""
+        future, beyond = self.future, self.beyond
+        unordered: list[Pair] = []
         forced: list[Pair] = []
-        for a, b in known.related:
+        for pair in related:
+            a, b = pair
             later, other = future[a], future[b]
             if not (later >> b & 1 or other >> a & 1):
-                opened[a] |= 1 << b
-                opened[b] |= 1 << a
+                unordered.append(pair)
                 if beyond[a] & other:
                     forced.append((b, a))
                 if beyond[b] & later:
-                    forced.append((a, b))
-        past = self.graph.pasts() if known.groups else []
-        for group in known.groups:
-            row = from_positions(group, self.size)
-            for a in group:
-                near = row & ~(future[a] | past[a])
-                opened[a] |= near
-                if beyond[a]:
-                    forced += [(b, a) for b in bits(near) if beyond[a] & future[b]]
-        self.open = opened
+                    forced.append(pair)
+        return unordered, forced
+
+    def _surveyed(self, group: int) -> list[Pair]:
+        """The same of events that are all related to each other; puts them among the open ones."""
+        forced: list[Pair] = []
+        for a in bits(group):
+            near = group & ~(self.future[a] | self.past[a])
+            self.open[a] |= near
+            if refuted := self.beyond[a]:
+                forced += [(b, a) for b in bits(near) if refuted & self.future[b]]
         return forced
 
     def is_before(self, a: int, b: int) -> bool:

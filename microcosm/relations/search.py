@@ -19,20 +19,24 @@ Stop = Callable[[], bool]
 """Asked now and then: whether to give up. The caller has the clock."""
 
 
+FEW, MANY = 8, 16
+"""A first choice that fails for more events than a few, and more than one in so many, is no near miss."""
+
+
 class Outcome(Enum):
     """How a search ended that found no world."""
 
     NONE = "none"
     """There is none."""
     CAPPED = "capped"
-    """More backtracks than allowed: something else may do better."""
+    """Something else may do better: all choices fail widely, or backtracks are more than allowed."""
     STOPPED = "stopped"
 
 
 def complete(state: Orientation, *, stop: Stop | None = None, cap: int | None = None) -> Choice | Outcome:
     """A direction for every open pair of a state, which is left as it was.
 
-    `cap` limits the backtracks. `stop` is asked before each choice. Cost: exponential in the worst case.
+    `cap` limits the backtracks; where it is given, a first choice that fails widely is the end, too. `stop` is asked before each choice. Cost: exponential in the worst case.
 
     >>> from microcosm.relations.knowledge import Knowledge
     >>> five, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
@@ -58,6 +62,8 @@ def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> Choice 
         failing = list(choice.failing(state))
         if not failing:
             return choice
+        if cap is not None and len(failing) > max(FEW, state.size // MANY) and not decisions:
+            return Outcome.CAPPED
         for v, w in failing:
             pair = choice.culprit(state, v, w)
             if pair is None:
