@@ -36,8 +36,8 @@ class Outcome(Enum):
 def complete(state: Orientation, *, stop: Stop | None = None, cap: int | None = None) -> Choice | Outcome:
     """A direction for every open pair of a state, which is left as it was.
 
-    `cap` limits the backtracks; where it is given, a first choice that fails widely is the end, too. `stop` is
-    asked before each choice. Cost: exponential in the worst case.
+    `cap` limits the backtracks; where it is given, a first choice that fails widely is the end, too.
+    `stop` is asked before each choice. Cost: exponential in the worst case.
 
     >>> from microcosm.relations.knowledge import Knowledge
     >>> five, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
