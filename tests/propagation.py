@@ -49,9 +49,17 @@ def propagated(stated: Iterable[Triple]) -> Propagated | None:
         refuted |= {(b, a) for a, b in before}
         related |= before | {(b, a) for a, b in before}
         before |= {(a, b) for a, b in related if (b, a) in refuted}
-        before |= {(a, d) for a, b in before for c, d in before if b == c}
-        refuted |= {(b, c) for a, b in before for x, c in refuted if x == a and c != b}
-        refuted |= {(c, a) for a, b in before for c, x in refuted if x == b and c != a}
+        later, never, unless = by_first(before), by_first(refuted), by_first((b, a) for a, b in refuted)
+        before |= {(a, c) for a, b in before for c in later.get(b, ())}
+        refuted |= {(b, c) for a, b in before for c in never.get(a, ()) if c != b}
+        refuted |= {(c, a) for a, b in before for c in unless.get(b, ()) if c != a}
     if before & refuted or any(a == b for a, b in before):
         return None
     return Propagated(frozenset(before), frozenset(refuted), frozenset(related))
+
+
+def by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for a, b in pairs:
+        found.setdefault(a, set()).add(b)
+    return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from microcosm.relations import sat
 from microcosm.relations.bits import lowest
+from microcosm.relations.certificate import Certificate
 from microcosm.relations.choice import Choice
 from microcosm.relations.fit import Fit, fault
 from microcosm.relations.happens_before import Cycle
@@ -131,15 +132,18 @@ class Possibilities:
         self._impossible = found is None
         return found
 
-    def certificate(self, a: int, relation: Relation, b: int) -> sat.Certificate | None:
+    def certificate(self, a: int, relation: Relation, b: int) -> Certificate | None:
         """Why no world has the relation, as a solver's refutation; None if some world has it.
 
-        Empty where propagation alone refutes it. Raises ImportError without python-sat.
+        Raises ImportError without python-sat.
         """
-        found = sat.Certificate([])
+        found = Certificate([], [[]], ["0"])
         state = self._state
-        if state is None or self._impossible:
-            return found if isinstance(self._member(a, relation, b), Outcome) else None
+        if state is None:
+            fits = self.realisable() and not isinstance(self._member(a, relation, b), Outcome)
+            return None if fits else found
+        if self._impossible:
+            return found
         if relation is Relation.AFTER:
             a, b = b, a
         mark = state.mark()

@@ -9,10 +9,10 @@ list of transitivity.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 
 from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.certificate import Certificate, Clause
 from microcosm.relations.choice import Choice
 from microcosm.relations.knowledge import Pair
 from microcosm.relations.orientation import Orientation
@@ -22,26 +22,6 @@ NAME = "cadical153"
 
 EAGER = 100_000
 """So many paths are looked at before the solver starts; what they miss is found when it matters."""
-
-Clause = list[int]
-
-
-@dataclass(slots=True)
-class Certificate:
-    """Why no directions fit: clauses that each follow from the knowledge, and a DRAT refutation of them.
-
-    Variable k, from 1, says that the k-th of `pairs` is ordered as written.
-    """
-
-    pairs: list[Pair]
-    clauses: list[Clause] = field(default_factory=list)
-    drat: list[str] = field(default_factory=list)
-
-    def dimacs(self) -> str:
-        """The clauses in DIMACS form, for any checker of DRAT proofs."""
-        lines = [f"p cnf {len(self.pairs)} {len(self.clauses)}"]
-        lines += [" ".join(map(str, [*clause, 0])) for clause in self.clauses]
-        return "\n".join(lines) + "\n"
 
 
 @cache
@@ -84,7 +64,7 @@ def solve(
                         zip(directions.starts[1:last], directions.ends[1:last], strict=True)
                     )
                     certificate.clauses = clauses
-                    certificate.drat = list(solver.get_proof())
+                    certificate.drat = list(solver.get_proof() or ())
                 return Outcome.NONE
             chosen = solver.get_model() or []
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
@@ -175,7 +155,7 @@ class Directions:
                     while at:
                         clause.append(-at)
                         at = parent[at]
-                    yield clause
+                    yield clause[::-1]
                     continue
                 fresh = reached & starts & ~seen
                 if fresh:

@@ -158,17 +158,6 @@ def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
         assert (Possibilities(known, solver=False).world() is None) is (found is Outcome.NONE)
 
 
-def test_a_proof_that_nothing_fits_comes_with_its_clauses() -> None:
-    pytest.importorskip("pysat")
-    cycle, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
-    state = Orientation(Knowledge.of(5, related=cycle, concurrent=chords))
-    proof = sat.Certificate([])
-    assert sat.solve(state, certificate=proof) is Outcome.NONE
-    assert len(proof.pairs) == 5
-    assert proof.dimacs().startswith(f"p cnf 5 {len(proof.clauses)}\n")
-    assert proof.drat
-
-
 def test_a_search_can_be_stopped() -> None:
     known = crafted(90, 1, 2.1)
     with pytest.raises(Undecided):

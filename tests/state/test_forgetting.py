@@ -1,4 +1,4 @@
-"""What is kept of the others when events are forgotten: by a fixpoint of the tests' own, over all small ones."""
+"""What is kept of the others when events are forgotten, by a fixpoint of the tests' own."""
 
 from __future__ import annotations
 
