@@ -147,9 +147,11 @@ class Possibilities:
         if relation is Relation.AFTER:
             a, b = b, a
         mark = state.mark()
-        fits = state.separate(a, b) if relation is Relation.CONCURRENT else state.order(a, b)
-        none = not fits or sat.solve(state, certificate=found) is Outcome.NONE
-        state.undo(mark)
+        try:
+            fits = state.separate(a, b) if relation is Relation.CONCURRENT else state.order(a, b)
+            none = not fits or sat.solve(state, certificate=found) is Outcome.NONE
+        finally:
+            state.undo(mark)
         return found if none else None
 
     def _may_fit(self) -> bool:
@@ -184,14 +186,16 @@ class Possibilities:
         assert state is not None
         mark = state.mark()
         found: Choice | Outcome = Outcome.NONE
-        if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
-            found = complete(state, stop=self.stop, cap=self._cap)
-            if found is Outcome.CAPPED:
-                found = sat.solve(state, stop=self.stop)
-            if not isinstance(found, Outcome):
-                self._choices.append(found)
-                del self._choices[:-KEPT]
-        state.undo(mark)
+        try:
+            if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
+                found = complete(state, stop=self.stop, cap=self._cap)
+                if found is Outcome.CAPPED:
+                    found = sat.solve(state, stop=self.stop)
+        finally:  # whoever interrupts a search may ask again
+            state.undo(mark)
+        if not isinstance(found, Outcome):
+            self._choices.append(found)
+            del self._choices[:-KEPT]
         return found
 
     def _searched_table(self, state: Orientation) -> Table:

@@ -104,10 +104,13 @@ class Evolving(Decided):
             self._changed()
 
     def forget(self, event: str) -> None:
-        """Drop all that names an event, keeping every initial judgement about the others.
+        """Drop all that names an event, keeping every initial judgement about the others, and none more.
 
-        Orders that ran through the event are recorded as givens of their own. `?` and silence of other
-        pairs may change. Raises `Undefined` for an event that nothing names. Cost: linear.
+        Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
+        propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
+        propagation ordered it by way of the event; what takes assumptions; `?` against silence. Raises
+        `Undefined` for an event that nothing names. Cost: that of building the engine twice, and where
+        anything is refuted, of what propagation refutes, twice (n²/8 bytes).
         """
         if event not in set(self._givens.named()):
             raise Undefined(f"nothing names the event {event}")

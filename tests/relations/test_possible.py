@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations
 from random import Random
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations import sat
+from microcosm.relations import fit, sat
 from microcosm.relations.fit import Fit, fault
 from microcosm.relations.knowledge import Knowledge
 from microcosm.relations.orientation import Orientation
@@ -171,6 +172,45 @@ def test_a_search_can_be_stopped() -> None:
         answer, right = asked.possible(a, b), exact.possible(a, b)
         assert not answer.worlds
         assert set(right.worlds) <= {*answer.undecided} == {*table.of(a, b)}
+
+
+@pytest.mark.parametrize("solver", [False, True])
+def test_an_interrupted_search_leaves_no_trace(solver: bool) -> None:
+    known = crafted(60, 1, 1.2)
+    asked, fresh = Possibilities(known, solver=solver), Possibilities(known, solver=solver)
+    assert asked.realisable()
+    asked._choices.clear()
+    rows = [list(rows) for rows in (asked._state.future, asked._state.beyond)]  # type: ignore[union-attr]
+    interrupted = 0
+
+    def interrupt() -> bool:
+        raise KeyboardInterrupt
+
+    for a, b in list(combinations(range(known.size), 2))[::40]:
+        asked.stop, asked._choices = interrupt, []
+        with suppress(KeyboardInterrupt):
+            interrupted += 1
+            asked.possible(a, b)
+            interrupted -= 1
+        asked.stop = None
+        assert rows == [asked._state.future, asked._state.beyond]  # type: ignore[union-attr]
+        assert asked.possible(a, b).worlds.keys() == fresh.possible(a, b).worlds.keys()
+    assert interrupted
+
+
+@pytest.mark.parametrize("block", [1, 3, 8])
+def test_worlds_are_checked_some_columns_at_a_time(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    known = planted(20, 2)
+    world = Possibilities(known).world()
+    assert world is not None
+    whole = world.reduction()
+    monkeypatch.setattr(fit, "BLOCK", block)
+    assert fault(known, world) is None
+    assert world.reduction() == whole
+    for dropped in whole:
+        less = Fit.of(known.size, [edge for edge in whole if edge != dropped])
+        named = {*known.before, *known.related} & {dropped, dropped[::-1]}
+        assert not named or fault(known, less) is not None
 
 
 def test_the_checker_of_worlds_finds_each_fault() -> None:
