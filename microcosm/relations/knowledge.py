@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 
-from microcosm.relations.bits import from_positions
+from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.graph import Graph
 from microcosm.relations.stamps import StampOrder
 
@@ -105,6 +105,36 @@ class Knowledge:
         for a, b in self.concurrent:
             yield a, b
             yield b, a
+
+    def named(self) -> set[int]:
+        """The positions of which anything is stated but a stamp."""
+        found = {*self.unseen}
+        for row in self.unseen.values():
+            found.update(bits(row))
+        for pairs in (self.before, self.concurrent, self.related, self.refuted):
+            found.update(chain.from_iterable(pairs))
+        return found.union(*self.groups)
+
+    def among(self, kept: Sequence[int]) -> Knowledge:
+        """The same about some positions, `named` ones and others, which are numbered anew in their order."""
+        place = {v: at for at, v in enumerate(kept)}
+
+        def moved(pairs: list[Pair]) -> list[Pair]:
+            return [(place[a], place[b]) for a, b in pairs]
+
+        return Knowledge(
+            len(kept),
+            moved(self.before),
+            moved(self.concurrent),
+            moved(self.related),
+            moved(self.refuted),
+            {
+                place[a]: from_positions([place[b] for b in bits(r)], len(kept))
+                for a, r in self.unseen.items()
+            },
+            [[place[v] for v in group] for group in self.groups],
+            StampOrder({place[v]: stamp for v, stamp in self.stamps.of.items() if v in place}),
+        )
 
     def graph(self) -> Graph:
         """The order as a graph. Raises `Cycle`."""

@@ -22,6 +22,7 @@ from microcosm.relations.plain import Plain
 from microcosm.relations.possible_table import MEMBERS, Table, of_order, propagated
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Outcome, Stop, complete
+from microcosm.relations.stamped import Part
 
 CAP = 2
 """Backtracks after which a SAT solver takes over, where there is one."""
@@ -62,22 +63,41 @@ class Possibilities:
     ) -> None:
         self.known = known
         self.stop = stop
+        self._solver = solver
         self._cap = cap if solver and sat.available() else None
         self._choices: list[Choice] = []
         self._impossible = False
         self._plain: Plain | None = None
         self._state: Orientation | None = None
+        self._part = Part.of(known)
+        self._parts: list[tuple[Part, Possibilities]] = []
+        if self._part is None:
+            self._start()
+
+    def _start(self) -> None:
         try:
-            if known.decides:
-                self._state = Orientation(known)
+            if self.known.decides:
+                self._state = Orientation(self.known)
                 self._impossible = not self._state.consistent
             else:
-                self._plain = Plain(known)
+                self._plain = Plain(self.known)
         except Cycle:
             self._impossible = True
 
+    def _within(self, part: Part) -> Possibilities:
+        """The same questions about a part; the last few are remembered."""
+        asked = next((found for known, found in self._parts if known.kept == part.kept), None)
+        if asked is None:
+            cap = CAP if self._cap is None else self._cap
+            asked = Possibilities(part.known, cap=cap, solver=self._solver)
+            self._parts = [*self._parts[:1], (part, asked)]
+        asked.stop = self.stop
+        return asked
+
     def realisable(self) -> bool:
         """Whether some world fits. Raises `Undecided`."""
+        if self._part is not None:
+            return self._within(self._part).realisable()
         if self._plain is not None and not self._impossible:
             self._impossible = self._plain.contradicts
         if self._impossible:
@@ -92,6 +112,9 @@ class Possibilities:
 
     def world(self) -> Fit | None:
         """A world that fits, None where there is none. Raises `Undecided`."""
+        if self._part is not None:
+            found = self._within(self._part).world()
+            return None if found is None else self._checked(self._part.widened(found))
         if not self.realisable():
             return None
         if self._choices:
@@ -104,6 +127,11 @@ class Possibilities:
         Where `stop` comes before any world is found, whatever propagation leaves is undecided.
         """
         found = Possible()
+        if self._part is not None:
+            part = self._part.holding(a, b)
+            found = self._within(part).possible(part.place[a], part.place[b])
+            found.worlds = {r: self._checked(part.widened(world)) for r, world in found.worlds.items()}
+            return found
         if self._may_fit():
             for relation in MEMBERS:
                 shown = self._member(a, relation, b)
@@ -115,12 +143,14 @@ class Possibilities:
 
     def table(self) -> Table | None:
         """All pairs at once; None where no world fits."""
+        self._all()
         if self._state is None:
             return self.propagated()
         return self._searched_table(self._state) if self._may_fit() else None
 
     def propagated(self) -> Table | None:
         """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself."""
+        self._all()
         if self._impossible:
             return None
         if self._state is not None:
@@ -137,6 +167,10 @@ class Possibilities:
 
         Raises ImportError without python-sat.
         """
+        if self._part is not None:
+            part = self._part.holding(a, b)
+            made = self._within(part).certificate(part.place[a], relation, part.place[b])
+            return None if made is None else part.certified(made)
         found = Certificate([], [[]], ["0"])
         state = self._state
         if state is None:
@@ -153,6 +187,12 @@ class Possibilities:
         finally:
             state.undo(mark)
         return found if none else None
+
+    def _all(self) -> None:
+        """All pairs are asked for: no event is left out any more."""
+        if self._part is not None:
+            self._part = None
+            self._start()
 
     def _may_fit(self) -> bool:
         try:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations import fit, sat
+from microcosm.relations import fit, sat, stamped
 from microcosm.relations.fit import Fit, fault
 from microcosm.relations.knowledge import Knowledge
 from microcosm.relations.orientation import Orientation
@@ -239,6 +239,43 @@ def test_a_hundred_thousand_stamps_cost_no_rows() -> None:
     low, high = sorted(range(5, 9), key=lambda v: times[v])[::3]
     worlds = asked.possible(low, high).worlds
     assert list(worlds) == [Relation.BEFORE, Relation.CONCURRENT]
+
+
+def test_events_with_nothing_but_a_stamp_are_left_out_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(25):
+        rng = Random(seed)
+        named = rng.sample(range(13), 5)
+        facts = [
+            (a, relation, b)
+            for a, b in combinations(named, 2)
+            for relation in rng.choice(((), ("<>",), ("<>",), ("<",), ("||",), ("!<",)))
+        ]
+        times = {v: rng.randrange(6) for v in range(13) if rng.random() < 0.8}
+        known = knowledge(13, facts, StampOrder(times))
+        known.unseen[named[0]] = 1 << named[1]
+        known.groups.append(named[2:4])
+        monkeypatch.setattr(stamped, "SOME", 14)
+        whole = Possibilities(known)
+        monkeypatch.setattr(stamped, "SOME", 0)
+        part = Possibilities(known)
+        assert part._part is not None
+        assert part.realisable() == whole.realisable()
+        for a, b in combinations(range(13), 2):
+            mine, theirs = part.possible(a, b).worlds, whole.possible(a, b).worlds
+            assert mine.keys() == theirs.keys()
+            assert all(fault(known, world) is None for world in mine.values())
+        world, table = part.world(), part.table()
+        assert (world is None) is (table is None) is not whole.realisable()
+        assert table == whole.table()
+
+
+def test_a_related_pair_among_many_stamps_costs_no_rows_of_all() -> None:
+    size = 50_000
+    times = {v: v * 7919 % size for v in range(size)}
+    asked = Possibilities(Knowledge.of(size, related=[(3, 4)], stamps=StampOrder(times)))
+    assert asked.realisable()
+    assert list(asked.possible(3, 4).worlds) == [Relation.BEFORE]
+    assert list(asked.possible(8, 9).worlds) == [Relation.BEFORE, Relation.CONCURRENT]
 
 
 def test_members_are_the_three_relations_of_a_world() -> None:
