@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.certificate import Certificate, Clause
@@ -18,7 +19,11 @@ from microcosm.relations.knowledge import Pair
 from microcosm.relations.orientation import Orientation
 from microcosm.relations.search import Outcome, Stop
 
-NAME = "cadical153"
+NAME, LIMITED = "cadical153", "glucose4"
+"""The solver, and the one that can be told to pause, for searches that may be stopped."""
+
+SLICE = 2_000
+"""So many conflicts go by between two questions whether to stop."""
 
 EAGER = 100_000
 """So many paths are looked at before the solver starts; what they miss is found when it matters."""
@@ -37,14 +42,14 @@ def solve(
 ) -> Choice | Outcome:
     """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
-    `stop` is asked between two runs of the solver. `certificate`, where given, is filled in when
-    nothing fits. Raises ImportError without python-sat.
+    `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
+    ImportError without python-sat.
     """
     from pysat.solvers import Solver
 
     directions = Directions(state)
     clauses: list[Clause] = []
-    with Solver(name=NAME, with_proof=certificate is not None) as solver:
+    with Solver(name=LIMITED if stop else NAME, with_proof=certificate is not None) as solver:
 
         def state_clauses(found: Iterator[Clause]) -> bool:
             fresh = list(found)
@@ -57,7 +62,10 @@ def solve(
         while True:
             if stop is not None and stop():
                 return Outcome.STOPPED
-            if not solver.solve():
+            fits = _run(solver, stop)
+            if fits is None:
+                return Outcome.STOPPED
+            if not fits:
                 if certificate is not None:
                     last = directions.count + 1
                     certificate.pairs = list(
@@ -70,6 +78,24 @@ def solve(
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
             if not state_clauses(directions.failing_paths(model)):
                 return Choice.of(state.known, [*state.known.before, *state.chosen, *directions.edges(model)])
+
+
+def _run(solver: Any, stop: Stop | None) -> bool | None:
+    """Whether the clauses can hold; None where `stop` came first. An interrupt is one, as anywhere."""
+    from pysat.solvers import pysolvers
+
+    try:
+        if stop is None:
+            return bool(solver.solve())
+        while True:
+            solver.conf_budget(SLICE)
+            fits = solver.solve_limited()
+            if fits is not None or stop():
+                return fits  # type: ignore[no-any-return]
+    except pysolvers.error as problem:
+        if "keyboard interrupt" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
 
 
 class Directions:

@@ -174,6 +174,39 @@ def test_a_search_can_be_stopped() -> None:
         assert set(right.worlds) <= {*answer.undecided} == {*table.of(a, b)}
 
 
+def test_the_solver_pauses_to_ask_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten pigeons in nine holes keep it busy for many restarts, between which it can be stopped."""
+    solvers = pytest.importorskip("pysat.solvers")
+    monkeypatch.setattr(sat, "SLICE", 50)
+    holes, pigeons = range(9), range(10)
+    apart = [[-(9 * p + h + 1), -(9 * q + h + 1)] for h in holes for p, q in combinations(pigeons, 2)]
+    clauses = [[9 * p + h + 1 for h in holes] for p in pigeons] + apart
+    for patience in (0, 2):
+        asked = [False] * patience + [True]
+        with solvers.Solver(name=sat.LIMITED, bootstrap_with=clauses) as solver:
+            assert sat._run(solver, lambda asked=asked: asked.pop(0)) is None
+            assert not asked, "it was asked until it said so"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_with_a_limit_finds_what_one_without_does(seed: int) -> None:
+    pytest.importorskip("pysat")
+    known = crafted(90, seed, 2.4)
+    found, limited = (sat.solve(Orientation(known), stop=stop) for stop in (None, lambda: False))
+    assert (found is Outcome.NONE) is (limited is Outcome.NONE)
+
+
+def test_an_interrupt_of_the_solver_is_one_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    solvers = pytest.importorskip("pysat.solvers")
+
+    def interrupted(self: object) -> bool:
+        raise solvers.pysolvers.error("Caught keyboard interrupt")
+
+    monkeypatch.setattr(solvers.Solver, "solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sat.solve(Orientation(crafted(60, 1, 1.2)))
+
+
 @pytest.mark.parametrize("solver", [False, True])
 def test_an_interrupted_search_leaves_no_trace(solver: bool) -> None:
     known = crafted(60, 1, 1.2)
