@@ -16,7 +16,7 @@ from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible import MEMBERS
+from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
