@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.spark import pieces
 from microcosm.spark.events import arrow_schema
 from microcosm.spark.microcosms import (
+    Row,
     difference,
     document,
     judged,
@@ -235,24 +237,24 @@ def _judged_batches(
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    text = pa.string()
-    names = ("id", "digest", "consistent", "document", "fault", "place", "at")
-    schema = pa.schema(list(zip(names, (text, text, pa.bool_(), text, text, text, pa.int64()), strict=True)))
-    found: list[dict[str, object]] = []
-    for row in rows(piece, quick=not with_documents and plain_enough(rules)):
-        made: dict[str, object] = {"at": number * _ROWS + row.at, "place": row.place, "fault": row.fault}
-        if row.givens is not None:
-            digest, consistent = judged(row.givens, rules)
-            kept = document(row.givens) if with_documents and digest is not None else None
-            made.update(id=row.id, digest=digest, consistent=consistent, document=kept)
-        elif row.digest is not None:
-            made.update(id=row.id, digest=row.digest, consistent=True)
-        found.append(made)
-        if len(found) == _BATCH:
-            yield pa.RecordBatch.from_pylist(found, schema=schema)
-            found = []
-    if found:
-        yield pa.RecordBatch.from_pylist(found, schema=schema)
+    schema = arrow_schema(_JUDGED)
+    judging = map(
+        lambda row: _judged(number, row, with_documents, rules),
+        rows(piece, quick=not with_documents and plain_enough(rules)),
+    )
+    while found := list(islice(judging, _BATCH)):
+        columns = zip(*found, strict=True)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _judged(number: int, row: Row, with_documents: bool, rules: str | None) -> tuple[object, ...]:
+    """The columns of `_JUDGED`."""
+    digest, consistent, kept = row.digest, row.digest is not None or None, None
+    if row.givens is not None:
+        digest, consistent = judged(row.givens, rules)
+        kept = document(row.givens) if with_documents and digest is not None else None
+    return row.id, digest, consistent, kept, row.fault, row.place, number * _ROWS + row.at
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
