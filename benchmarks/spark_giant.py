@@ -73,6 +73,14 @@ class _Costing(output.Output):
         _Costing.peaks[name] = peak[0]
         return found
 
+    def tables(self, spark: Any, name: str, *rest: Any) -> Any:
+        before = processor_seconds()
+        with worker_memory() as peak:
+            found = super().tables(spark, name, *rest)
+        _Costing.costs[name] = processor_seconds() - before
+        _Costing.peaks[name] = peak[0]
+        return found
+
     def remembered(self, name: str, value: Any) -> Any:
         before = processor_seconds()
         found = super().remembered(name, value)

@@ -238,10 +238,8 @@ def _judged_batches(
     import pyarrow as pa
 
     schema = arrow_schema(_JUDGED)
-    judging = map(
-        lambda row: _judged(number, row, with_documents, rules),
-        rows(piece, quick=not with_documents and plain_enough(rules)),
-    )
+    found_rows = rows(piece, quick=not with_documents and plain_enough(rules))
+    judging = (_judged(number, row, with_documents, rules) for row in found_rows)
     while found := list(islice(judging, _BATCH)):
         columns = zip(*found, strict=True)
         arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
@@ -250,7 +248,8 @@ def _judged_batches(
 
 def _judged(number: int, row: Row, with_documents: bool, rules: str | None) -> tuple[object, ...]:
     """The columns of `_JUDGED`."""
-    digest, consistent, kept = row.digest, row.digest is not None or None, None
+    digest, kept = row.digest, None
+    consistent = True if digest is not None else None
     if row.givens is not None:
         digest, consistent = judged(row.givens, rules)
         kept = document(row.givens) if with_documents and digest is not None else None

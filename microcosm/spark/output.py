@@ -18,18 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import __version__, files
 from microcosm.errors import TextError
-from microcosm.spark import progress
+from microcosm.spark import progress, written
+from microcosm.spark.events import arrow_schema
+from microcosm.spark.written import SCHEMA, WHOLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MANIFEST = "manifest.json"
-SCHEMA = "microcosm.tables/1"
-"""The version of the tables, in the manifest and in the metadata of each Parquet file."""
-
 _STAGED = ".staged-"
-_WHOLE = "_SUCCESS"
-"""What Spark leaves in a folder that it has written to the end."""
 
 
 class Output:
@@ -64,12 +61,43 @@ class Output:
         """A table as it was staged, now or by an earlier run; a folder for each value of `by`."""
         folder = self.staged(name)
         begin = time.monotonic()
-        if not (folder / _WHOLE).is_file():
+        if not (folder / WHOLE).is_file():
             writer = versioned(table()).write.mode("overwrite")
             with progress.stage(name, folder):
                 (writer if by is None else writer.partitionBy(by)).parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
+
+    def tables(
+        self,
+        spark: SparkSession,
+        name: str,
+        schemas: Mapping[str, str],
+        table: DataFrame,
+        kernel: written.Kernel,
+    ) -> dict[str, DataFrame]:
+        """Tables that a kernel makes of another, as they were staged, now or by an earlier run."""
+        folder = self.staged(name)
+        begin = time.monotonic()
+        if not (folder / WHOLE).is_file():
+            with progress.stage(name, folder):
+                kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
+                written.write(table, kernel, kinds, folder)
+        self.stages[name] = round(time.monotonic() - begin, 3)
+        return {each: spark.read.parquet(str(folder / each)) for each in schemas}
+
+    def filled(self, name: str, table: str) -> set[str]:
+        """The columns of one of the `tables` of a stage that are not null everywhere."""
+        return written.filled(self.staged(name), table)
+
+    def gather(self, name: str, sources: Sequence[Path]) -> int:
+        """Stage the rows of several tables as one, without copying them; how many there are."""
+        folder = self.staged(name)
+        begin = time.monotonic()
+        if not (folder / WHOLE).is_file():
+            written.link(sources, folder)
+        self.stages[name] = round(time.monotonic() - begin, 3)
+        return progress.rows(folder)
 
     def staged(self, name: str) -> Path:
         """The folder in which a table is staged: an absolute path, for tasks that read it themselves."""
@@ -93,7 +121,7 @@ class Output:
         try:
             (self.folder / MANIFEST).unlink(missing_ok=True)
             for name in tables:
-                if (self._staged / name / _WHOLE).is_file():
+                if (self._staged / name / WHOLE).is_file():
                     shutil.rmtree(self.folder / name, ignore_errors=True)
                     os.replace(self._staged / name, self.folder / name)
         except OSError as error:

@@ -21,11 +21,12 @@ from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark import progress, source
 from microcosm.spark.events import EVENT, REPORTED
-from microcosm.spark.extract import told as irregularities
 from microcosm.spark.follow import TOLD, follower
-from microcosm.spark.output import SCHEMA, versioned
+from microcosm.spark.output import versioned
 from microcosm.spark.pieces import expand
 from microcosm.spark.session import NoSpark, lacking
+from microcosm.spark.told import told as irregularities
+from microcosm.spark.written import SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -60,7 +60,7 @@ def test_a_worker_that_is_killed(
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     marker = tmp_path / "killed"
     with monkeypatch.context() as patch:
-        patch.setattr(job, "_names", lambda *_: Deadly(marker))
+        patch.setattr("microcosm.spark.reading.names_of_traces", lambda *_: Deadly(marker))
         found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert marker.exists()
     assert found.summary == whole.summary
