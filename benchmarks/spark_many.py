@@ -20,9 +20,9 @@ class _Costing(output.Output):
 
     costs: dict[str, float]
 
-    def stage(self, spark: object, name: str, table: object, by: str | None = None) -> object:
+    def stage(self, spark: object, name: str, table: object) -> object:
         before = processor_seconds()
-        found = super().stage(spark, name, table, by)  # type: ignore[arg-type]
+        found = super().stage(spark, name, table)  # type: ignore[arg-type]
         _Costing.costs[name] = processor_seconds() - before
         return found
 

@@ -55,16 +55,14 @@ class Output:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def stage(
-        self, spark: SparkSession, name: str, table: Callable[[], DataFrame], by: str | None = None
-    ) -> DataFrame:
-        """A table as it was staged, now or by an earlier run; a folder for each value of `by`."""
+    def stage(self, spark: SparkSession, name: str, table: Callable[[], DataFrame]) -> DataFrame:
+        """A table as it was staged, now or by an earlier run."""
         folder = self.staged(name)
         begin = time.monotonic()
         if not (folder / WHOLE).is_file():
             writer = versioned(table()).write.mode("overwrite")
             with progress.stage(name, folder):
-                (writer if by is None else writer.partitionBy(by)).parquet(str(folder))
+                writer.parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
 
@@ -84,7 +82,9 @@ class Output:
                 kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
                 written.write(table, kernel, kinds, folder)
         self.stages[name] = round(time.monotonic() - begin, 3)
-        return {each: spark.read.parquet(str(folder / each)) for each in schemas}
+        return {
+            each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
+        }
 
     def filled(self, name: str, table: str) -> set[str]:
         """The columns of one of the `tables` of a stage that are not null everywhere."""

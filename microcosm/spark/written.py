@@ -35,7 +35,7 @@ _GROUP = 8 << 20
 """Bytes of columns that are written together, before they are compressed."""
 
 Kernel = Callable[[Iterator["pa.RecordBatch"]], Iterator[tuple[str, "pa.RecordBatch"]]]
-"""What makes of batches rows of several tables, by their names."""
+"""What makes of batches rows of several tables, by their names; `name/part` goes into a folder of its own."""
 
 _TOLD = "table string, file string, rows long, filled string"
 
@@ -51,9 +51,11 @@ def write(table: DataFrame, kernel: Kernel, tables: Mapping[str, pa.Schema], fol
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        writing = {name: _Writing(attempt / name, schema) for name, schema in schemas.items()}
+        writing: dict[str, _Writing] = {}
         for name, batch in kernel(batches):
-            writing[name].take(batch)
+            if name not in writing:
+                writing[name] = _Writing(attempt / name, name, schemas[name.partition("/")[0]])
+            writing[name].take(batch, _GROUP // (1 + len(writing) // 16))
         told = [row for each in writing.values() for row in each.end()]
         text = pa.string()
         schema = pa.schema([("table", text), ("file", text), ("rows", pa.int64()), ("filled", text)])
@@ -98,26 +100,24 @@ def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[Any]) -> N
     import pyarrow.parquet as pq
 
     columns: dict[str, set[str]] = {name: set() for name in schemas}
-    kept: dict[str, set[str]] = {name: set() for name in schemas}
     for row in told:
-        kept[row.table].add(row.file)
-        columns[row.table].update(json.loads(row.filled))
-    for name, schema in schemas.items():
-        part = attempt / name
-        part.mkdir(parents=True, exist_ok=True)
-        for path in part.iterdir():
-            if path.name not in kept[name]:
-                path.unlink()
-        if not kept[name]:
-            pq.write_table(schema.empty_table(), part / "part-none.parquet")
+        columns[row.table.partition("/")[0]].update(json.loads(row.filled))
+    kept = {attempt / row.table / row.file for row in told}
+    for path in attempt.rglob("*.parquet"):
+        if path not in kept:
+            path.unlink()
+    for name in schemas.keys() - {row.table.partition("/")[0] for row in told}:
+        (attempt / name).mkdir(parents=True, exist_ok=True)
+        pq.write_table(schemas[name].empty_table(), attempt / name / "part-none.parquet")
     files.write_text(attempt / WHOLE, json.dumps({name: sorted(found) for name, found in columns.items()}))
 
 
 class _Writing:
     """A table that a task writes, in files that are not too large."""
 
-    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
         self._folder = folder
+        self._name = name
         self._schema = schema
         self._kept: list[pa.RecordBatch] = []
         self._size = 0
@@ -127,10 +127,11 @@ class _Writing:
         self._writer: Any = None
         self._told: list[dict[str, object]] = []
 
-    def take(self, batch: pa.RecordBatch) -> None:
+    def take(self, batch: pa.RecordBatch, enough: int) -> None:
+        """Take rows, and write those at hand where they are bytes enough."""
         self._kept.append(batch)
         self._size += batch.nbytes
-        if self._size >= _GROUP:
+        if self._size >= enough:
             self._flush()
 
     def end(self) -> list[dict[str, object]]:
@@ -164,13 +165,6 @@ class _Writing:
             return
         self._writer.close()
         self._file.close()
-        name = Path(self._file.name)
-        self._told.append(
-            {
-                "table": name.parent.name,
-                "file": name.name,
-                "rows": self._rows,
-                "filled": json.dumps(sorted(self._filled)),
-            }
-        )
+        told: dict[str, object] = {"table": self._name, "file": Path(self._file.name).name}
+        self._told.append({**told, "rows": self._rows, "filled": json.dumps(sorted(self._filled))})
         self._writer, self._rows, self._filled = None, 0, set()

@@ -20,6 +20,7 @@ from microcosm.traces.report import Report
 from tests.spark.test_giant import damaged
 from tests.spark.test_scan import chained
 
+KINDS_OF_RUN = st.sampled_from(("plain", "late", "damaged", "few"))
 SCHEMA = arrow_schema(f"{EVENT}, at long, chosen boolean")
 
 
@@ -67,7 +68,7 @@ def told(
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 2**32), st.sampled_from("plain late damaged few".split())), max_size=5),
+    st.lists(st.tuples(st.integers(0, 2**32), KINDS_OF_RUN), max_size=5),
     st.integers(1, 400),
     st.booleans(),
     st.booleans(),
