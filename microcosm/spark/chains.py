@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from microcosm.spark.events import REPORTED, arrow_schema
+from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import SENDS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 MESSAGE_KINDS = (*SENDS, *SENDS.values())
 
-ODD = ("file", "line", "reported", "fault", "count", "lost")
+ODD_ROWS = f"file string, line long, {REPORTED}"
 """The columns of what is odd."""
+
+LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
+"""What is needed of events to see what is odd about them."""
 
 
 def chains_of(events: DataFrame) -> DataFrame:
@@ -40,47 +47,55 @@ def odd_rows(table: DataFrame, kind: str, fault: Column, lost: int = 0) -> DataF
     return table.select("file", "line", F.lit(kind).alias("reported"), fault.alias("fault"), *counts)
 
 
-def irregular(chains: DataFrame) -> DataFrame:
-    """Positions that are taken or missing, and sends and receives without a message."""
-    from pyspark.sql import functions as F
+def irregularities(
+    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
 
-    before = F.coalesce("before", F.lit(0))
-    first, final = (before + 1).cast("string"), (F.col("seq") - 1).cast("string")
-    missing = F.when(F.col("seq") == before + 2, first).otherwise(F.concat(first, F.lit(" to "), final))
-    kept = ~F.col("twice")
-    unnamed = kept & F.col("kind").isin(*MESSAGE_KINDS) & F.col("message").isNull()
-    cases = (
-        ("duplicate-event", F.col("twice"), (F.lit("there is an event "), "id", F.lit(" already"))),
-        (
-            "seq-gap",
-            kept & (F.col("seq") > before + 1),
-            ("process", F.lit(": events "), missing, F.lit(" are missing")),
-        ),
-        ("no-message", unnamed, ("id", F.lit(": a "), "kind", F.lit(" that does not name its message"))),
-    )
-    told = [
-        F.when(case, F.struct(F.lit(kind).alias("kind"), F.concat(*fault).alias("fault")))
-        for kind, case, fault in cases
-    ]
-    odd = chains.select("file", "line", "twice", F.explode(F.array_compact(F.array(*told))).alias("told"))
-    return odd.select(
-        "file",
-        "line",
-        F.col("told.kind").alias("reported"),
-        F.col("told.fault").alias("fault"),
-        F.lit(1).cast("long").alias("count"),
-        F.when(F.col("told.kind") == "duplicate-event", 1).otherwise(0).cast("long").alias("lost"),
-    )
+    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+    """
+    import pyarrow as pa
+
+    for batch in batches:
+        found = list(_odd_of(batch, alone, wide))
+        if found:
+            yield "odd", pa.RecordBatch.from_pylist(found, schema=arrow_schema(ODD_ROWS))
 
 
-def isolated(chains: DataFrame, ends: DataFrame, related: set[str]) -> DataFrame:
-    """Events that are alone in their process and take no part in a message."""
-    from pyspark.sql import functions as F
+def _odd_of(
+    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
+) -> Iterator[dict[str, object]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    messages = F.col("kind").isin(*MESSAGE_KINDS) & F.col("message").isNotNull()
-    first = chains.where(~F.col("twice") & F.col("prior").isNull() & ~messages)
-    alone = first.join(ends.where("events = 1").select("process"), "process", "left_semi")
-    if related:
-        names = chains.sparkSession.createDataFrame([(name,) for name in sorted(related)], "id string")
-        alone = alone.join(names, "id", "left_anti")
-    return odd_rows(alone, "isolated-event", F.concat("id", F.lit(": nothing relates it to another event")))
+    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
+    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
+    nameless = pc.is_null(batch.column("message"))
+    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
+    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
+    for case in (
+        pc.and_(meets, nameless),
+        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
+        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
+    ):
+        looked = pc.or_(looked, case)
+    for row in batch.filter(looked).to_pylist():
+        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
+        first, seq = (row["before"] or 0) + 1, row["seq"]
+        if row["twice"]:
+            said = f"there is an event {row['id']} already"
+            yield {**place, "reported": "duplicate-event", "fault": said, "lost": 1}
+            continue
+        if seq > first:
+            missing = str(first) if seq == first + 1 else f"{first} to {seq - 1}"
+            yield {**place, "reported": "seq-gap", "fault": f"{row['process']}: events {missing} are missing"}
+        meeting = row["kind"] in MESSAGE_KINDS
+        if meeting and row["message"] is None:
+            said = f"{row['id']}: a {row['kind']} that does not name its message"
+            yield {**place, "reported": "no-message", "fault": said}
+        if row["process"] in alone and not (meeting and row["message"] is not None):
+            said = f"{row['id']}: nothing relates it to another event"
+            yield {**place, "reported": "isolated-event", "fault": said}
+        if row["id"] in wide:
+            said = f"{row['process']} knew of more than {WIDEST:,} processes"
+            yield {**place, "reported": "wide-frontier", "fault": said}

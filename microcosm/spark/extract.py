@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from microcosm.errors import TextError
 from microcosm.spark import events as rows
 from microcosm.spark import found as finding
-from microcosm.spark import pieces, plain_traces, progress, reading
+from microcosm.spark import pieces, progress, reading
+from microcosm.spark.chains import ODD_ROWS
 from microcosm.spark.giant import LARGE, Found, Giant
 from microcosm.spark.output import Output, fingerprint
 from microcosm.spark.told import linked, told
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 TABLES = ("events", "edges", "frontiers")
 
-_ODD = rows.arrow_names(plain_traces.ODD)
+Giants = Sequence[tuple[str | None, Found]]
+"""The traces that are done in slices, and what is found of each."""
 
 _log = logging.getLogger(progress.LOGGER)
 _HARMLESS = {"isolated-event", "wide-frontier"}
@@ -95,7 +97,7 @@ class _Job:
         good = read["events"]
         traces, sliced, whole = self._sizes(read["sizes"])
         several = traces > 1
-        reported, faults, lost = told(read["odd"])
+        reported, faults, lost = told([self._output.staged("read") / "odd"])
         marked = good if chosen is None else good.withColumn("chosen", chosen)
         rest = marked if traces > len(sliced) else marked.limit(0)
         for trace in sliced:
@@ -105,22 +107,22 @@ class _Job:
             (trace, self._giant(number, trace, marked, several, not lost))
             for number, trace in enumerate(sliced)
         ]
-        odd = found["odd"]
-        for trace, giant in giants:
-            odd = odd.unionByName(_of(trace, giant.odd).select(*_ODD))
+        odd = [self._output.staged("found") / "odd", *(path for _, giant in giants for path in giant.odd)]
         links = None
         if self._output.filled("found", "foreign"):  # there are rows
             links, unknown = linked(found["foreign"], _named(good, several))
-            odd = odd.unionByName(unknown.select(*_ODD))
+            self._output.stage(self._spark, "unknown", lambda: unknown)
+            odd.append(self._output.staged("unknown"))
         more, more_faults, repeated = told(odd)
         for kind, count in more.items():
             reported[kind] = reported.get(kind, 0) + count
         faults += more_faults
         self._refuse(reported, faults)
-        kept = _without_lost(good, odd) if repeated else good
-        events = self._output.stage(self._spark, "events", lambda: _named(kept, several)).count()
-        edges = self._gathered("edges", links, [(trace, giant.edges) for trace, giant in giants])
-        frontiers = self._gathered("frontiers", None, [(trace, giant.frontiers) for trace, giant in giants])
+        kept = self._without_lost(good, found["odd"], giants) if repeated else good
+        self._output.stage(self._spark, "events", lambda: _named(kept, several))
+        events = progress.rows(self._output.staged("events"))
+        edges = self._edges(links, giants)
+        frontiers = self._frontiers(giants)
         summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
         summary["reported"] = dict(sorted(reported.items()))
         summary["whole"] = whole
@@ -137,7 +139,8 @@ class _Job:
         prefix = f"{trace}/" if several and trace is not None else ""
         slices = self._asked.slices
         chosen = self._asked.concurrent is not None
-        return Giant(self._spark, self._output, named, str(number), prefix, slices, chosen, whole).find()
+        names = (str(number), trace, prefix)
+        return Giant(self._spark, self._output, named, *names, slices, chosen, whole).find()
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
@@ -216,20 +219,37 @@ class _Job:
         by_trace = events.select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
         return self._output.tables(self._spark, "found", finding.TABLES, by_trace, kernel)
 
-    def _gathered(
-        self, name: str, links: DataFrame | None, giants: Sequence[tuple[str | None, DataFrame]]
-    ) -> int:
-        """A table put together of what was found of traces, of links and of giants; its rows."""
-        columns = rows.arrow_names(finding.TABLES[name])
-        sources = [self._output.staged("found") / name]
+    def _edges(self, links: DataFrame | None, giants: Giants) -> int:
+        """The edges of traces, of links and of giants in one table; how many there are."""
+        output, columns = self._output, rows.arrow_names(finding.TABLES["edges"])
+        sources = [output.staged("found") / "edges"]
         if links is not None:
-            self._output.stage(self._spark, "links", lambda: links.select(*columns))
-            sources.append(self._output.staged("links"))
-        for number, (trace, table) in enumerate(giants):
-            own = f"{name}-{number}"
-            self._output.stage(self._spark, own, lambda: _of(trace, table).select(*columns))  # noqa: B023
-            sources.append(self._output.staged(own))
-        return self._output.gather(name, sources)
+            output.stage(self._spark, "links", lambda: links.select(*columns))
+            sources.append(output.staged("links"))
+        for number, (trace, giant) in enumerate(giants):
+            own = f"edges-{number}"
+            output.stage(self._spark, own, lambda: _of(trace, giant.edges).select(*columns))  # noqa: B023
+            sources.append(output.staged(own))
+        return output.gather("edges", sources)
+
+    def _frontiers(self, giants: Giants) -> int:
+        """The frontiers of traces and of giants in one table; how many there are."""
+        sources = [self._output.staged("found") / "frontiers"]
+        sources += [
+            self._output.put(f"frontiers-{number}", giant.frontiers)
+            for number, (_, giant) in enumerate(giants)
+        ]
+        return self._output.gather("frontiers", sources)
+
+    def _without_lost(self, events: DataFrame, odd: DataFrame, giants: Giants) -> DataFrame:
+        """The events without those that are there already."""
+        for trace, giant in giants:
+            paths = list(map(str, giant.odd))
+            own = _of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths))
+            odd = odd.unionByName(own.select(*odd.columns))
+        lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
+        same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
+        return events.join(lost, same, "left_anti")
 
     def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
         if self._asked.strict and set(reported) - _HARMLESS:
@@ -237,13 +257,6 @@ class _Job:
                 fault for fault in faults if not fault.endswith(tuple(f"[{kind}]" for kind in _HARMLESS))
             )
             raise TextError(odd, hint="Without --strict this is reported and passed over.")
-
-
-def _without_lost(events: DataFrame, found: DataFrame) -> DataFrame:
-    """The events without those that are there already."""
-    lost = found.where("lost > 0").select("trace", "file", "line").distinct()
-    same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
-    return events.join(lost, same, "left_anti")
 
 
 def _of(trace: str | None, table: DataFrame) -> DataFrame:

@@ -11,19 +11,25 @@ What is found is what `microcosm.traces.covering` finds of the same events.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microcosm.spark.chains import ODD, chains_of, irregular, isolated, odd_rows
+from microcosm.spark import tasks
+from microcosm.spark.chains import LOOKED_AT, ODD_ROWS, chains_of, irregularities, odd_rows
+from microcosm.spark.events import arrow_schema
 from microcosm.spark.exchanged import exchanged
 from microcosm.spark.output import Output
+from microcosm.spark.plain_traces import FRONTIERS
 from microcosm.spark.scan import Knowledge
 from microcosm.spark.slices import Slices
-from microcosm.traces.covering import HOLES, MOST_CHOSEN, WIDEST
+from microcosm.spark.told import told
+from microcosm.traces.covering import HOLES, MOST_CHOSEN
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 LARGE = 200_000
@@ -32,20 +38,20 @@ LARGE = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Tables of a giant trace: edges (`left, relation, right, source`), frontiers (`process, last, knows`)
-    and irregularities, as `microcosm.spark.extract` has them."""
+    """What is found of a giant trace: edges (`left, relation, right, source`), frontiers, as
+    `microcosm.spark.extract` has them, and the folders of what is odd (`ODD_ROWS`)."""
 
     edges: DataFrame
-    frontiers: DataFrame
-    odd: DataFrame
+    frontiers: pa.Table
+    odd: list[Path]
 
 
 class Giant:
     """A trace of many events, whose columns are those of `rows.EVENT`, `at`, `id` and `chosen`.
 
-    `full` puts the execution before names where there are several, `name` tells its stages from those of
-    other traces, `slices` is their number (None: by size), `asked` whether events are chosen, and
-    `complete` whether nothing of the log is missing.
+    `trace` is its name, and `prefix` what stands before the names of others where there are several traces;
+    `name` tells its stages from those of other traces, `slices` is their number (None: by size), `asked`
+    whether events are chosen, and `complete` whether nothing of the log is missing.
     """
 
     def __init__(
@@ -54,6 +60,7 @@ class Giant:
         output: Output,
         events: DataFrame,
         name: str,
+        trace: str | None,
         prefix: str,
         slices: int | None,
         asked: bool,
@@ -63,6 +70,7 @@ class Giant:
         self._output = output
         self._events = events
         self._name = name
+        self._trace = trace
         self._prefix = prefix
         self._slices = slices
         self._asked = asked
@@ -86,33 +94,45 @@ class Giant:
         slices = Slices(spark, output, name, places, output.staged(f"pairs-{name}") / "pairs", numbers)
         asked, too_many = self._chosen(chains, numbers)
         knowledge, cyclic = slices.scan(slices.cuts(self._slices), asked)
-        odd = irregular(chains).unionByName(met["odd"].select(*ODD))
+        odd = [output.staged(f"pairs-{name}") / "odd"]
         believed = met["pairs"].where("not near")
         if cyclic:
             gone = spark.createDataFrame(cyclic, "receiver long, received long")
             on = ["receiver", "received"]
             where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
-            told = met["pairs"].select("left", "right", "message", *on).join(gone, on, "left_semi")
+            told_of = met["pairs"].select("left", "right", "message", *on).join(gone, on, "left_semi")
             said = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
-            circular = odd_rows(told.join(where, "right"), "message-cycle", F.concat("right", *said))
-            odd = odd.unionByName(circular)
+            circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *said))
+            self._stage("cycles", lambda: circular)
+            odd.append(output.staged(f"cycles-{name}"))
             believed = believed.join(gone, on, "left_anti")
         if too_many is not None:
-            odd = odd.unionByName(too_many)
-        apart: list[tuple[str, str, str, str]] = []
-        if asked and self._complete:
-            kinds = {row[0] for row in odd.select("reported").distinct().collect()}
-            apart = _apart(asked, knowledge) if HOLES.isdisjoint(kinds) else []
-        related = {each for left, _, right, _ in apart for each in (left, right)}
-        if any(row.events == 1 for row in last):
-            odd = odd.unionByName(isolated(chains, ends, related))
+            self._stage("chosen", lambda: too_many)
+            odd.append(output.staged(f"chosen-{name}"))
         frontiers, wide = self._frontiers(last, knowledge, numbers)
-        if wide:
-            told = chains.join(spark.createDataFrame([(end,) for end in wide], "id string"), "id")
-            fault = F.concat("process", F.lit(f" knew of more than {WIDEST:,} processes"))
-            odd = odd.unionByName(odd_rows(told.where("not twice"), "wide-frontier", fault))
-        odd = self._stage("odd", lambda: odd)
-        return Found(self._edges(chains, believed, apart), frontiers, odd)
+        alone = {row.process for row in last if row.events == 1}
+        looked = self._looked_at("looked", alone, wide)
+        apart: list[tuple[str, str, str, str]] = []
+        if asked and self._complete and HOLES.isdisjoint(told([*odd, looked])[0]):
+            apart = _apart(asked, knowledge)
+            related = {each for left, _, right, _ in apart for each in (left, right)}
+            found = {last[number].process for number, _, event in asked if event in related}
+            if alone & found:
+                looked = self._looked_at("looked-again", alone - found, wide)
+        return Found(self._edges(chains, believed, apart), frontiers, [*odd, looked])
+
+    def _looked_at(self, stage: str, alone: set[str], wide: set[str]) -> Path:
+        """Where it is staged what is odd about events by themselves."""
+
+        def look(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return irregularities(batches, alone, wide)
+
+        places = self._output.staged(f"chains-{self._name}")
+        name = f"{stage}-{self._name}"
+        self._output.tables(
+            self._spark, name, {"odd": ODD_ROWS}, *tasks.over(self._spark, places, LOOKED_AT, look)
+        )
+        return self._output.staged(name) / "odd"
 
     def _edges(
         self, chains: DataFrame, pairs: DataFrame, apart: list[tuple[str, str, str, str]]
@@ -154,15 +174,17 @@ class Giant:
 
     def _frontiers(
         self, ends: Sequence[Any], knowledge: Knowledge, numbers: dict[str, int]
-    ) -> tuple[DataFrame, list[str]]:
+    ) -> tuple[pa.Table, set[str]]:
+        import pyarrow as pa
+
         processes = list(numbers)
-        found: list[tuple[str, str, dict[str, int] | None]] = []
+        found = []
         for row in ends:
             vector = knowledge.of(numbers[row.process], row.seq)
-            knows = None if vector is None else {processes[at]: seq for at, seq in sorted(vector.items())}
-            found.append((row.process, row.id, knows))
-        table = self._spark.createDataFrame(found, "process string, last string, knows map<string,long>")
-        return table, [last for _, last, knows in found if knows is None]
+            knows = None if vector is None else [(processes[at], seq) for at, seq in sorted(vector.items())]
+            found.append({"trace": self._trace, "process": row.process, "last": row.id, "knows": knows})
+        table = pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
+        return table, {row["last"] for row in found if row["knows"] is None}
 
 
 def _is(relation: str) -> Column:

@@ -23,6 +23,7 @@ from microcosm.spark.events import arrow_schema
 from microcosm.spark.written import SCHEMA, WHOLE
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 MANIFEST = "manifest.json"
@@ -85,6 +86,18 @@ class Output:
         return {
             each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
         }
+
+    def put(self, name: str, table: pa.Table) -> Path:
+        """Stage a table that is here; where it is."""
+        import pyarrow.parquet as pq
+
+        folder = self.staged(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        versioned_ = table.replace_schema_metadata({"schema": SCHEMA})
+        pq.write_table(versioned_, folder / "part.parquet", compression="zstd")
+        files.write_text(folder / WHOLE, "")
+        return folder
 
     def filled(self, name: str, table: str) -> set[str]:
         """The columns of one of the `tables` of a stage that are not null everywhere."""

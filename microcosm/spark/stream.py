@@ -227,8 +227,6 @@ def _write_owner(out: Path, query: str) -> None:
 
 def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]:
     """What the tables have, and the irregularities."""
-    from pyspark.sql import functions as F
-
     tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
     summary: dict[str, Any] = dict.fromkeys(("events", "edges", "frontiers"), 0)
     for name in ("events", "edges"):
@@ -240,7 +238,7 @@ def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]
     summary["reported"] = {}
     faults: list[str] = []
     if "reported" in tables:
-        reported, faults, _ = irregularities(tables["reported"].withColumn("batch", F.lit(0)))
+        reported, faults, _ = irregularities(_batches(out / "reported"))
         summary["reported"] = dict(sorted(reported.items()))
     return summary, faults
 
