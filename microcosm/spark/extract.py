@@ -7,7 +7,6 @@ process (`microcosm.spark.found`). A trace of very many events is done in slices
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,9 @@ from microcosm.spark import events as rows
 from microcosm.spark import found as finding
 from microcosm.spark import pieces, progress, reading
 from microcosm.spark.chains import ODD_ROWS
-from microcosm.spark.giant import LARGE, Found, Giant
+from microcosm.spark.giant import Found, Giant
 from microcosm.spark.output import Output, fingerprint
+from microcosm.spark.routes import id_of, routed
 from microcosm.spark.told import linked, told
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ TABLES = ("events", "edges", "frontiers")
 Giants = Sequence[tuple[str | None, Found]]
 """The traces that are done in slices, and what is found of each."""
 
-_log = logging.getLogger(progress.LOGGER)
 _HARMLESS = {"isolated-event", "wide-frontier"}
 """Said, but no fault of the log."""
 
@@ -95,11 +94,11 @@ class _Job:
         chosen = self._chosen()
         read = self._read(inputs, paths)
         good = read["events"]
-        traces, sliced, whole = self._sizes(read["sizes"])
-        several = traces > 1
+        routes = routed(good, read["sizes"], self._asked.slices, self._asked.token is not None)
+        several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         marked = good if chosen is None else good.withColumn("chosen", chosen)
-        rest = marked if traces > len(sliced) else marked.limit(0)
+        rest = marked if routes.traces > len(sliced) else marked.limit(0)
         for trace in sliced:
             rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
         found = self._find(rest, several, not lost)
@@ -125,7 +124,7 @@ class _Job:
         frontiers = self._frontiers(giants)
         summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
         summary["reported"] = dict(sorted(reported.items()))
-        summary["whole"] = whole
+        summary["whole"] = routes.whole
         self._output.commit(TABLES, summary)
         return Extracted(summary, faults, self._output.stages)
 
@@ -133,7 +132,7 @@ class _Job:
         from pyspark.sql import functions as F
 
         own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
-        named = own.withColumn("id", _id(several))
+        named = own.withColumn("id", id_of(several))
         if self._asked.concurrent is None:
             named = named.withColumn("chosen", F.lit(False))
         prefix = f"{trace}/" if several and trace is not None else ""
@@ -172,38 +171,6 @@ class _Job:
         return self._output.tables(
             self._spark, "read", reading.TABLES, *pieces.work(self._spark, tasks, kernel)
         )
-
-    def _sizes(self, sizes: DataFrame) -> tuple[int, list[str | None], list[str]]:
-        """How many traces there are, those that are done in slices, and large ones that cannot be.
-
-        In slices are done large traces in which only processes and messages order.
-        """
-        from pyspark.sql import functions as F
-
-        counted = sizes.groupBy("trace").agg(
-            *(F.sum(name).alias(name) for name in ("events", *reading.ORDERING))
-        )
-        traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
-        alone = self._asked.slices is not None and traces <= 1
-        if not traces or (largest < LARGE and not alone):
-            return traces, [], []
-        large = counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect()
-        sliced, whole = [], []
-        for row in large:
-            why = [name for name in reading.ORDERING if row[name]]
-            if self._asked.token is not None:
-                why.append("--token")
-            if not why:
-                sliced.append(row.trace)
-                continue
-            whole.append(row.trace or "")
-            _log.info(
-                "%s: %s events go whole to one worker, because of: %s",
-                f"trace {row.trace}" if row.trace is not None else "the trace",
-                f"{row.events:,}",
-                ", ".join(why),
-            )
-        return traces, sliced, whole
 
     def _find(self, events: DataFrame, several: bool, complete: bool) -> dict[str, DataFrame]:
         token = self._asked.token
@@ -265,17 +232,8 @@ def _of(trace: str | None, table: DataFrame) -> DataFrame:
     return table.withColumn("trace", F.lit(trace).cast("string"))
 
 
-def _id(several: bool) -> Column:
-    """The name of an event, by which edges know it."""
-    from pyspark.sql import functions as F
-
-    own = F.concat_ws(":", "process", F.col("seq").cast("string"))
-    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
-    return F.coalesce("name", full)
-
-
 def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     names = [column.split(" ")[0] for column in rows.EVENT.split(", ")]
     columns = [name for name in names if name not in ("trace", "name")]
-    return events.select("trace", _id(several).alias("id"), *columns)
+    return events.select("trace", id_of(several).alias("id"), *columns)

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-LARGE = 200_000
-"""A trace of so many events is done in slices."""
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
