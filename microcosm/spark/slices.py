@@ -103,21 +103,20 @@ class Slices:
         targets = [weights[-1] * cut / slices for cut in range(1, slices)]
         firsts = [sampled[min(int(at), len(sampled) - 1)][0] for at in np.searchsorted(weights, targets)]
         numbers = self._numbers
-        nothing = np.full((len(numbers), slices - 1), NEVER, dtype=np.int64)
+        shape = (len(numbers), slices - 1)
 
         def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            found = nothing.copy()
+            found = np.full(shape, NEVER, dtype=np.int64)
             for batch in batches:
                 process = _numbered(batch.column(0), numbers)
                 seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
                 for cut, first in enumerate(firsts):
                     behind = at >= first
                     np.minimum.at(found[:, cut], process[behind], seq[behind])
-            yield _moved(cutting.moved(nothing, found))
+            yield _moved(cutting.moved(np.full(shape, NEVER, dtype=np.int64), found))
 
-        return cutting.monotone(
-            self._lowered(nothing, self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED))
-        )
+        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED)
+        return cutting.monotone(self._lowered(np.full(shape, NEVER, dtype=np.int64), told))
 
     def _lowered(self, cuts: Whole, changes: list[Any]) -> Whole:
         found = cuts.copy()
