@@ -108,7 +108,7 @@ class _Job:
         self.faults: list[str] = []
 
     def run(self, paths: Sequence[Path]) -> Compared:
-        judged_rows = self._output.stage(self._spark, "judged", lambda: self._judge(paths))
+        judged_rows = self._judge(paths)
         self._report_faults(judged_rows)
         kept = self._without_repeated(judged_rows)
         classes = self._output.stage(self._spark, "classes", lambda: _classes(kept))
@@ -144,10 +144,12 @@ class _Job:
         tasks += pieces.whole(small)
         with_documents, rules = self._asked is not None or self._offline, self._rules
 
-        def read(number: int, piece: pieces.Piece) -> Iterator[pa.RecordBatch]:
-            return _judged_batches(number, piece, with_documents, rules)
+        def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
+            for batch in _judged_batches(number, piece, with_documents, rules):
+                yield "judged", batch
 
-        return pieces.table_of(self._spark, tasks, read, _JUDGED)
+        work = pieces.work(self._spark, tasks, read)
+        return self._output.tables(self._spark, "judged", {"judged": _JUDGED}, *work)["judged"]
 
     def _report_faults(self, judged_rows: DataFrame) -> None:
         bad = judged_rows.where("fault is not null")

@@ -172,14 +172,3 @@ def work(
                     yield from read(number, piece)
 
     return spark.range(0, len(numbered), 1, max(1, len(numbered))), kernel
-
-
-def table_of(
-    spark: SparkSession,
-    tasks: Sequence[Sequence[Piece]],
-    read: Callable[[int, Piece], Iterator[pa.RecordBatch]],
-    schema: str,
-) -> DataFrame:
-    """What `read` makes of every piece, given its number: a partition for each task."""
-    table, kernel = work(spark, tasks, read)
-    return table.mapInArrow(kernel, schema)
