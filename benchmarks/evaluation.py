@@ -23,8 +23,8 @@ from microcosm.simulation.simulate import Setting, simulate
 from microcosm.simulation.statistics import Gauge
 from microcosm.simulation.workload import patterns
 
-SIZES = (10, 100, 1_000, 10_000)
-LARGEST = {"rst": 100, "ks": 1_000}
+SIZES = (10, 100, 200, 1_000, 10_000)
+LARGEST = {"rst": 200, "ks": 1_000}
 """Beyond so many processes they are not run."""
 COMPARED = ("hybrid-basic", "hybrid-sps", "rst", "ks", "mf", "cykas")
 HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps")

@@ -3,7 +3,8 @@
 Bare SQLite appends the same payloads to a table, in as many transactions, with a write-ahead log and
 `synchronous=FULL`: no chain of hashes, no head file, so one sync where the journal has two. A record has 200
 bytes. With threads each commits one record at a time, and bare SQLite is given them by the group, with no
-threads to wake: there the claim is not made.
+threads to wake. The claim is for as long as the logs of both still grow: later, when they are written over,
+the second sync is the larger part.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from time import process_time
 
+from microcosm.spark.bisim import _judged_batches
 from microcosm.spark.microcosms import judged, rows
 from microcosm.spark.pieces import by_lines
 
@@ -32,9 +33,14 @@ def great(random: Random) -> dict[str, object]:
 
 def seconds(file: Path, quick: bool) -> tuple[float, list[str | None]]:
     begin = process_time()
-    digests = []
-    for row in (row for task in by_lines(file) for piece in task for row in rows(piece, quick=quick)):
-        digests.append(row.digest if row.givens is None else judged(row.givens)[0])
+    digests: list[str | None] = []
+    for task in by_lines(file):
+        for piece in task:
+            if quick:
+                for batch in _judged_batches(0, piece, False, None):
+                    digests += batch.column(1).to_pylist()
+            else:
+                digests += [judged(row.givens)[0] for row in rows(piece) if row.givens is not None]
     return process_time() - begin, digests
 
 

@@ -18,7 +18,7 @@ from microcosm.spark import extract as job
 from microcosm.spark import output
 from microcosm.spark.extract import Asked
 
-SCAN = ("pairs-0", "cuts-0", "sliced-0", "bases-0")
+SCAN = ("ends-0", "pairs-0", "cuts-0", "sliced-0", "bases-0")
 
 
 def base(spark: Any, file: str) -> list[Any]:
@@ -65,10 +65,18 @@ class _Costing(output.Output):
     costs: dict[str, float]
     peaks: dict[str, int]
 
-    def stage(self, spark: Any, name: str, table: Any, by: str | None = None) -> Any:
+    def stage(self, spark: Any, name: str, table: Any) -> Any:
         before = processor_seconds()
         with worker_memory() as peak:
-            found = super().stage(spark, name, table, by)
+            found = super().stage(spark, name, table)
+        _Costing.costs[name] = processor_seconds() - before
+        _Costing.peaks[name] = peak[0]
+        return found
+
+    def tables(self, spark: Any, name: str, *rest: Any) -> Any:
+        before = processor_seconds()
+        with worker_memory() as peak:
+            found = super().tables(spark, name, *rest)
         _Costing.costs[name] = processor_seconds() - before
         _Costing.peaks[name] = peak[0]
         return found

@@ -20,9 +20,15 @@ class _Costing(output.Output):
 
     costs: dict[str, float]
 
-    def stage(self, spark: object, name: str, table: object, by: str | None = None) -> object:
+    def stage(self, spark: object, name: str, table: object) -> object:
         before = processor_seconds()
-        found = super().stage(spark, name, table, by)  # type: ignore[arg-type]
+        found = super().stage(spark, name, table)  # type: ignore[arg-type]
+        _Costing.costs[name] = processor_seconds() - before
+        return found
+
+    def tables(self, spark: object, name: str, *rest: object) -> object:
+        before = processor_seconds()
+        found = super().tables(spark, name, *rest)  # type: ignore[arg-type]
         _Costing.costs[name] = processor_seconds() - before
         return found
 
@@ -43,6 +49,7 @@ def main() -> None:
             found = _Costing.costs["found"]
             print(f"{events:,} events: floor {floor:.1f} s, job {whole:.1f} s")
             print(f"  found {found:.1f} s: {floor / found:.2f} of the speed of the floor")
+            print("  seconds:", {name: round(cost, 1) for name, cost in _Costing.costs.items()})
 
 
 if __name__ == "__main__":

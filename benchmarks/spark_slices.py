@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 
 from microcosm.spark.cuts import NEVER, Pairs, lowered, monotone, slice_of
 from microcosm.spark.events import arrow_schema
-from microcosm.spark.giant import _scanned
 from microcosm.spark.matching import ENDS, matched
 from microcosm.spark.scan import begins_of, crossing, scan
+from microcosm.spark.slices import scanned_slice
 
 SLICE = 100_000
 """Receptions of a slice."""
@@ -94,7 +94,7 @@ def peak(arguments: tuple[str, int, Any]) -> int:
     """KiB of a process that scans a slice of a folder (none where it is empty)."""
     folder, slice_, begins = arguments
     if folder:
-        for _ in _scanned(folder, slice_, begins, []):
+        for _ in scanned_slice(folder, slice_, begins, []):
             pass
     status = Path("/proc/self/status").read_text(encoding="utf-8")  # `getrusage` remembers the parent
     return int(status.partition("VmHWM:")[2].split()[0])
@@ -140,7 +140,7 @@ def measured(events: int, processes: int) -> float:
             )
             for at, name in enumerate(("sender", "sent", "receiver", "received"))
         }
-        part = Path(folder) / f"slice={middle}"
+        part = Path(folder) / str(middle)
         part.mkdir()
         pq.write_table(pa.table(columns), part / "part.parquet")
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:

@@ -37,6 +37,7 @@ COMMANDS = {
     "trace": "traces",
     "order": "order",
     "simulate": "simulate",
+    "explore": "explore",
     "rules": "rules",
     "spark": "spark",
     "replica": "replica",

@@ -101,14 +101,19 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
     if out is None:
         output.note("what has no derivation has a certificate: --certificate OUT writes it")
         return {"certificate": None}
+    from microcosm.logic.names import quote
+
+    names = [quote(event) for event in known.worlds.events]
+    written = []
     for relation, part in zip(lacking, parts, strict=True):
-        name = (
-            out if len(lacking) == 1 else f"{out}-{['before', 'after', 'concurrent'][PROVED.index(relation)]}"
-        )
+        kind = ("before", "after", "concurrent")[PROVED.index(relation)]
+        name = out if len(lacking) == 1 else f"{out}-{kind}"
         if part is not None:
-            files.write_text(f"{name}.cnf", part.dimacs())
-            files.write_text(f"{name}.drat", "\n".join([*part.drat, ""]))
-    return {"certificate": f"{out}.drat"}
+            assumed = f"c assumed: {quote(left)} {relation} {quote(right)}\n"
+            files.write_text(f"{name}.cnf", assumed + part.dimacs(names))
+            files.write_text(f"{name}.drat", part.proof())
+            written.append(f"{name}.drat")
+    return {"certificate": written[0] if len(written) == 1 else written}
 
 
 def number(text: str) -> int:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from microcosm.cli import exits
+
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="A microcosm: .mc text or its JSON form; - is standard input.")
 ]
@@ -34,3 +36,10 @@ Limit = Annotated[
         "--limit", metavar="SECONDS", min=0, help="Stop searching after so long; exit 3 if undecided."
     ),
 ]
+
+
+def natural(option: str, text: str, least: int, most: int) -> int:
+    """The whole number that an option gives. Raises `UsageError` outside `least` to `most`."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise exits.UsageError(f"{option} is a whole number from {least:,} to {most:,}, not {text!r}")
+    return int(text)

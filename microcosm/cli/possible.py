@@ -71,7 +71,7 @@ def fields(left: str, right: str, found: Possibility) -> dict[str, object]:
 def lines(left: str, right: str, found: Possibility) -> Iterator[str]:
     """What is possible of two events, for people, with a world for each possibility."""
     from microcosm.cli.explain import statement
-    from microcosm.relations.possible import MEMBERS
+    from microcosm.relations.possible_table import MEMBERS
 
     shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
     ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]

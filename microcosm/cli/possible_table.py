@@ -83,7 +83,7 @@ def _show(
 def _matrix(events: list[str], pairs: list[Left]) -> None:
     from microcosm.cli.possible import joined
     from microcosm.cli.table import draw_matrix
-    from microcosm.relations.possible import MEMBERS
+    from microcosm.relations.possible_table import MEMBERS
 
     cell = {}
     for a, b, left in pairs:

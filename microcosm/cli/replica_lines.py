@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from microcosm.cli import output
+from microcosm.cli.replica_input import LONGEST, lines
 from microcosm.cli.replica_members import endpoint_of
+from microcosm.cli.replica_told import Told
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
 from microcosm.relations.relation import Relation
+from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.metrics import exposition
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.node import Node
 from microcosm.replica.opening import open_store
 
 Asked = dict[str, Any]
+
+AHEAD = 64
+"""So many lines are read before what they ask for is durable."""
 
 
 class Serving:
@@ -34,7 +38,13 @@ class Serving:
         self._path, self._keys, self._metrics, self._stay = path, keys, metrics, stay
         self._node: Node
         self._jumps = 0
+        self._strangers: set[tuple[str, int]] = set()
+        """Other incarnations of members that were warned of."""
         self._stop = asyncio.Event()
+        self._ending = False
+        """Whether lines are no longer done."""
+        self._told = Told(self._tell)
+        self._ahead = threading.Semaphore(AHEAD)
         self._commands: dict[str, Callable[[Asked], Asked]] = {
             "local": self._local,
             "send": self._send,
@@ -47,13 +57,18 @@ class Serving:
             "status": self._status,
             "member": self._member,
             "evict": self._evict,
-            "keys": lambda asked: _done(self._read_keys),
-            "compact": lambda asked: _done(self._node.replica.compact),
-            "stop": lambda asked: _done(self._stop.set),
+            "keys": lambda asked: _nothing(self._read_keys),
+            "compact": lambda asked: _nothing(self._node.replica.compact),
+            "stop": lambda asked: _nothing(self._end),
         }
 
     async def run(
-        self, name: str | None, address: tuple[str, int], members: dict[str, tuple[str, int]], every: float
+        self,
+        name: str | None,
+        address: tuple[str, int],
+        members: dict[str, tuple[str, int]],
+        every: float,
+        forgetting: Forgetting,
     ) -> None:
         """Serve until told to stop. Raises what stopped it otherwise."""
         keys = read_keys(self._keys)
@@ -64,7 +79,9 @@ class Serving:
             address=address,
             members=members,
             interval=every,
+            forgetting=forgetting,
             on_deliver=self._delivered,
+            with_commit=self._told.note,
         )
         loop = asyncio.get_running_loop()
         try:
@@ -76,6 +93,8 @@ class Serving:
             self._tell({"event": "serving", "name": replica.name, "incarnation": replica.stream[1]} | {
                 "address": f"{host}:{port}"
             })  # fmt: skip
+            for line in self._told.left(replica):
+                self._tell(line)
             threading.Thread(target=self._read, args=(loop,), daemon=True).start()
             await self._until_stopped(every)
             if node.fault is not None:
@@ -84,6 +103,8 @@ class Serving:
                 raise ReplicaError(
                     f"{replica.name!r} was evicted by the others; `replica renew` starts afresh"
                 )
+            await node.durable()
+            self._told.all_told(replica)
         finally:
             node.close()
 
@@ -96,6 +117,7 @@ class Serving:
                 output.warn(
                     "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
                 )
+            self._warn_of_strangers()
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
@@ -103,30 +125,60 @@ class Serving:
             each.cancel()
         self._keep_metrics()
 
+    def _warn_of_strangers(self) -> None:
+        for name, stranger in self._node.strangers():
+            if (name, stranger) not in self._strangers:
+                self._strangers.add((name, stranger))
+                output.warn(
+                    f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
+                    f" if it takes the place of the old one, evict {name} and add it again;"
+                    " if not, give it another name"
+                )
+
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread, for standard input may be a file or a terminal."""
         with suppress(RuntimeError, ValueError):  # the loop, or the input, is closed
-            for line in _lines():
+            for line in lines():
+                self._ahead.acquire()
                 loop.call_soon_threadsafe(self._do, line)
             if not self._stay:
-                loop.call_soon_threadsafe(self._stop.set)
+                loop.call_soon_threadsafe(self._end)
 
-    def _do(self, line: str) -> None:
-        if self._stop.is_set() or not line.strip():
-            return
+    def _end(self) -> None:
+        """Stop, once everything so far is answered."""
+        self._ending = True
+        self._node.when_durable(lambda error: self._stop.set())
+
+    def _do(self, line: str | None) -> None:
+        """Do what a line says. It is answered once that is durable, after the lines before it."""
+        answer: Asked = {}
+        if line is None:
+            answer = {"error": f"a line of more than {LONGEST:,} bytes was passed over"}
+        elif line.strip() and not self._ending:
+            answer = self._done(line)
+
+        def then(error: BaseException | None) -> None:
+            self._ahead.release()
+            if answer and error is None:
+                self._tell(answer)
+
+        self._node.when_durable(then)
+
+    def _done(self, line: str) -> Asked:
+        """Do what a line says; the answer."""
         asked: Any = None
         try:
             asked = json.loads(line)
             if not isinstance(asked, dict) or asked.get("do") not in self._commands:
                 raise ReplicaError(f"`do` is one of {', '.join(self._commands)}")
-            answer = self._commands[asked["do"]](asked)
+            with self._node.together():
+                answer = self._commands[asked["do"]](asked)
         except MicrocosmError as error:
             answer = {"error": str(error)}
         except (KeyError, ValueError, TypeError, RecursionError) as error:
             missing = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             answer = {"error": f"not understood: {missing}"}
-        about = asked.get("id") if isinstance(asked, dict) else None
-        self._tell({"re": about, **answer})
+        return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
 
     def _tell(self, fields: Asked) -> None:
         output.emit(fields)
@@ -157,7 +209,8 @@ class Serving:
 
     def _when(self, asked: Asked) -> Asked:
         def tell(left: str, right: str, verdict: Relation) -> None:
-            self._tell({"event": "decided", "left": left, "right": right, "verdict": _verdict(verdict)})
+            line = {"event": "decided", "left": left, "right": right, "verdict": _verdict(verdict)}
+            self._node.when_durable(lambda error: None if error else self._tell(line))
 
         self._node.replica.when_decided(_text(asked["left"]), _text(asked["right"]), tell)
         return {}
@@ -192,35 +245,22 @@ class Serving:
             output.warn(f"the keys stay as they were: {error}")
 
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
-        """Told before it is durable, so at least once; the event in the journal is there exactly once."""
+        """Told at least once; the event in the journal is there exactly once."""
         try:
             said: Asked = {"payload": payload.decode()}
         except UnicodeDecodeError:
             said = {"payload64": base64.b64encode(payload).decode()}
-        self._tell({"event": "delivered", "from": sender, "message": message, **said})
+        self._told.add({"event": "delivered", "from": sender, "message": message, **said})
+        self._node.when_durable(self._told.durable)
 
     def _keep_metrics(self) -> None:
         if self._metrics is not None and self._node.fault is None:
             write_text(Path(self._metrics), exposition(self._node.replica, self._node.metrics()))
 
 
-def _done(what: Callable[[], None]) -> Asked:
+def _nothing(what: Callable[[], None]) -> Asked:
     what()
     return {}
-
-
-def _lines() -> Iterator[str]:
-    """Standard input; not by its own buffer, which a thread that waits would keep locked at the end."""
-    try:
-        source = sys.stdin.fileno()
-    except OSError:
-        yield from sys.stdin
-        return
-    rest = b""
-    while piece := os.read(source, 1 << 16):
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line.decode("utf-8", "replace") for line in whole)
-    yield rest.decode("utf-8", "replace")
 
 
 def _text(value: object) -> str:

@@ -38,11 +38,13 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
+    from microcosm.replica.network.stating import Stating
+
     host, port = endpoint_of(address)
     with network_of(path) as (replica, durable):
         durable.member(name, host, port)
+        Stating(replica, durable).follow()
         durable.flush()
-        replica.set_members({*replica.members, replica.name, name})
         _show(path, durable, json)
     return exits.HOLDS
 
@@ -57,10 +59,14 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
+    from microcosm.replica.network.stating import Stating
+
     with network_of(path) as (replica, durable):
+        stating = Stating(replica, durable)
+        stating.follow()
         durable.evict(name)
+        stating.follow()
         durable.flush()
-        replica.set_members({*replica.members} - {name})
         _show(path, durable, json)
     return exits.HOLDS
 
@@ -98,7 +104,7 @@ def compact(path: Path, json: options.Json = False) -> int:
     """
     from pathlib import Path as File
 
-    from microcosm.replica.network.durable import STATE
+    from microcosm.replica.network.remembering import STATE
 
     before = File(path).stat().st_size if File(path).exists() else 0
     with network_of(path) as (replica, durable):
@@ -125,13 +131,16 @@ def endpoint_of(address: str) -> tuple[str, int]:
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica_knowledge import opened
-    from microcosm.replica.network.durable import KIND, START, STATE, Durable
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.remembering import STATE
     from microcosm.replica.network.shared import NetworkStore
 
     with opened(path) as replica:
-        store = NetworkStore(replica.store, replica, (KIND, START))
-        name, incarnation = replica.stream
-        durable = Durable.opened(store, name, incarnation, _refused, snapshot=replica.noted(STATE))
+        store = NetworkStore(replica.store, replica)
+        durable = Durable.opened(
+            *(store, *replica.stream, _refused), snapshot=replica.noted(STATE), recorded=replica.recorded
+        )
+        incarnation = replica.stream[1]
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)
         yield replica, durable

@@ -35,6 +35,14 @@ def serve(
         str | None,
         typer.Option("--metrics", metavar="FILE", help="Keep metrics there, in the OpenMetrics text format."),
     ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", metavar="N", min=1, help="Keep about so many events of each process."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option("--size", metavar="N", min=1, help="Keep about so many evolutions in all."),
+    ] = None,
     stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
     rules: options.Rules = None,
 ) -> int:
@@ -42,7 +50,8 @@ def serve(
 
     Reads JSON lines such as {"do": "local", "event": "upload"} and answers each with one; what comes from
     others is told in lines of its own. docs/replica.md lists them. Ends at SIGTERM, SIGINT, {"do": "stop"}
-    and, without --stay, at the end of the input; SIGHUP reads the keys again.
+    and, without --stay, at the end of the input; SIGHUP reads the keys again. What goes by --window and
+    --size is the oldest; what followed through it of the rest is kept.
 
     \b
     Example:
@@ -52,6 +61,7 @@ def serve(
 
     from microcosm.cli.replica_lines import Serving
     from microcosm.cli.replica_members import endpoint_of
+    from microcosm.replica.forgetting import Forgetting
 
     members = {}
     for each in member or ():
@@ -60,6 +70,7 @@ def serve(
             raise exits.UsageError(f"--member {each}: a member is NAME=HOST:PORT")
         members[called] = endpoint_of(where)
     serving = Serving(path, keys, metrics, stay)
-    asyncio.run(serving.run(name, endpoint_of(listen), members, every))
+    forgetting = Forgetting(window=window, size=size)
+    asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting))
     output.finish()
     return exits.HOLDS

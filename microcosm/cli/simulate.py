@@ -17,6 +17,9 @@ app = typer.Typer()
 
 MOST_PROCESSES = 100_000
 
+QUADRATIC = {"rst": 1_000, "newtop": 1_000, "tree": 2_000, "ks": 5_000, "monitor": 5_000}
+"""Each process knows of all others, so that this many take some hundred megabytes or some seconds."""
+
 SHOWN = 5
 """So many violations are told one by one; the rest are counted."""
 
@@ -64,19 +67,25 @@ def simulate(
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")
-        return compare_all(_natural("--seed", seed, 0, 2**63), plots, json)
+        return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.simulate import Setting
 
     if protocol not in PROTOCOLS:
-        said = f"no protocol {protocol!r}" if protocol else "which protocol?"
-        raise exits.UsageError(f"{said} There are: {', '.join(PROTOCOLS)}")
+        said = f"no protocol {protocol!r}; there" if protocol else "which protocol? There"
+        raise exits.UsageError(f"{said} are: {', '.join(PROTOCOLS)}")
     if plots is not None:
         raise exits.UsageError("--plots goes with --compare")
+    size = options.natural("--processes", processes, 2, MOST_PROCESSES)
+    if size > QUADRATIC.get(protocol, size):
+        raise exits.UsageError(
+            f"every process of {protocol} keeps account of all others: --processes is at most "
+            f"{QUADRATIC[protocol]:,} for it, not {size:,}"
+        )
     setting = Setting(
-        processes=_natural("--processes", processes, 2, MOST_PROCESSES),
-        messages=_natural("--messages", messages, 0, 10**9),
-        seed=_natural("--seed", seed, 0, 2**63),
+        processes=size,
+        messages=options.natural("--messages", messages, 0, 10**9),
+        seed=options.natural("--seed", seed, 0, 2**63),
         loss=_share("--loss", loss),
         duplicate=_share("--duplicate", duplicate, whole=True),
         reorder=reorder,
@@ -171,12 +180,6 @@ def _show(protocol: str, setting: Setting, outcome: Outcome) -> None:
     kept_at = PROTOCOLS[protocol].monitors(setting.processes)
     if len(kept_at) < setting.processes:
         output.note(f"causal delivery is promised to {', '.join(map(process_name, kept_at))} only")
-
-
-def _natural(option: str, text: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise exits.UsageError(f"{option} is a whole number from {least:,} to {most:,}, not {text!r}")
-    return int(text)
 
 
 def _share(option: str, text: str, whole: bool = False) -> float:

@@ -23,7 +23,8 @@ from microcosm.protocol.machine import (
     Delivery,
     Machine,
 )
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.sliding import IndexableSlidingMap, SlidingMap
 
 
 class Hybrid(Machine):
@@ -33,6 +34,9 @@ class Hybrid(Machine):
     """
 
     __slots__ = ("_buffered", "_delivered", "_last_sent", "_permitted", "window")
+
+    _missing: SlidingMap[tuple[int, int]] | IndexableSlidingMap[tuple[int, int]]
+    """The missing permits: senders and ids."""
 
     TOLERATES = frozenset({"loss", "duplicate", "reorder"})
 
@@ -98,6 +102,37 @@ class Hybrid(Machine):
     @abstractmethod
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
         """An ack has come."""
+
+    def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
+        """Packets that came before, permits and acks that only count; why is said at each of them.
+
+        What is delivered, the permits that are missing and what is unacknowledged are three separate parts
+        of the state. Sending alone connects them: without anything to send they do not interact.
+        """
+        delivered = self._delivered.get(sender, 0)
+        silent = silent and not self.unsent
+        if isinstance(packet, Message):
+            # It came before: acknowledged again, now or at any later time, and nothing changes.
+            return reorder and packet.mid <= delivered
+        if isinstance(packet, Permit):
+            # Its message is delivered, so nothing will be found missing on its account any more. It lets
+            # nothing be sent where nothing is to be sent, or if it came before. It has no answer.
+            return packet.mid <= delivered and (silent or (sender, packet.mid) not in self._missing)
+        if isinstance(packet, Ack) and reorder:
+            # Of a message that all have acknowledged: the permit again, now or at any later time. Else, what
+            # is unacknowledged shrinks in any order to the same, and each permit goes out once, when all
+            # that it waits for is there. (Not so if acks come twice: the answer depends on what came first.)
+            return packet.mid < self._oldest or (silent and once and self._awaits(sender, packet.mid))
+        return False
+
+    @property
+    @abstractmethod
+    def _oldest(self) -> int:
+        """All messages of this process with smaller ids are acknowledged by all their receivers."""
+
+    @abstractmethod
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        """Whether a copy of message `mid` is on its way to this receiver, unacknowledged."""
 
     def _held_integers(self) -> int:
         maps = len(self._last_sent) + len(self._delivered) + len(self._permitted)

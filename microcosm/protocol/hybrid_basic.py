@@ -111,6 +111,16 @@ class HybridBasic(Hybrid):
         self._try_send()
         return None
 
+    @property
+    def _oldest(self) -> int:
+        return self._unacked.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._unacked.first <= mid < self._unacked.next:
+            return False
+        message = self._unacked[mid]
+        return message.receiver == receiver and not message.acked
+
     def tick(self) -> None:
         """Send again what is unacknowledged, and ask again for missing permits."""
         for message in self._unacked:

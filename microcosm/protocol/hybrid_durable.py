@@ -58,6 +58,10 @@ class HybridDurable(HybridMulticastSPS):
             return not known or self._missing.index((sender, packet.mid)) is not None
         return False
 
+    def is_next(self, sender: int, message: Message) -> bool:
+        """Whether a message is the one to be delivered next of its sender. Constant time."""
+        return message.pid == self._delivered.get(sender, 0)
+
     def awaits(self, sender: int, mid: int) -> bool:
         """Whether the permit for a delivered message is missing. Constant time."""
         return self._missing.index((sender, mid)) is not None

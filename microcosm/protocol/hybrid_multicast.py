@@ -97,6 +97,15 @@ class HybridMulticast(Hybrid):
         self._try_send()
         return None
 
+    @property
+    def _oldest(self) -> int:
+        return self._unacked.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._unacked.first <= mid < self._unacked.next:
+            return False
+        return receiver in self._unacked[mid].unacked
+
     def tick(self) -> None:
         """Send again the copies that are unacknowledged, and ask again for missing permits."""
         for message in self._unacked:

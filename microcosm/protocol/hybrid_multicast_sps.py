@@ -154,6 +154,16 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
             copy.owed = False
             self._emit(copy.receiver, Permit(copy.group.mid))
 
+    @property
+    def _oldest(self) -> int:
+        return self._groups.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._groups.first <= mid < self._groups.next:
+            return False
+        copy = self._groups[mid].copies.get(receiver)
+        return copy is not None and copy.sent and not copy.acked
+
     def tick(self) -> None:
         """Send again the copies that are unacknowledged, and ask again for missing permits."""
         for copy in self._buffer:
@@ -185,3 +195,4 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
                 assert copy.owed == (copy.sent and copy.flagged and left), (
                     "a permit is owed as long as it waits"
                 )
+                assert copy.flagged or copy.acked or not (copy.sent and left), "a flag is missing"

@@ -41,6 +41,8 @@ class HybridOptimal(Hybrid, Generic[C]):
 
     __slots__ = ("_buffer", "_m1", "_m2", "_missing", "_p2", "_u2")
 
+    _missing: IndexableSlidingMap[tuple[int, int]]
+
     def __init__(
         self, me: int, known: Container[int] | None = None, window: int = WINDOW, base: int = 0
     ) -> None:

@@ -106,6 +106,16 @@ class HybridSPS(HybridOptimal[Buffered]):
                 break
             self._u2 += 1
 
+    @property
+    def _oldest(self) -> int:
+        return self._buffer.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._buffer.first <= mid < self._buffer.next:
+            return False
+        message = self._buffer[mid]
+        return message.receiver == receiver and message.sent and not message.acked
+
     def tick(self) -> None:
         """Send again what is unacknowledged, and ask again for missing permits."""
         for message in self._buffer:

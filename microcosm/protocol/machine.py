@@ -139,6 +139,16 @@ class Machine(ABC):
     def unsent(self) -> int:
         """Messages that were causally sent and have not been given to the network."""
 
+    def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
+        """Whether it makes no difference when this packet is taken, whatever else comes before it.
+
+        That is: it delivers nothing, and taken before or after any other input it leaves the same machine and
+        the same packets. `silent`: this process sends nothing more of its own; `reorder`: packets overtake
+        each other, so the order of answers does not show; `once`: no packet comes twice, and there are no
+        ticks. For explorations, which need not try other moments (`simulation/explore`); by default unknown.
+        """
+        return False
+
     def _check(self) -> None:
         """Assert every invariant."""
         assert not self._draining

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import pairwise
 
 from microcosm.relations.bits import bits
-from microcosm.relations.happens_before import cycle_or_order, edge_sets
-from microcosm.relations.knowledge import Knowledge
+from microcosm.relations.graph import Graph
+from microcosm.relations.knowledge import Knowledge, Pair
 
 BLOCK = 4096
 """So many columns of the closure are computed at a time: memory stays linear in the events."""
@@ -34,46 +34,68 @@ class Fit:
     def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Fit:
         """The world that some pairs generate. Raises `Cycle`."""
         once = list(dict.fromkeys(edges))
-        return cls(cycle_or_order(size, *edge_sets(size, once)), once)
+        return cls(Graph(size, once).order, once)
 
     def reduction(self) -> list[tuple[int, int]]:
         """The pairs that do not follow from others, sorted (the transitive reduction)."""
+        place = {v: rank for rank, v in enumerate(self.order)}
         successors = _successors(len(self.order), self.edges)
+        for later in successors:
+            later.sort(key=place.__getitem__)
         kept = []
         for first, rows in _blocks(self.order, successors):
             inside = range(first, first + BLOCK)
             for a, later in enumerate(successors):
                 further = 0
                 for b in later:
+                    if b in inside and not further >> (b - first) & 1:
+                        kept.append((a, b))
                     further |= rows[b]
-                kept += [(a, b) for b in later if b in inside and not further >> (b - first) & 1]
         return sorted(kept)
 
 
 def fault(known: Knowledge, world: Fit) -> str | None:
     """What of a knowledge is not so in a world; None where it fits. Cost: O(E · n/64), memory O(n)."""
-    place = {at: rank for rank, at in enumerate(world.order)}
-    if sorted(place) != list(range(known.size)):
+    if sorted(world.order) != list(range(known.size)):
         return "the order is not one of all events"
-    for a, b in chain(world.edges, known.before):
+    place = [0] * known.size
+    for rank, v in enumerate(world.order):
+        place[v] = rank
+    for a, b in world.edges:
         if place[a] >= place[b]:
             return f"{a} < {b} goes against the order"
     successors = _successors(known.size, world.edges)
-    predecessors = _successors(known.size, ((b, a) for a, b in world.edges)) if known.related else []
-    mask = (1 << BLOCK) - 1
+    generating = world.edges[: len(known.before)] == known.before  # then they hold, being of the edges
+    ordered = [] if generating else known.before
+    related = _along(place, known.related)
+    for group in known.groups:
+        related += pairwise(sorted(group, key=place.__getitem__))
+    apart = _along(place, known.concurrent) + [(a, b) for a, b in known.refuted if place[a] < place[b]]
     for first, rows in _blocks(world.order, successors):
-        for a, b in known.before:
-            if first <= b < first + BLOCK and not rows[a] >> (b - first) & 1:
-                return f"{a} < {b} does not hold"
-        for a, row in known.refuted.items():
+        for a, b in _unlike(ordered, rows, first, 1):
+            return f"{a} < {b} does not hold"
+        for a, b in _unlike(related, rows, first, 1):
+            return f"{a} and {b} are not ordered"
+        for a, b in _unlike(apart, rows, first, 0):
+            return f"{a} < {b} is refuted"
+        mask = (1 << BLOCK) - 1
+        for a, row in known.unseen.items():
             if wrong := rows[a] & (row >> first & mask):
                 return f"{a} < {first + next(bits(wrong))} is refuted"
-        if known.related:
-            _, earlier = next(_blocks(world.order[::-1], predecessors, first))
-            for a, row in known.related.items():
-                if wrong := (row >> first & mask) & ~(rows[a] | earlier[a]):
-                    return f"{a} and {first + next(bits(wrong))} are not ordered"
     return _stamp_fault(known, world, successors)
+
+
+def _along(place: list[int], pairs: list[Pair]) -> list[Pair]:
+    """Pairs as they stand in a line: the only way in which they can be ordered."""
+    return [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
+
+
+def _unlike(pairs: list[Pair], rows: list[int], first: int, expected: int) -> list[Pair]:
+    """The pairs with the second event in a block that are ordered, or not, against expectation."""
+    if len(rows) <= BLOCK:
+        return [(a, b) for a, b in pairs if rows[a] >> b & 1 != expected]
+    block = range(first, first + BLOCK)
+    return [(a, b) for a, b in pairs if b in block and rows[a] >> (b - first) & 1 != expected]
 
 
 def _stamp_fault(known: Knowledge, world: Fit, successors: list[list[int]]) -> str | None:
@@ -104,15 +126,16 @@ def _successors(size: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     return found
 
 
-def _blocks(order: list[int], successors: list[list[int]], begin: int = 0) -> Iterator[tuple[int, list[int]]]:
-    """Some columns of the closure at a time: the first of them, and each position's row within the block."""
-    for first in range(begin, len(order), BLOCK):
-        rows = [0] * len(order)
-        for v in reversed(order):
-            row = 0
+def _blocks(order: list[int], successors: list[list[int]]) -> Iterator[tuple[int, list[int]]]:
+    """Some columns of the closure at a time: the first of them, and each position's row, itself included."""
+    size, backwards = len(order), order[::-1]
+    for first in range(0, size, BLOCK):
+        rows = [0] * size
+        for v in range(first, min(first + BLOCK, size)):
+            rows[v] = 1 << (v - first)
+        for v in backwards:
+            row = rows[v]
             for w in successors[v]:
                 row |= rows[w]
-                if first <= w < first + BLOCK:
-                    row |= 1 << (w - first)
             rows[v] = row
         yield first, rows

@@ -6,7 +6,7 @@ A position is a small integer that stands for an event. `HappensBefore` is what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 
@@ -59,7 +59,11 @@ class HappensBefore(Protocol):
         """Assert every invariant."""
 
 
-def cycle_or_order(size: int, successors: list[set[int]], predecessors: list[set[int]]) -> list[int]:
+Neighbours = Sequence[Collection[int]]
+"""For each position those beside it."""
+
+
+def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) -> list[int]:
     """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""
     waiting = [len(p) for p in predecessors]
     order = [v for v in range(size) if not waiting[v]]
@@ -74,7 +78,7 @@ def cycle_or_order(size: int, successors: list[set[int]], predecessors: list[set
 
 
 def _shortest_cycle(
-    size: int, waiting: list[int], successors: list[set[int]], predecessors: list[set[int]]
+    size: int, waiting: list[int], successors: Neighbours, predecessors: Neighbours
 ) -> list[int]:
     """A cycle among the positions that Kahn's algorithm left over, without a chord on the walk's way."""
     left = {v for v in range(size) if waiting[v]}
@@ -92,7 +96,7 @@ def _shortest_cycle(
     while start not in parent:
         following = []
         for v in frontier:
-            for w in sorted(successors[v] & left):
+            for w in sorted(left.intersection(successors[v])):
                 if w not in parent:
                     parent[w] = v
                     following.append(w)

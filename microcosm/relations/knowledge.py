@@ -1,4 +1,4 @@
-"""What is known of some events as constraints on every pair, and the linear-time facts about it.
+"""What is known of some events as constraints on every pair, as it was stated.
 
 A world fits a `Knowledge` if it orders all of `before`, orders nothing that is refuted, and leaves no
 `related` pair unordered. Concurrent pairs are refuted both ways. (Partially ordered time: each pair has
@@ -7,122 +7,138 @@ one of `<`, `>`, `||`; seed 003, section 4.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, combinations
 
 from microcosm.relations.bits import bits, from_positions
-from microcosm.relations.happens_before import cycle_or_order, edge_sets
+from microcosm.relations.graph import Graph
 from microcosm.relations.stamps import StampOrder
 
-Pairs = Iterable[tuple[int, int]]
-
-FEW = 8
-"""So many bits are set one by one."""
+Pair = tuple[int, int]
 
 
-@dataclass(slots=True)
+@dataclass
 class Knowledge:
-    """Constraints on the positions below `size`; rows are sets as bits.
+    """Constraints on the positions below `size`. Nothing is closed under anything, or need be consistent.
 
-    `refuted[a]` is the set of all b with a !< b, `related` holds symmetric rows of `<>`; `stamps`
-    refute as well. Nothing is closed under anything, and nothing need be consistent.
+    Pairs are listed as they were stated. What is given in compressed form stays so: `unseen[a]` is a row
+    of further b with a !< b (clocks), each pair of a list in `groups` is related (tokens), and `stamps`
+    refute by numbers.
 
     >>> known = Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
-    >>> known.before, known.refuted, known.related
-    ([(0, 1)], {0: 4, 2: 1}, {1: 4, 2: 2})
+    >>> known.refuted_lists(), known.related_rows()
+    ([[2], [], [0]], [0, 4, 2])
     """
 
     size: int
-    before: list[tuple[int, int]] = field(default_factory=list)
-    refuted: dict[int, int] = field(default_factory=dict)
-    related: dict[int, int] = field(default_factory=dict)
+    before: list[Pair] = field(default_factory=list)
+    concurrent: list[Pair] = field(default_factory=list)
+    related: list[Pair] = field(default_factory=list)
+    refuted: list[Pair] = field(default_factory=list)
+    unseen: dict[int, int] = field(default_factory=dict)
+    groups: list[Sequence[int]] = field(default_factory=list)
     stamps: StampOrder = field(default_factory=StampOrder)
 
     @classmethod
     def of(
         cls,
         size: int,
-        before: Pairs = (),
-        concurrent: Pairs = (),
-        related: Pairs = (),
-        refuted: Pairs = (),
+        before: Iterable[Pair] = (),
+        concurrent: Iterable[Pair] = (),
+        related: Iterable[Pair] = (),
+        refuted: Iterable[Pair] = (),
         stamps: StampOrder | None = None,
     ) -> Knowledge:
-        """From pairs of positions. Cost: linear, but for long rows."""
-        return cls(
-            size,
-            list(before),
-            _rows(size, refuted, concurrent),
-            _rows(size, (), related),
-            stamps or StampOrder(),
+        """From pairs of positions. Cost: copies of the lists."""
+        lists = (list(before), list(concurrent), list(related), list(refuted))
+        return cls(size, *lists, stamps=stamps or StampOrder())
+
+    @property
+    def decides(self) -> bool:
+        """Whether there is anything to choose: a `<>`, whose direction worlds differ about."""
+        return bool(self.related or self.groups)
+
+    def related_pairs(self) -> Iterator[Pair]:
+        """Each `<>`, groups included."""
+        yield from self.related
+        for group in self.groups:
+            yield from combinations(group, 2)
+
+    def related_rows(self) -> list[int]:
+        """For each position the row of what is related to it."""
+        rows = [0] * self.size
+        for a, b in self.related:
+            rows[a] |= 1 << b
+            rows[b] |= 1 << a
+        for group in self.groups:
+            row = from_positions(group, self.size)
+            for a in group:
+                rows[a] |= row & ~(1 << a)
+        return rows
+
+    def refuted_rows(self) -> list[int]:
+        """For each position a the row of each b with a !< b, stamps left out."""
+        rows = [0] * self.size
+        for a, row in self.unseen.items():
+            rows[a] = row
+        for a, b in self.refuted:
+            rows[a] |= 1 << b
+        for a, b in self.concurrent:
+            rows[a] |= 1 << b
+            rows[b] |= 1 << a
+        return rows
+
+    def refuted_lists(self) -> list[list[int]]:
+        """For each position a each b with a !< b that was stated as a pair."""
+        lists: list[list[int]] = [[] for _ in range(self.size)]
+        for a, b in self.refuted:
+            lists[a].append(b)
+        for a, b in self.concurrent:
+            lists[a].append(b)
+            lists[b].append(a)
+        return lists
+
+    def refuted_pairs(self) -> Iterator[Pair]:
+        """Each (a, b) with a !< b that was stated as a pair."""
+        yield from self.refuted
+        for a, b in self.concurrent:
+            yield a, b
+            yield b, a
+
+    def named(self) -> set[int]:
+        """The positions of which anything is stated but a stamp."""
+        found = {*self.unseen}
+        for row in self.unseen.values():
+            found.update(bits(row))
+        for pairs in (self.before, self.concurrent, self.related, self.refuted):
+            found.update(chain.from_iterable(pairs))
+        return found.union(*self.groups)
+
+    def among(self, kept: Sequence[int]) -> Knowledge:
+        """The same about some positions, `named` ones and others, which are numbered anew in their order."""
+        place = {v: at for at, v in enumerate(kept)}
+
+        def moved(pairs: list[Pair]) -> list[Pair]:
+            return [(place[a], place[b]) for a, b in pairs]
+
+        return Knowledge(
+            len(kept),
+            moved(self.before),
+            moved(self.concurrent),
+            moved(self.related),
+            moved(self.refuted),
+            {
+                place[a]: from_positions([place[b] for b in bits(r)], len(kept))
+                for a, r in self.unseen.items()
+            },
+            [[place[v] for v in group] for group in self.groups],
+            StampOrder({place[v]: stamp for v, stamp in self.stamps.of.items() if v in place}),
         )
-
-    def refute(self, a: int, row: int) -> None:
-        """Rule a < b out for each b of a row."""
-        if row:
-            self.refuted[a] = self.refuted.get(a, 0) | row
-
-    def relate(self, a: int, row: int) -> None:
-        """Let a be related to each of a row (which the caller states the other way round as well)."""
-        if row:
-            self.related[a] = self.related.get(a, 0) | row
-
-    def related_pairs(self) -> Iterator[tuple[int, int]]:
-        """Each `<>` once, the smaller position first."""
-        for a, row in self.related.items():
-            for b in bits(row >> (a + 1)):
-                yield a, a + 1 + b
 
     def graph(self) -> Graph:
         """The order as a graph. Raises `Cycle`."""
         return Graph(self.size, self.before)
-
-
-def _rows(size: int, pairs: Pairs, symmetric: Pairs) -> dict[int, int]:
-    listed: list[list[int]] = [[] for _ in range(size)]
-    for a, b in pairs:
-        listed[a].append(b)
-    for a, b in symmetric:
-        listed[a].append(b)
-        listed[b].append(a)
-    return {a: _row(row, size) for a, row in enumerate(listed) if row}
-
-
-def _row(positions: list[int], size: int) -> int:
-    if len(positions) > FEW:
-        return from_positions(positions, size)
-    row = 0
-    for at in positions:
-        row |= 1 << at
-    return row
-
-
-class Graph:
-    """An acyclic set of pairs: successors, predecessors, and an order that extends it. Raises `Cycle`."""
-
-    def __init__(self, size: int, edges: Pairs) -> None:
-        self.successors, self.predecessors = edge_sets(size, edges)
-        self.order = cycle_or_order(size, self.successors, self.predecessors)
-
-    def pasts(self) -> list[int]:
-        """For each position the row of all that is before it, itself included. Cost: O(E · n/64)."""
-        rows = [0] * len(self.order)
-        for v in self.order:
-            row = 1 << v
-            for u in self.predecessors[v]:
-                row |= rows[u]
-            rows[v] = row
-        return rows
-
-    def futures(self) -> list[int]:
-        """For each position the row of all that is after it, itself included. Cost: as `pasts`."""
-        rows = [0] * len(self.order)
-        for v in reversed(self.order):
-            row = 1 << v
-            for w in self.successors[v]:
-                row |= rows[w]
-            rows[v] = row
-        return rows
 
 
 def refutations(known: Knowledge, graph: Graph, past: list[int]) -> list[int]:
@@ -138,18 +154,20 @@ def refutations(known: Knowledge, graph: Graph, past: list[int]) -> list[int]:
     ['0b101', '0b111', '0b101']
     """
     rows = [0] * known.size
-    predecessors, refuted, stamps = graph.predecessors, known.refuted, known.stamps
+    for a, b in known.refuted:
+        rows[a] |= past[b]
+    for a, b in known.concurrent:
+        rows[a] |= past[b]
+        rows[b] |= past[a]
+    predecessors, unseen, stamps = graph.predecessors, known.unseen, known.stamps
     for v in graph.order:
-        row = past[v]
+        row = past[v] | rows[v]
         for u in predecessors[v]:
             row |= rows[u]
-        own = refuted.get(v, 0)
-        if stamps:
-            own |= stamps.row(v)
-        left = own & ~row
-        while left:
-            w = left.bit_length() - 1
-            row |= past[w]
-            left &= ~row
+        if unseen or stamps:  # long rows: the last event left of them rules out many others
+            left = (unseen.get(v, 0) | stamps.row(v)) & ~row
+            while left:
+                row |= past[left.bit_length() - 1]
+                left &= ~row
         rows[v] = row
     return rows

@@ -8,18 +8,24 @@ No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be pr
 
 from __future__ import annotations
 
-from microcosm.relations.bits import bits
-from microcosm.relations.knowledge import Graph, Knowledge
+from operator import and_
+
+from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.happens_before import Cycle
+from microcosm.relations.knowledge import Knowledge, Pair
 
 Trail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
+
+WAVE = 16
+"""One in so many events: if more pairs than that are forced at once, all rows are computed anew."""
 
 
 class Orientation:
     """What follows from a knowledge by propagation; `open` are the `<>` whose direction does not.
 
     `consistent` is False where propagation contradicts itself; the state is then of no use until undone.
-    Raises `Cycle` where `before` itself runs in one.
+    `chosen` are the pairs that were ordered from outside. Raises `Cycle` where `before` itself runs in one.
 
     >>> known = Knowledge.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
@@ -27,41 +33,71 @@ class Orientation:
     (True, True)
     """
 
-    def __init__(self, known: Knowledge, graph: Graph | None = None) -> None:
+    def __init__(self, known: Knowledge) -> None:
+        self.known = known
         self.size = known.size
-        graph = graph or known.graph()
-        self.future = graph.futures()
-        self.past = graph.pasts()
-        self.beyond = [0] * self.size
+        self.future: list[int]
+        self.past: list[int]
+        self.beyond: list[int]
         self.limited = 0
         """The events with a row in `beyond`, and perhaps some that had one."""
         self.open = [0] * self.size
-        for a, row in known.related.items():
-            self.open[a] = row & ~(self.future[a] | self.past[a])
+        self.chosen: list[Pair] = []
         self.trail: Trail = []
-        self.steps = 0
-        """How many pairs were ordered, by choice or by propagation."""
-        self.consistent = self._start(known, graph)
+        self.graph = known.graph()
+        try:
+            self.consistent = self._start(known)
+        except Cycle:
+            self.consistent = False
 
-    def _start(self, known: Knowledge, graph: Graph) -> bool:
-        beyond, future, stamps = self.beyond, self.future, known.stamps
-        for v in graph.order:
-            row = known.refuted.get(v, 0)
-            if stamps:
-                row |= stamps.row(v)
-            if row & (future[v] & ~(1 << v)):
-                return False
-            for u in graph.predecessors[v]:
-                row |= beyond[u]
-            beyond[v] = row
-            if row:
-                self.limited |= 1 << v
-        forced = []
-        for a, row in enumerate(self.open):
-            for b in bits(row):
-                if beyond[a] & future[b]:
-                    forced.append((b, a))
+    def _start(self, known: Knowledge) -> bool:
+        """Close the rows; what they force at once is put into the order at once, as long as it is much."""
+        graph, own = self.graph, known.refuted_rows()
+        if known.stamps:
+            own = [row | known.stamps.row(v) for v, row in enumerate(own)]
+        unordered = known.related
+        while True:
+            self.future, self.beyond = graph.futures(), graph.inherited(own)
+            unordered, forced = self._survey(unordered)
+            if len(forced) * WAVE < self.size:
+                break
+            graph.add(forced)
+        if any(map(and_, own, self.future)):
+            return False
+        self.past = graph.pasts()
+        for a, b in unordered:
+            self.open[a] |= 1 << b
+            self.open[b] |= 1 << a
+        for group in known.groups:
+            forced += self._surveyed(from_positions(group, self.size))
+        self.limited = from_positions((v for v, row in enumerate(self.beyond) if row), self.size)
         return self._propagate(forced)
+
+    def _survey(self, related: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+        """The related pairs that are not ordered, and each of them the way that is forced, if one is."""
+        future, beyond = self.future, self.beyond
+        unordered: list[Pair] = []
+        forced: list[Pair] = []
+        for pair in related:
+            a, b = pair
+            later, other = future[a], future[b]
+            if not (later >> b & 1 or other >> a & 1):
+                unordered.append(pair)
+                if beyond[a] & other:
+                    forced.append((b, a))
+                if beyond[b] & later:
+                    forced.append(pair)
+        return unordered, forced
+
+    def _surveyed(self, group: int) -> list[Pair]:
+        """The same of events that are all related to each other; puts them among the open ones."""
+        forced: list[Pair] = []
+        for a in bits(group):
+            near = group & ~(self.future[a] | self.past[a])
+            self.open[a] |= near
+            if refuted := self.beyond[a]:
+                forced += [(b, a) for b in bits(near) if refuted & self.future[b]]
+        return forced
 
     def is_before(self, a: int, b: int) -> bool:
         """Whether a < b is known."""
@@ -71,8 +107,13 @@ class Orientation:
         """Whether a < b is refuted."""
         return bool(self.beyond[a] & self.future[b] or self.future[b] >> a & 1)
 
+    def is_related(self, a: int, b: int) -> bool:
+        """Whether a || b is refuted: the pair is ordered, or a `<>`."""
+        return bool((self.future[a] >> b | self.future[b] >> a | self.open[a] >> b) & 1)
+
     def order(self, a: int, b: int) -> bool:
         """Let a < b and propagate; whether that stays consistent (if not: `undo`)."""
+        self.chosen.append((a, b))
         return self._propagate([(a, b)])
 
     def separate(self, a: int, b: int) -> bool:
@@ -95,16 +136,17 @@ class Orientation:
                 forced += [(c, y) for c in bits(self.open[y] & earlier)]
         return self._propagate(forced)
 
-    def mark(self) -> int:
+    def mark(self) -> tuple[int, int]:
         """A place to `undo` to."""
-        return len(self.trail)
+        return len(self.trail), len(self.chosen)
 
-    def undo(self, mark: int) -> None:
+    def undo(self, mark: tuple[int, int]) -> None:
         """Take back everything since `mark`."""
-        trail = self.trail
-        while len(trail) > mark:
+        trail, length = self.trail, mark[0]
+        while len(trail) > length:
             rows, at, row = trail.pop()
             rows[at] = row
+        del self.chosen[mark[1] :]
 
     def _propagate(self, waiting: list[tuple[int, int]]) -> bool:
         """Order each waiting pair and all that this forces; False at the first contradiction."""
@@ -116,7 +158,6 @@ class Orientation:
             up, down, low = future[b], past[a], beyond[a]
             if low & up or up >> a & 1:
                 return False
-            self.steps += 1
             later = up & ~future[a]
             if low:
                 self.limited |= later

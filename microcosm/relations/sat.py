@@ -9,38 +9,27 @@ list of transitivity.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.certificate import Certificate, Clause
+from microcosm.relations.choice import Choice
+from microcosm.relations.knowledge import Pair
 from microcosm.relations.orientation import Orientation
 from microcosm.relations.search import Outcome, Stop
 
-NAME = "cadical153"
+NAME, LIMITED = "cadical153", "glucose4"
+"""The solver, and the one that can be told to pause, for searches that may be stopped."""
+
+SLICE = 2_000
+"""So many conflicts go by between two questions whether to stop."""
 
 EAGER = 100_000
 """So many paths are looked at before the solver starts; what they miss is found when it matters."""
 
-Clause = list[int]
 
-
-@dataclass(slots=True)
-class Certificate:
-    """Why no directions fit: clauses that each follow from the knowledge, and a DRAT refutation of them.
-
-    Variable k, from 1, says that the k-th of `pairs` is ordered as written.
-    """
-
-    pairs: list[tuple[int, int]]
-    clauses: list[Clause] = field(default_factory=list)
-    drat: list[str] = field(default_factory=list)
-
-    def dimacs(self) -> str:
-        """The clauses in DIMACS form, for any checker of DRAT proofs."""
-        lines = [f"p cnf {len(self.pairs)} {len(self.clauses)}"]
-        lines += [" ".join(map(str, [*clause, 0])) for clause in self.clauses]
-        return "\n".join(lines) + "\n"
-
-
+@cache
 def available() -> bool:
     """Whether python-sat is installed."""
     from importlib.util import find_spec
@@ -48,17 +37,19 @@ def available() -> bool:
     return find_spec("pysat") is not None
 
 
-def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None) -> Outcome:
-    """Order every open pair of a consistent state, as `search.complete` does, by the solver.
+def solve(
+    state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None
+) -> Choice | Outcome:
+    """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
-    `stop` is asked between two runs of the solver. `certificate`, where given, is filled in when
-    nothing fits. Raises ImportError without python-sat.
+    `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
+    ImportError without python-sat.
     """
     from pysat.solvers import Solver
 
     directions = Directions(state)
     clauses: list[Clause] = []
-    with Solver(name=NAME, with_proof=certificate is not None) as solver:
+    with Solver(name=LIMITED if stop else NAME, with_proof=certificate is not None) as solver:
 
         def state_clauses(found: Iterator[Clause]) -> bool:
             fresh = list(found)
@@ -71,25 +62,40 @@ def solve(state: Orientation, *, stop: Stop | None = None, certificate: Certific
         while True:
             if stop is not None and stop():
                 return Outcome.STOPPED
-            if not solver.solve():
+            fits = _run(solver, stop)
+            if fits is None:
+                return Outcome.STOPPED
+            if not fits:
                 if certificate is not None:
                     last = directions.count + 1
                     certificate.pairs = list(
                         zip(directions.starts[1:last], directions.ends[1:last], strict=True)
                     )
                     certificate.clauses = clauses
-                    certificate.drat = list(solver.get_proof())
+                    certificate.drat = list(solver.get_proof() or ())
                 return Outcome.NONE
             chosen = solver.get_model() or []
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
             if not state_clauses(directions.failing_paths(model)):
-                break
-    mark = state.mark()
-    for literal in model:
-        if not state.order(directions.starts[literal], directions.ends[literal]):
-            state.undo(mark)
-            raise AssertionError("a model without a failing path does not fit")
-    return Outcome.FOUND
+                return Choice.of(state.known, [*state.known.before, *state.chosen, *directions.edges(model)])
+
+
+def _run(solver: Any, stop: Stop | None) -> bool | None:
+    """Whether the clauses can hold; None where `stop` came first. An interrupt is one, as anywhere."""
+    from pysat.solvers import pysolvers
+
+    try:
+        if stop is None:
+            return bool(solver.solve())
+        while True:
+            solver.conf_budget(SLICE)
+            fits = solver.solve_limited()
+            if fits is not None or stop():
+                return fits  # type: ignore[no-any-return]
+    except pysolvers.error as problem:
+        if "keyboard interrupt" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
 
 
 class Directions:
@@ -97,6 +103,7 @@ class Directions:
 
     def __init__(self, state: Orientation) -> None:
         self.future = state.future
+        self._related = state.known.related_pairs()
         self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
         pairs = [(a, a + b) for a, row in enumerate(state.open) for b in bits(row >> a)]
         self.count = len(pairs)
@@ -108,6 +115,16 @@ class Directions:
             for literal in (k, -k):
                 self._starting.setdefault(self.starts[literal], []).append(literal)
         self._all_starts = from_positions(self._starting, state.size)
+
+    def edges(self, model: list[int]) -> Iterator[Pair]:
+        """All related pairs as they are ordered: the open ones by a model, the others already."""
+        for literal in model:
+            yield self.starts[literal], self.ends[literal]
+        for a, b in self._related:
+            if self.future[a] >> b & 1:
+                yield a, b
+            elif self.future[b] >> a & 1:
+                yield b, a
 
     def short_paths(self) -> Iterator[Clause]:
         """The clauses of failing paths of two and of three directions, as far as `EAGER` looks reach."""
@@ -164,7 +181,7 @@ class Directions:
                     while at:
                         clause.append(-at)
                         at = parent[at]
-                    yield clause
+                    yield clause[::-1]
                     continue
                 fresh = reached & starts & ~seen
                 if fresh:

@@ -29,10 +29,7 @@ class Background:
     def do(self, what: Callable[[Node], Answer]) -> Answer:
         """What a function of the node returns, or raises. Durable when this returns, as it is there."""
 
-        async def done() -> Answer:
-            return what(self._node)
-
-        return self._result(done())
+        return self._result(self._node.do(lambda _: what(self._node)))
 
     def send(self, to: str, payload: bytes, *, timeout: float | None = None) -> str:
         """`Node.send`: waits as long as too much waits to be acknowledged."""

@@ -137,7 +137,7 @@ class Changes(Core):
         for run in marks:
             chain = ledger.chains.get((run.replica, run.incarnation), {})
             gone |= {event for number, event in chain.items() if number < run.end}
-        old = self.known.givens
+        old = self._knowledge.plain.givens
         left = without_events(old, gone, self.known.rules)
         bridges = [
             fact

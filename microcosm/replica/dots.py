@@ -106,9 +106,14 @@ class Dots:
 
     def add(self, dot: Dot) -> bool:
         """Put a dot in; whether it was not there."""
-        if dot in self:
+        replica, incarnation, number = dot
+        bounds = self._bounds.get((replica, incarnation))
+        if bounds is not None and bounds[-1] == number:
+            bounds[-1] = number + 1  # the next one, as nearly always
+            return True
+        if bounds is not None and bisect_right(bounds, number) & 1:
             return False
-        self.add_run(Run(dot.replica, dot.incarnation, dot.number, dot.number + 1))
+        self.add_run(Run(replica, incarnation, number, number + 1))
         return True
 
     def add_run(self, run: Run) -> None:

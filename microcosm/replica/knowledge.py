@@ -30,6 +30,8 @@ class Knowledge:
         self._rules = rules
         self._known: Microcosm | None = None
         self._conflicts: list[Conflict] = []
+        self._skips = False
+        """Whether it has links of chains across events that came later."""
 
     @property
     def microcosm(self) -> Microcosm:
@@ -38,6 +40,14 @@ class Knowledge:
         if self._known is None or (len(changes) and not self._follow(self._known, changes)):
             self._known = self._built()
         return self._known
+
+    @property
+    def plain(self) -> Microcosm:
+        """The same, each chain linked from event to event only. Cost: perhaps that of building it anew."""
+        known = self.microcosm
+        if self._skips:
+            self._known = known = self._built()
+        return known
 
     @property
     def conflicts(self) -> list[Conflict]:
@@ -60,7 +70,9 @@ class Knowledge:
         Raises `Contradiction` with derivations. The microcosm is then as it was, else it has the fact.
         """
         known = self.microcosm
-        if self._conflicts:
+        fresh = fact.right not in self.ledger.naming and fact.right not in self.ledger.places
+        last = fresh and fact.relation is Relation.BEFORE
+        if self._conflicts and not last:
             self._same_with([fact], [])
             return
         if fact.relation is Relation.NOT_BEFORE:
@@ -68,7 +80,7 @@ class Knowledge:
             if other is not None:
                 raise Contradiction(f"`{fact}` contradicts {other.conclusion}", (other,))
         known.add(fact)
-        refuted = self._refuted(known) if fact.relation is Relation.BEFORE else None
+        refuted = self._refuted(known) if fact.relation is Relation.BEFORE and not last else None
         if refuted is not None:
             other = known.derive(Judgement.INITIAL, refuted.left, Relation.BEFORE, refuted.right)
             known.remove(fact)
@@ -102,7 +114,7 @@ class Knowledge:
             )
 
     def _built(self) -> Microcosm:
-        ledger = self.ledger
+        ledger, self._skips = self.ledger, False
         facts = ledger.given()
         try:
             known = Microcosm(self._givens(facts), rules=self._rules)
@@ -137,7 +149,10 @@ class Knowledge:
         """Make changes in place; whether that could be done (if not, build anew)."""
         ledger = self.ledger
         size = len(ledger.held)
-        if self._conflicts or changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
+        if changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
+            return False
+        at_the_end = self._last(changes)
+        if self._conflicts and not at_the_end:
             return False
         try:
             for dot in changes.appended:
@@ -154,6 +169,7 @@ class Knowledge:
                     elif last != event:  # which has been admitted already
                         return False
                     continue
+                self._skips = self._skips or (before is not None and after is not None)
                 for left, right in ((before, event), (event, after)):
                     if left is not None and right is not None:
                         known.add(Correspondence(left, Relation.BEFORE, right, f"events of {dot.replica}"))
@@ -167,4 +183,23 @@ class Knowledge:
                         known.remove(given)
         except Contradiction:
             return False
-        return self._refuted(known) is None
+        return at_the_end or self._refuted(known) is None
+
+    def _last(self, changes: Changes) -> bool:
+        """Whether all that is new are events after which nothing old comes, and orders up to them.
+
+        No path goes through these, so they are part of no contradiction: what is set aside stays as it is.
+        """
+        ledger = self.ledger
+        new = {ledger.chains[dot.stream][dot.number] for dot in changes.appended}
+        new |= {right for _, _, right in changes.given if right not in ledger.places}
+        if changes.withdrawn or any(sign != "<" or right not in new for _, sign, right in changes.given):
+            return False
+        for event in new:
+            for dot in ledger.places.get(event, ()):
+                after = ledger.neighbours(dot)[1]
+                if len(ledger.places[event]) > 1 or (after is not None and after not in new):
+                    return False
+            if any(sign != "<" or right not in new for _, sign, right in ledger.naming.get(event, ())):
+                return False
+        return True

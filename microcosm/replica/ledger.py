@@ -75,9 +75,10 @@ class Ledger:
                     self.changes.appended.append(dot)
                     self.places.setdefault(event, set()).add(dot)
             case Add(dot, _, replaces, places):
-                if not any(self.is_forgotten(place) for place in places):
+                if not (self.is_forgotten(places[0]) or self.is_forgotten(places[1])):
                     self._give(evolution)
-                self._strike(replaces)
+                if replaces:
+                    self._strike(replaces)
             case Remove(dot, targets):
                 self.held[dot] = evolution
                 self._strike(targets)

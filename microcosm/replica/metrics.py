@@ -50,6 +50,7 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
         ("packets_in", "packets in", "Packets that came."),
         ("packets_out", "packets out", "Packets that left."),
         ("refused_for_space", "refused for space", "Messages refused because too much waits."),
+        ("unfinished_dropped", "unfinished dropped", "Messages of exchanges in pieces that made room."),
         ("clock_jumps", "clock jumps", "Times that the time of day jumped."),
     ):
         yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])

@@ -16,12 +16,13 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.network.batch import Then
 from microcosm.replica.network.blocked import Blocked, blocked
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address
@@ -32,6 +33,8 @@ from microcosm.replica.network.transport import Transport
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store
+
+Answer = TypeVar("Answer")
 
 SOON = 0.02
 """Seconds from a change to the exchange that tells of it."""
@@ -78,10 +81,13 @@ class Node:
         interval: float = 1.0,
         forgetting: Forgetting | None = None,
         on_deliver: Callable[[str, str, bytes], object] | None = None,
+        with_commit: Callable[[], tuple[str, bytes] | None] | None = None,
     ) -> Node:
         """Open the replica of a store, with a name make it if need be, and go on where it stopped.
 
         `members` are added to those that it knows. `interval`: seconds between exchanges with each member.
+        `with_commit` is asked before each commit of what has come for a note to keep with it (see
+        `Replica.note`), if there is something new to note.
         Raises `MicrocosmError` where one of the parts cannot be had; nothing stays open then.
         """
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
@@ -92,6 +98,7 @@ class Node:
             replica = Replica(shared, name, largest=PACKET_ROOM, forgetting=forgetting)
             self = cls(replica, shared)
             self._interval = interval
+            self._carrier.noting = with_commit
             if on_deliver is not None:
                 replica.on_deliver(lambda *letter: _nothing(on_deliver(*letter)))
             await self._start(ring, address, limits)
@@ -108,8 +115,7 @@ class Node:
 
     async def _start(self, ring: Keyring, address: Address, limits: Limits | None) -> None:
         self._seen = len(self.replica.seen())
-        await self._carrier.open(ring, address, limits, self._flushed)
-        self.transport = self._carrier.transport
+        self.transport = await self._carrier.open(ring, address, limits, self._flushed)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     # -- use -----------------------------------------------------------------------------------------
@@ -133,23 +139,58 @@ class Node:
         """A new member, or a new address of one. Raises `ReplicaError`, for one of this name too."""
         self.transport.add_member(name, address)
         self.transport.flush()
-        self._state_members({*self.replica.members, name})
 
     def evict(self, name: str) -> None:
         """Give a member up for good, here and, as soon as they hear of it, at all others."""
         self.transport.evict(name)
         self.transport.flush()
-        self._state_members({*self.replica.members} - {name})
 
     def use_keys(self, keys: Keyring) -> None:
         """The keys of a rotation, from now on."""
         self.transport.endpoint.use_keys(keys)
 
+    async def do(self, change: Callable[[Replica], Answer]) -> Answer:
+        """What a function of the replica returns; all that it did is durable then.
+
+        Meanwhile everything else goes on, and what many do at a time shares a commit. Raises what the
+        function raises, and `ReplicaError` if it cannot be made durable.
+        """
+        with self.together():
+            answer = change(self.replica)
+        await self.durable()
+        return answer
+
+    def together(self) -> AbstractContextManager[None]:
+        """What the replica does inside is durable when `durable` says so, not when it returns."""
+        return self._carrier.together()
+
+    async def durable(self) -> None:
+        """Return when everything so far is durable: what the replica knows, and what anybody was told."""
+        result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def then(error: BaseException | None) -> None:
+            if not result.done():
+                if error is None:
+                    result.set_result(None)
+                else:
+                    result.set_exception(ReplicaError(f"the network stopped: {error}"))
+
+        self.when_durable(then)
+        await result
+
+    def when_durable(self, then: Then) -> None:
+        """Have a function called once everything so far is durable, at once if it is.
+
+        Its argument is None then, or what keeps it from ever being so. What is delivered, or decided, may be
+        told to people only then, if they are not to hear of what a crash undoes.
+        """
+        self.transport.when_durable(then)
+
     async def send(self, to: str | Collection[str], payload: bytes) -> str:
         """`Replica.send`, but wait as long as too much waits to be acknowledged."""
         while True:
             try:
-                return self.replica.send(to, payload)
+                return await self.do(lambda replica: replica.send(to, payload))
             except Busy:
                 await self.changed()
 
@@ -173,6 +214,11 @@ class Node:
         """What each message that waits is waiting for."""
         return list(blocked(self._carrier.durable.process))
 
+    def strangers(self) -> list[tuple[str, int]]:
+        """Members to whose name another incarnation answers, which is not let in, and that incarnation."""
+        found = self.transport.metrics()["members"].items()
+        return [(name, about["stranger"]) for name, about in found if about["stranger"] is not None]
+
     def metrics(self) -> dict[str, Any]:
         """`Endpoint.status`, with what the replica holds, the commits, and the exchanges."""
         commits = self._carrier.commits
@@ -182,6 +228,7 @@ class Node:
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,
+            "unfinished dropped": self._carrier.assembly.dropped,
             "clock jumps": self.jumps,
         }
 
@@ -190,6 +237,9 @@ class Node:
         for waiting in (self._ticking, self._soon):
             if waiting is not None:
                 waiting.cancel()
+        if self.fault is None and not self._stopped.is_set():
+            with suppress(Exception):  # what was not durable, nobody was told of
+                self.transport.flush()
         self._carrier.close()
         self.replica.close()
         self._stopped.set()
@@ -212,21 +262,14 @@ class Node:
             return
         for name in self.members:
             self._carrier.ask(name)
-        try:
-            self.transport.flush()
-        except Exception:  # it is in `fault`, and whoever waits is told
-            self._changed.set()
+        self.transport.flush_soon()
 
     async def _tick(self) -> None:
-        named = {*self.members}
         while self.fault is None and not self._carrier.durable.process.evicted:
             drift = time.time() - time.monotonic()
             if abs(drift - self._drift) > JUMP:
                 self.jumps += 1
             self._drift = drift
-            if gone := named - {*self.members}:
-                self._state_members({*self.replica.members} - gone)
-            named = {*self.members}
             if self._soon is None:
                 self._exchange()
             try:
@@ -237,11 +280,6 @@ class Node:
                 pass
         self._stopped.set()
         self._changed.set()
-
-    def _state_members(self, names: Collection[str]) -> None:
-        wanted = tuple(sorted({*names, self.replica.name}))
-        if wanted != self.replica.members:
-            self.replica.set_members(wanted)
 
 
 @asynccontextmanager

@@ -19,11 +19,12 @@ from microcosm.errors import Undefined
 from microcosm.files import AnyPath
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.relation import Relation
 from microcosm.replica import evolution as evolutions
 from microcosm.replica.changes import Changes
-from microcosm.replica.dots import Dots
+from microcosm.replica.dots import Dot, Dots
 from microcosm.replica.errors import WrongReplica
-from microcosm.replica.evolution import Add, Evolution
+from microcosm.replica.evolution import Add, Append, Evolution
 from microcosm.replica.exchange import Exchange
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.outbox import Deliver, Outbox
@@ -92,16 +93,25 @@ class Replica(Questions, Changes):
         payload: bytes,
         disclosed: Iterable[Correspondence] = (),
         *,
+        sent: Append | None = None,
         at: float | None = None,
     ) -> None:
         """The transport delivers a message; the event is `d:NAME:M`.
 
-        `disclosed` is what the message proves (`outbox.drained`). It is taken in any case, and so is the
-        event: what contradicts them, or they contradict, is set aside. All of it is one transaction with what
-        `on_deliver` does.
+        What the message proves is `sent`, the sender's evolution of its sending, which is before the delivery
+        and stands where it does among the sender's events; and whatever is `disclosed` (`outbox.drained`).
+        It is taken in any case, and so is the event: what contradicts them, or they contradict, is set aside.
+        All of it is one transaction with what `on_deliver` does.
         """
+        event = f"d:{self.name}:{message}"
         with self.transaction():
-            self._happen(f"d:{self.name}:{message}", at, admitted=False)
+            if sent is not None:
+                self.take([sent])
+                disclosed = (
+                    Correspondence(sent.event, Relation.BEFORE, event, f"message {message}"),
+                    *disclosed,
+                )
+            self._happen(event, at, admitted=False)
             for fact in disclosed:
                 if fact.key() not in self._state.ledger.facts:
                     fact = fact.normal()  # noqa: PLW2901
@@ -116,6 +126,10 @@ class Replica(Questions, Changes):
     def seen(self) -> Dots:
         """Every dot that need not come again; read only."""
         return self._state.ledger.seen
+
+    def held(self, dot: Dot) -> Evolution | None:
+        """The evolution of a dot, if it is still held. Constant time."""
+        return self._state.ledger.held.get(dot)
 
     def held_of(self, dots: Dots) -> list[Evolution]:
         """The evolutions of some dots that are still held, in the order of their dots."""

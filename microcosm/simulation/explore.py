@@ -9,6 +9,20 @@ processes commute, since messages are named by their senders. Processes that hav
 interchangeable, where the protocol treats all alike: only the lowest of them may be the next to do so.
 What a machine does with an input is worked out once and looked up afterwards. The search is breadth-first,
 so what it finds wrong it shows by a shortest scenario.
+
+With a workload (`Scope.programs`) the processes send what it says, and a search may be *reduced*: where a
+packet settles (`Machine.settles`), only what happens to this packet is followed, now. That misses no
+state in which nothing is on the way, and no fault:
+
+    Take any run from the present state to one where nothing is on the way. The packet p is gone there, so
+    the run has a first step at which p, or one like it, is taken, lost or doubled. That step can be moved to
+    the front: it commutes with the steps of other processes, which only add packets elsewhere, or behind
+    p; and with those of its own process, since p settles. So some run that begins with what happens to p
+    has the same end, and the same holds for the rest of that run. A fault is at one step of one process
+    (say it stops there), and follows from the steps before on which this one depends: they keep their order,
+    and p delivers nothing. So where a run goes wrong, one that is followed does too.
+
+All workloads of so many messages, one by one, are every behaviour of so many messages (`explore_workloads`).
 """
 
 from __future__ import annotations
@@ -19,6 +33,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
+from microcosm.simulation.explore_machines import Machines
 from microcosm.simulation.explore_state import Fault, Scope, Setup, State, Step
 
 ROUNDS = 12
@@ -43,21 +58,23 @@ def explore(name: str, scope: Scope) -> Explored:
 class Explorer:
     """A breadth-first search; `machines` may be replaced by those of a mutant."""
 
-    def __init__(self, protocol: Protocol, scope: Scope) -> None:
+    def __init__(self, protocol: Protocol, scope: Scope, machines: Machines | None = None) -> None:
         self._protocol = protocol
         self._scope = scope
-        self._setup = Setup(protocol, scope)
+        self._setup = Setup(protocol, scope, machines)
         self._links = self._setup.links
-        self._origin: dict[State, tuple[State, Step] | None] = {}
+        self._origin: dict[bytes, tuple[bytes, Step] | None] = {}
+        self._settled: dict[tuple[object, ...], int | None] = {}
 
     def run(self) -> Explored:
         """Search until all states are known, or one is faulty."""
         start = self._setup.start()
-        self._origin[start] = None
-        queue = deque([start])
+        known = start.digest()
+        self._origin[known] = None
+        queue = deque([(start, known)])
         after = self._setup.after
         while queue:
-            state = queue.popleft()
+            state, known = queue.popleft()
             if not any(state.transit):
                 fault = self._liveness(state)
                 if fault is not None:
@@ -68,34 +85,75 @@ class Explorer:
                 except (Fault, AssertionError) as error:
                     fault = self._said(error, state, step)
                     return Explored(len(self._origin), fault, self._scenario(state, step))
-                if following not in self._origin:
-                    self._origin[following] = (state, step)
-                    queue.append(following)
+                found = following.digest()
+                if found not in self._origin:
+                    self._origin[found] = (known, step)
+                    queue.append((following, found))
             if len(self._origin) > self._scope.most:
                 return Explored(len(self._origin), complete=False)
         return Explored(len(self._origin))
 
     def _steps(self, state: State) -> Iterator[Step]:
         scope = self._scope
-        budget = sum(state.sent) < scope.messages
-        touched = self._touched(state)
+        if scope.reduced:
+            settling = self._settling(state)
+            if settling is not None:
+                yield from self._fates(state, *settling)
+                return
+        budget = scope.programs is None and sum(state.sent) < scope.messages
+        touched = self._touched(state) if budget else 0
         if budget:
             for i in range(min(scope.processes, touched + 1)):
                 for to in self._receivers(state, i, max(touched, i + 1)):
                     yield Step("send", i, to=to)
+        for i, program in enumerate(scope.programs or ()):
+            if state.sent[i] < len(program):
+                yield Step("send", i, to=program[state.sent[i]])
         for at, packets in enumerate(state.transit):
             i, j = self._links[at]
             for k in self._choices(packets):
-                yield Step("receive", j, i, k)
+                yield from self._fates(state, at, k)
                 if budget and scope.answers:
                     for to in self._receivers(state, j, touched):
                         yield Step("receive", j, i, k, to)
-                if state.losses:
-                    yield Step("lose", i, j, k)
-                if state.doubles:
-                    yield Step("double", i, j, k)
         if state.losses < scope.losses and not any(state.transit) and not state.ticks:
             yield Step("tick", 0)
+
+    def _fates(self, state: State, at: int, k: int) -> Iterator[Step]:
+        """What can happen to a packet: its number on a link that has a number too."""
+        i, j = self._links[at]
+        yield Step("receive", j, i, k)
+        if state.losses:
+            yield Step("lose", i, j, k)
+        if state.doubles:
+            yield Step("double", i, j, k)
+
+    def _settling(self, state: State) -> tuple[int, int] | None:
+        """A packet that settles, by its link and its number there."""
+        scope, settles = self._scope, self._setup.machines.settles
+        assert scope.programs is not None, "what settles depends on what will be sent"
+        if scope.doubles and not scope.reorder:
+            return None  # a double comes behind what was sent since: it does not commute with sending
+        once = not (scope.losses or scope.doubles)
+        for at, packets in enumerate(state.transit):
+            if not packets:
+                continue
+            i, j = self._links[at]
+            silent = state.sent[j] == len(scope.programs[j])
+            key = (i, state.machines[j], silent, packets)
+            if key not in self._settled:
+                self._settled[key] = next(
+                    (
+                        k
+                        for k in self._choices(packets)
+                        if settles(state.machines[j], i, packets[k], silent, scope.reorder, once)
+                    ),
+                    None,
+                )
+            k = self._settled[key]
+            if k is not None:
+                return at, k
+        return None
 
     def _choices(self, packets: tuple[int, ...]) -> Iterator[int]:
         """The packets of a link that can be next; of equal ones the first."""
@@ -155,13 +213,13 @@ class Explorer:
                 number[message] = len(number) + 1
         return error.how.format(*(number[message] for message in error.messages))
 
-    def _steps_to(self, state: State | None, last: Step | None) -> list[Step]:
+    def _steps_to(self, state: State, last: Step | None) -> list[Step]:
         steps = [] if last is None else [last]
-        while state is not None:
-            origin = self._origin[state]
-            state, step = origin if origin is not None else (None, None)
-            if step is not None:
-                steps.append(step)
+        origin = self._origin[state.digest()]
+        while origin is not None:
+            known, step = origin
+            steps.append(step)
+            origin = self._origin[known]
         return steps[::-1]
 
     def _scenario(self, state: State, last: Step | None) -> str:

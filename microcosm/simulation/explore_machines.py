@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from microcosm.protocol.machine import Delivery, Machine, Send
+from microcosm.protocol.packets import Packet
 from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 
 
@@ -36,6 +37,7 @@ class Machines:
         self._bytes: list[bytes] = []
         self._numbers: dict[bytes, int] = {}
         self._reactions: dict[tuple[object, ...], Reaction] = {}
+        self._settled: dict[tuple[object, ...], bool] = {}
         self.start = tuple(self._number(_packed(machine)) for machine in machines)
 
     def send(self, i: int, machine: int, to: tuple[int, ...], message: int) -> Reaction:
@@ -62,6 +64,18 @@ class Machines:
         """Process i ticks."""
         key = (i, machine)
         return self._reactions.get(key) or self._react(key, machine, lambda found: found.tick())
+
+    def settles(
+        self, machine: int, sender: int, packet: int, silent: bool, reorder: bool, once: bool
+    ) -> bool:
+        """Whether it makes no difference when a machine takes a packet (`Machine.settles`)."""
+        key = (machine, sender, packet, silent, reorder, once)
+        found = self._settled.get(key)
+        if found is None:
+            one: Machine = pickle.loads(self._bytes[machine])
+            content: Packet = pickle.loads(self._bytes[packet])
+            found = self._settled[key] = one.settles(sender, content, silent, reorder, once)
+        return found
 
     def _react(
         self,

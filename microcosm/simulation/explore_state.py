@@ -7,10 +7,14 @@ steps of different processes lead to the same state whichever comes first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
+from marshal import dumps
 from typing import NamedTuple
 
 from microcosm.protocol.catalogue import Protocol
 from microcosm.simulation.explore_machines import Machines, Reaction
+
+Programs = tuple[tuple[tuple[int, ...], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,10 @@ class Scope:
     answers: bool = False
     multicasts: int | None = None
     """At most so many messages have several receivers; None: any number."""
+    programs: Programs | None = None
+    """A workload: the receivers of what each process sends, in this order, at any times; None: anything."""
+    reduced: bool = False
+    """With a workload: a packet that settles (`Machine.settles`) is taken at once, and at no other time."""
     most: int = 2_000_000
     """Give up after so many states."""
 
@@ -62,6 +70,10 @@ class State(NamedTuple):
     multicasts: int
     """So many more messages may have several receivers."""
 
+    def digest(self) -> bytes:
+        """What stands for this state among those that were met: 128 bits, so no two of them are the same."""
+        return blake2b(dumps(tuple(self), 2), digest_size=16).digest()
+
 
 class Fault(Exception):
     """A step went wrong; how, with `{}` for each of some messages."""
@@ -79,12 +91,12 @@ TAKEN_PART = 1 << 60
 class Setup:
     """What all states of an exploration share: the scope, the links, the machines; how a step is taken."""
 
-    def __init__(self, protocol: Protocol, scope: Scope) -> None:
+    def __init__(self, protocol: Protocol, scope: Scope, machines: Machines | None = None) -> None:
         n = scope.processes
         self.scope = scope
         self.links = [(i, j) for i in range(n) for j in range(n) if i != j]
         self.link = {link: at for at, link in enumerate(self.links)}
-        self._machines = Machines(protocol.make(n))
+        self.machines = machines or Machines(protocol.make(n))
         self._monitors = protocol.monitors(n)
         self._size = n
 
@@ -95,7 +107,7 @@ class Setup:
         links = ((),) * len(self.links)
         several = scope.messages if scope.multicasts is None else scope.multicasts
         return State(
-            self._machines.start, links, zero, zero, none, zero, scope.losses, scope.doubles, 0, several
+            self.machines.start, links, zero, zero, none, zero, scope.losses, scope.doubles, 0, several
         )
 
     def after(self, state: State, step: Step) -> State:
@@ -103,23 +115,23 @@ class Setup:
         if step.kind == "send":
             i = step.process
             message = i * self.scope.messages + state.sent[i]
-            reaction = self._machines.send(i, state.machines[i], step.to, message)
+            reaction = self.machines.send(i, state.machines[i], step.to, message)
             return self._reacted(self._asked(state, i, step.to), i, reaction)
         if step.kind == "receive":
             j = step.process
             link = self.link[step.peer, j]
             packets = state.transit[link]
             left = packets[: step.at] + packets[step.at + 1 :]
-            transit = (*state.transit[:link], left, *state.transit[link + 1 :])
+            transit = [*state.transit[:link], left, *state.transit[link + 1 :]]
             answer = j * self.scope.messages + state.sent[j]
-            reaction = self._machines.receive(
+            reaction = self.machines.receive(
                 j, state.machines[j], step.peer, packets[step.at], step.to, answer
             )
-            return self._reacted(state._replace(transit=transit), j, reaction)
+            return self._reacted(state, j, reaction, transit)
         if step.kind == "tick":
             state = state._replace(ticks=state.ticks + 1)
             for i in range(self._size):
-                state = self._reacted(state, i, self._machines.tick(i, state.machines[i]))
+                state = self._reacted(state, i, self.machines.tick(i, state.machines[i]))
             return state
         return self._tampered(state, step)
 
@@ -142,27 +154,26 @@ class Setup:
             multicasts=state.multicasts - (len(to) > 1 and self.scope.multicasts is not None),
         )
 
-    def _reacted(self, state: State, j: int, reaction: Reaction) -> State:
-        """A machine has changed, has delivered, and has packets for the network."""
+    def _reacted(
+        self, state: State, j: int, reaction: Reaction, lists: list[tuple[int, ...]] | None = None
+    ) -> State:
+        """A machine has changed, has delivered, and has packets for the network, in which are `lists`."""
         for message, answered in reaction.delivered:
             state = self._delivered(state, j, message)
             if answered:
                 state = self._asked(state, j, answered)
         if reaction.delivered:
             state = self._forgotten(state)
-        transit = state.transit
-        if reaction.packets:
-            lists = list(transit)
-            for to, packet in reaction.packets:
-                at = self.link.get((j, to))
-                if at is None:
-                    raise Fault("a packet to nobody")
-                lists[at] = (*lists[at], packet)
-                if self.scope.reorder:
-                    lists[at] = tuple(sorted(lists[at]))
-            transit = tuple(lists)
+        lists = list(state.transit) if lists is None else lists
+        for to, packet in reaction.packets:
+            at = self.link.get((j, to))
+            if at is None:
+                raise Fault("a packet to nobody")
+            lists[at] = (*lists[at], packet)
+            if self.scope.reorder and len(lists[at]) > 1:
+                lists[at] = tuple(sorted(lists[at]))
         machines = (*state.machines[:j], reaction.machine, *state.machines[j + 1 :])
-        return State(machines, transit, *state[2:])
+        return State(machines, tuple(lists), *state[2:])
 
     def _delivered(self, state: State, j: int, message: int) -> State:
         missing, before = state.missing[j], state.before[message]

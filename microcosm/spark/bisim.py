@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.spark import pieces
 from microcosm.spark.events import arrow_schema
 from microcosm.spark.microcosms import (
+    Row,
     difference,
     document,
     judged,
@@ -106,7 +108,7 @@ class _Job:
         self.faults: list[str] = []
 
     def run(self, paths: Sequence[Path]) -> Compared:
-        judged_rows = self._output.stage(self._spark, "judged", lambda: self._judge(paths))
+        judged_rows = self._judge(paths)
         self._report_faults(judged_rows)
         kept = self._without_repeated(judged_rows)
         classes = self._output.stage(self._spark, "classes", lambda: _classes(kept))
@@ -142,10 +144,12 @@ class _Job:
         tasks += pieces.whole(small)
         with_documents, rules = self._asked is not None or self._offline, self._rules
 
-        def read(number: int, piece: pieces.Piece) -> Iterator[pa.RecordBatch]:
-            return _judged_batches(number, piece, with_documents, rules)
+        def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
+            for batch in _judged_batches(number, piece, with_documents, rules):
+                yield "judged", batch
 
-        return pieces.table_of(self._spark, tasks, read, _JUDGED)
+        work = pieces.work(self._spark, tasks, read)
+        return self._output.tables(self._spark, "judged", {"judged": _JUDGED}, *work)["judged"]
 
     def _report_faults(self, judged_rows: DataFrame) -> None:
         bad = judged_rows.where("fault is not null")
@@ -235,24 +239,23 @@ def _judged_batches(
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    text = pa.string()
-    names = ("id", "digest", "consistent", "document", "fault", "place", "at")
-    schema = pa.schema(list(zip(names, (text, text, pa.bool_(), text, text, text, pa.int64()), strict=True)))
-    found: list[dict[str, object]] = []
-    for row in rows(piece, quick=not with_documents and plain_enough(rules)):
-        made: dict[str, object] = {"at": number * _ROWS + row.at, "place": row.place, "fault": row.fault}
-        if row.givens is not None:
-            digest, consistent = judged(row.givens, rules)
-            kept = document(row.givens) if with_documents and digest is not None else None
-            made.update(id=row.id, digest=digest, consistent=consistent, document=kept)
-        elif row.digest is not None:
-            made.update(id=row.id, digest=row.digest, consistent=True)
-        found.append(made)
-        if len(found) == _BATCH:
-            yield pa.RecordBatch.from_pylist(found, schema=schema)
-            found = []
-    if found:
-        yield pa.RecordBatch.from_pylist(found, schema=schema)
+    schema = arrow_schema(_JUDGED)
+    found_rows = rows(piece, quick=not with_documents and plain_enough(rules))
+    judging = (_judged(number, row, with_documents, rules) for row in found_rows)
+    while found := list(islice(judging, _BATCH)):
+        columns = zip(*found, strict=True)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _judged(number: int, row: Row, with_documents: bool, rules: str | None) -> tuple[object, ...]:
+    """The columns of `_JUDGED`."""
+    digest, kept = row.digest, None
+    consistent = True if digest is not None else None
+    if row.givens is not None:
+        digest, consistent = judged(row.givens, rules)
+        kept = document(row.givens) if with_documents and digest is not None else None
+    return row.id, digest, consistent, kept, row.fault, row.place, number * _ROWS + row.at
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +34,10 @@ EVENT = (
 """The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`."""
 
 REPORTED = "reported string, fault string, count long, lost long"
-READ = f"at long, {EVENT}, {REPORTED}"
 
 Row = dict[str, Any]
 
 _BATCH = 4096
-_ROWS = 1 << 32
-"""More rows than a piece has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +47,11 @@ class Reading:
     format: str | None
     pattern: str | None
     named: dict[str, str]
+
+
+def arrow_names(columns: str) -> list[str]:
+    """The names of the columns in a text such as `EVENT`."""
+    return [column.split(" ")[0] for column in columns.split(", ")]
 
 
 def arrow_schema(columns: str) -> pa.Schema:
@@ -69,41 +71,24 @@ def arrow_schema(columns: str) -> pa.Schema:
     return pa.schema([(name, types[kind]) for name, kind in pairs])
 
 
-def batches(number: int, piece: Piece, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece, events and irregularities. Memory: a batch, and what the format must keep."""
-    import pyarrow as pa
-
-    schema = arrow_schema(READ)
-    made: list[Row] = []
-    for at, row in enumerate(rows(piece, reading)):
-        row["at"] = number * _ROWS + at
-        made.append(row)
-        if len(made) == _BATCH:
-            yield pa.RecordBatch.from_pylist(made, schema=schema)
-            made = []
-    if made:
-        yield pa.RecordBatch.from_pylist(made, schema=schema)
-
-
 def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
     """The events of a piece in their order, then what was odd about it."""
     report = Report()
-    trace = reading.named.get(piece.path)
     try:
         for event in _events(piece, reading, report):
-            yield row_of(event if event.trace is not None or trace is None else replace(event, trace=trace))
+            yield row_of(event, reading.named.get(piece.path))
     except (MicrocosmError, OSError) as error:
         message = getattr(error, "message", str(error))
         report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
     yield from report_rows(report)
 
 
-def row_of(event: TraceEvent) -> Row:
-    """An event as a row."""
+def row_of(event: TraceEvent, named: str | None = None) -> Row:
+    """An event as a row; where it names no trace, it is of the one `named`."""
     stamp = event.stamp
     interval = stamp if isinstance(stamp, tuple) else (None, None)
     return {
-        "trace": event.trace,
+        "trace": event.trace if event.trace is not None else named,
         "name": event.name,
         "process": event.process,
         "seq": event.seq,
@@ -180,6 +165,12 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
 
 
 def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
+    for number, batch in parquet_batches(piece, _BATCH):
+        yield from stated(batch, piece.path, number, report)
+
+
+def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -187,18 +178,23 @@ def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
     try:
         with pq.ParquetFile(piece.path) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)
-            for batch in table.iter_batches(_BATCH, row_groups=groups):
-                for record in batch.to_pylist():
-                    number += 1
-                    try:
-                        yield event_stated(_record(record), piece.path, number)
-                    except (TextError, ValueError) as error:
-                        message = getattr(error, "message", str(error))
-                        report.add("bad-line", message, file=piece.path, line=number, lost=1, lines=1)
+            for batch in table.iter_batches(size, row_groups=groups):
+                yield number, batch
+                number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise TextError(
             f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
         ) from None
+
+
+def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:
+    """The events that rows state; the others are reported."""
+    for number, record in enumerate(batch.to_pylist(), before + 1):
+        try:
+            yield event_stated(_record(record), file, number)
+        except (TextError, ValueError) as error:
+            message = getattr(error, "message", str(error))
+            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
 
 
 def _record(row: Row) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from microcosm.spark.events import Row
 
@@ -156,6 +156,19 @@ class Letter:
     def pack(self) -> bytes:
         """The letter as bytes, for `letter_from`."""
         return _packed([self.sent, self.waits, sorted(self.met)])
+
+
+class Store(Protocol):
+    """Where the state of one trace is kept."""
+
+    def lane(self, process: str) -> Lane:
+        """The lane of a process, to be changed; an empty one at first."""
+
+    def letter(self, message: str) -> Letter:
+        """The letter of a message, to be changed; an empty one at first."""
+
+    def drop(self, message: str) -> None:
+        """Forget a message."""
 
 
 def lane_from(packed: bytes) -> Lane:

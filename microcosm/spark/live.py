@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
-from typing import Protocol
 
 from microcosm.spark.events import Row
-from microcosm.spark.lanes import Lane, Letter, Sent
+from microcosm.spark.lanes import Lane, Letter, Sent, Store
 from microcosm.traces.event import SENDS
 
 ANSWERED = {answer: sending for sending, answer in SENDS.items()}
@@ -21,19 +20,6 @@ _OTHER = {"send": "causal_send", "causal_send": "send"}
 
 KEEP = 10_000
 """How many positions of a process are remembered, for what comes late."""
-
-
-class Store(Protocol):
-    """Where the state of one trace is kept."""
-
-    def lane(self, process: str) -> Lane:
-        """The lane of a process, to be changed; an empty one at first."""
-
-    def letter(self, message: str) -> Letter:
-        """The letter of a message, to be changed; an empty one at first."""
-
-    def drop(self, message: str) -> None:
-        """Forget a message."""
 
 
 class Live:
@@ -53,6 +39,7 @@ class Live:
         self.stopped: set[str] = set()
         self.doubtful: set[str] = set()
         self._grown: dict[str, None] = {}
+        self._unused: dict[str, tuple[Row, int]] = {}
 
     def take(self, rows: Iterable[Row]) -> None:
         """Take rows in any order."""
@@ -262,6 +249,10 @@ class Live:
     def _event(self, row: Row) -> str:
         name: str = row["name"] or self._full(f"{row['process']}:{row['seq']}")
         self.told.append({**row, "id": name})
+        for column, kind in (("clock", "unused-clock"), ("after", "unused-link")):
+            if row[column] is not None:
+                first, count = self._unused.get(kind, (row, 0))
+                self._unused[kind] = (first, count + 1)
         return name
 
     def _process(self, process: str, before: str, after: str) -> None:
@@ -271,7 +262,16 @@ class Live:
         edge = {"left": left, "relation": "<", "right": right, "source": source}
         self.told.append({"trace": self._trace, **edge})
 
+    def _tell_unused(self) -> None:
+        """Say of how many events something is not used: once in a batch, for all may have it."""
+        for kind, (row, count) in self._unused.items():
+            what = "clock" if kind == "unused-clock" else "link"
+            fault = f"{row['process']}:{row['seq']}: its {what} is not used, for this is a stream"
+            self._odd(kind, row, fault, count=count)
+        self._unused.clear()
+
     def _tell_frontiers(self) -> None:
+        self._tell_unused()
         for process in self._grown:
             lane = self._store.lane(process)
             if lane.name is not None:
@@ -284,9 +284,9 @@ class Live:
     def _full(self, name: str) -> str:
         return name if self._trace is None else f"{self._trace}/{name}"
 
-    def _odd(self, kind: str, row: Row, fault: str, lost: int = 0) -> None:
+    def _odd(self, kind: str, row: Row, fault: str, lost: int = 0, count: int = 1) -> None:
         place = {"file": row["file"], "line": row["line"]}
-        irregular = {"reported": kind, "fault": fault, "count": 1, "lost": lost}
+        irregular = {"reported": kind, "fault": fault, "count": count, "lost": lost}
         self.told.append({"trace": self._trace, **place, **irregular})
 
 

@@ -16,8 +16,9 @@ from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible import MEMBERS
+from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
+from microcosm.spark.digests import of_batch, of_lines
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
 from microcosm.spark.plain import plain_digest
@@ -31,6 +32,9 @@ from microcosm.traces.lines import LINE_LIMIT
 
 _BATCH = 64
 """Rows of a table at hand; one may be a microcosm of many events."""
+_TOGETHER = 512
+_BYTES = 1 << 20
+"""So many lines, or so long ones, are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +131,34 @@ def _document(piece: Piece) -> Iterator[Row]:
 
 
 def _lines(piece: Piece, quick: bool) -> Iterator[Row]:
-    for number, line in _numbered(piece):
-        place = f"{piece.path}:{number}"
-        try:
-            if len(line) > LINE_LIMIT:
-                raise TextError(f"longer than {LINE_LIMIT:,} bytes")
-            yield _row(number, place, decode_json(decode(line, piece.path), piece.path), piece.path, quick)
-        except MicrocosmError as error:
-            yield Row(number, place, fault=_said(error))
+    for lines in _together(_numbered(piece)):
+        known = of_lines([line for _, line in lines]) if quick else [None] * len(lines)
+        for (number, line), plain in zip(lines, known, strict=True):
+            place = f"{piece.path}:{number}"
+            if plain is not None:
+                yield Row(number, place, plain[0], digest=plain[1])
+                continue
+            try:
+                if len(line) > LINE_LIMIT:
+                    raise TextError(f"longer than {LINE_LIMIT:,} bytes")
+                record = decode_json(decode(line, piece.path), piece.path)
+                yield _row(number, place, record, piece.path, quick)
+            except MicrocosmError as error:
+                yield Row(number, place, fault=_said(error))
+
+
+def _together(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Lines in batches; a long one ends its batch."""
+    kept: list[tuple[int, bytes]] = []
+    size = 0
+    for number, line in lines:
+        kept.append((number, line))
+        size += len(line)
+        if len(kept) == _TOGETHER or size > _BYTES:
+            yield kept
+            kept, size = [], 0
+    if kept:
+        yield kept
 
 
 def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
@@ -159,9 +183,15 @@ def _parquet_rows(piece: Piece, quick: bool) -> Iterator[Row]:
     try:
         with pq.ParquetFile(piece.path) as table:
             for batch in table.iter_batches(_BATCH, row_groups=groups):
-                for record in batch.to_pylist():
+                known = of_batch(batch) if quick else [None] * batch.num_rows
+                left = iter(batch.filter(pa.array([each is None for each in known])).to_pylist())
+                for plain in known:
                     number += 1
                     place = f"{piece.path}, row {number}"
+                    if plain is not None:
+                        yield Row(number, place, plain[0], digest=plain[1])
+                        continue
+                    record = next(left)
                     try:
                         yield _row(number, place, json_form(record), piece.path, quick)
                     except (MicrocosmError, ValueError) as error:

@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import __version__, files
 from microcosm.errors import TextError
-from microcosm.spark import progress
+from microcosm.spark import progress, written
+from microcosm.spark.events import arrow_schema
+from microcosm.spark.written import SCHEMA, WHOLE
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 MANIFEST = "manifest.json"
-SCHEMA = "microcosm.tables/1"
-"""The version of the tables, in the manifest and in the metadata of each Parquet file."""
-
 _STAGED = ".staged-"
-_WHOLE = "_SUCCESS"
-"""What Spark leaves in a folder that it has written to the end."""
 
 
 class Output:
@@ -58,18 +56,61 @@ class Output:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def stage(
-        self, spark: SparkSession, name: str, table: Callable[[], DataFrame], by: str | None = None
-    ) -> DataFrame:
-        """A table as it was staged, now or by an earlier run; a folder for each value of `by`."""
+    def stage(self, spark: SparkSession, name: str, table: Callable[[], DataFrame]) -> DataFrame:
+        """A table as it was staged, now or by an earlier run."""
         folder = self.staged(name)
         begin = time.monotonic()
-        if not (folder / _WHOLE).is_file():
+        if not (folder / WHOLE).is_file():
             writer = versioned(table()).write.mode("overwrite")
             with progress.stage(name, folder):
-                (writer if by is None else writer.partitionBy(by)).parquet(str(folder))
+                writer.parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
+
+    def tables(
+        self,
+        spark: SparkSession,
+        name: str,
+        schemas: Mapping[str, str],
+        table: DataFrame,
+        kernel: written.Kernel,
+    ) -> dict[str, DataFrame]:
+        """Tables that a kernel makes of another, as they were staged, now or by an earlier run."""
+        folder = self.staged(name)
+        begin = time.monotonic()
+        if not (folder / WHOLE).is_file():
+            with progress.stage(name, folder):
+                kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
+                written.write(table, kernel, kinds, folder)
+        self.stages[name] = round(time.monotonic() - begin, 3)
+        return {
+            each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
+        }
+
+    def put(self, name: str, table: pa.Table) -> Path:
+        """Stage a table that is here; where it is."""
+        import pyarrow.parquet as pq
+
+        folder = self.staged(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        versioned_ = table.replace_schema_metadata({"schema": SCHEMA})
+        pq.write_table(versioned_, folder / "part.parquet", compression="zstd")
+        files.write_text(folder / WHOLE, "")
+        return folder
+
+    def filled(self, name: str, table: str) -> set[str]:
+        """The columns of one of the `tables` of a stage that are not null everywhere."""
+        return written.filled(self.staged(name), table)
+
+    def gather(self, name: str, sources: Sequence[Path]) -> int:
+        """Stage the rows of several tables as one, without copying them; how many there are."""
+        folder = self.staged(name)
+        begin = time.monotonic()
+        if not (folder / WHOLE).is_file():
+            written.link(sources, folder)
+        self.stages[name] = round(time.monotonic() - begin, 3)
+        return progress.rows(folder)
 
     def staged(self, name: str) -> Path:
         """The folder in which a table is staged: an absolute path, for tasks that read it themselves."""
@@ -93,7 +134,7 @@ class Output:
         try:
             (self.folder / MANIFEST).unlink(missing_ok=True)
             for name in tables:
-                if (self._staged / name / _WHOLE).is_file():
+                if (self._staged / name / WHOLE).is_file():
                     shutil.rmtree(self.folder / name, ignore_errors=True)
                     os.replace(self._staged / name, self.folder / name)
         except OSError as error:

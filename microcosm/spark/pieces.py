@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -26,8 +26,7 @@ LARGEST = 8 << 20
 PARQUET = ".parquet"
 LINES = (".jsonl", ".ndjson")
 
-Item = tuple[int, str]
-"""Where a row was read from: a place that orders all rows, and its name, `file:line`."""
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,23 +152,23 @@ def by_row_groups(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
     return tasks or [[Piece(str(path))]]
 
 
-def table_of(
+def work(
     spark: SparkSession,
     tasks: Sequence[Sequence[Piece]],
-    read: Callable[[int, Piece], Iterator[pa.RecordBatch]],
-    schema: str,
-) -> DataFrame:
-    """What `read` makes of every piece, given its number: a partition for each task."""
+    read: Callable[[int, Piece], Iterator[Made]],
+) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table with a partition for each task, and the kernel that makes of it what `read` makes of every
+    piece, given its number."""
     numbered: list[list[tuple[int, Piece]]] = []
     count = 0
     for task in tasks:
         numbered.append(list(enumerate(task, count)))
         count += len(task)
 
-    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 for number, piece in numbered[at]:
                     yield from read(number, piece)
 
-    return spark.range(0, len(numbered), 1, max(1, len(numbered))).mapInArrow(kernel, schema)
+    return spark.range(0, len(numbered), 1, max(1, len(numbered))), kernel

@@ -43,12 +43,16 @@ def stage(name: str, folder: Path, every: float = EVERY, long: float = LONG) -> 
 
 
 def written(folder: Path) -> int:
-    """The bytes of the Parquet files in a folder, those included that are being written."""
+    """The bytes of the Parquet files in a folder, those included that are being written.
+
+    While tasks write, it has another name: its own and more after a dot (`microcosm.spark.written`).
+    """
     found = 0
-    with suppress(OSError):
-        for path in folder.rglob("*.parquet"):
-            with suppress(OSError):
-                found += path.stat().st_size
+    for place in (folder, *folder.parent.glob(f"{folder.name}.*")):
+        with suppress(OSError):
+            for path in place.rglob("*.parquet"):
+                with suppress(OSError):
+                    found += path.stat().st_size
     return found
 
 

@@ -21,11 +21,12 @@ from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark import progress, source
 from microcosm.spark.events import EVENT, REPORTED
-from microcosm.spark.extract import told as irregularities
 from microcosm.spark.follow import TOLD, follower
-from microcosm.spark.output import SCHEMA, versioned
+from microcosm.spark.output import versioned
 from microcosm.spark.pieces import expand
 from microcosm.spark.session import NoSpark, lacking
+from microcosm.spark.told import told as irregularities
+from microcosm.spark.written import SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -226,8 +227,6 @@ def _write_owner(out: Path, query: str) -> None:
 
 def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]:
     """What the tables have, and the irregularities."""
-    from pyspark.sql import functions as F
-
     tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
     summary: dict[str, Any] = dict.fromkeys(("events", "edges", "frontiers"), 0)
     for name in ("events", "edges"):
@@ -239,7 +238,7 @@ def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]
     summary["reported"] = {}
     faults: list[str] = []
     if "reported" in tables:
-        reported, faults, _ = irregularities(tables["reported"].withColumn("batch", F.lit(0)))
+        reported, faults, _ = irregularities(_batches(out / "reported"))
         summary["reported"] = dict(sorted(reported.items()))
     return summary, faults
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from microcosm.relations.bits import from_positions
 from microcosm.relations.clock import Clock
 from microcosm.relations.clock_rows import ClockRows
 from microcosm.relations.correspondence import Correspondence
@@ -48,32 +47,25 @@ def constrained(
 ) -> Knowledge:
     """As `knowledge_of`, from the parts of a `Givens`."""
     known = Knowledge(size, [(position[a], position[b]) for a, b in pairwise(chain)])
+    stated = _stated(known)
     for fact in facts:
-        _state(known, fact.relation, position[fact.left], position[fact.right])
-    for group in groups:
-        row = from_positions((position[event] for event in group), size)
-        for event in group:
-            known.relate(position[event], row & ~(1 << position[event]))
+        stated[fact.relation].append((position[fact.left], position[fact.right]))
+    known.groups = [[position[event] for event in group] for group in groups]
     if clocks:
         rows = ClockRows(clocks, position)
         known.before += rows.cover()
         for event in clocks:
-            known.refute(position[event], rows.missed(position[event]))
+            if row := rows.missed(position[event]):
+                known.unseen[position[event]] = row
     known.stamps = StampOrder({position[event]: stamp for event, stamp in (stamps or {}).items()})
     return known
 
 
-def _state(known: Knowledge, relation: Relation, a: int, b: int) -> None:
-    match relation:
-        case Relation.BEFORE:
-            known.before.append((a, b))
-        case Relation.NOT_BEFORE:
-            known.refute(a, 1 << b)
-        case Relation.CONCURRENT:
-            known.refute(a, 1 << b)
-            known.refute(b, 1 << a)
-        case Relation.RELATED:
-            known.relate(a, 1 << b)
-            known.relate(b, 1 << a)
-        case _:
-            raise ValueError(f"{relation} is nothing that can be given")
+def _stated(known: Knowledge) -> dict[Relation, list[tuple[int, int]]]:
+    """Where each relation that can be given is listed."""
+    return {
+        Relation.BEFORE: known.before,
+        Relation.NOT_BEFORE: known.refuted,
+        Relation.CONCURRENT: known.concurrent,
+        Relation.RELATED: known.related,
+    }

@@ -1,7 +1,9 @@
 """Forgetting events: what is known about the others stays (beyond seed 003, section 6).
 
-Initial judgements about the others are kept exactly, and so is what propagation refutes of them. `?`
-against silence may change, and so may what only a search by cases sees.
+Initial judgements about the others are kept exactly, and so is each `a !< b` that propagation alone refutes:
+it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten
+event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
+so may what only a search by cases sees.
 """
 
 from __future__ import annotations

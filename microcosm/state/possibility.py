@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from microcosm.relations.certificate import Certificate
 from microcosm.relations.fit import Fit
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible import MEMBERS, Possibilities, Table
+from microcosm.relations.possible import Possibilities
+from microcosm.relations.possible_table import MEMBERS, Table
 from microcosm.relations.relation import Relation
-from microcosm.relations.sat import Certificate
 from microcosm.relations.search import Stop
 from microcosm.state.constraints import knowledge_of
 from microcosm.state.world import World
@@ -92,6 +93,7 @@ class Worlds:
     def certificate(self, a: str, relation: Relation, b: str) -> Certificate | None:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
+        Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
         Raises ImportError without python-sat.
         """
         return self._possibilities.certificate(self._position[a], relation, self._position[b])

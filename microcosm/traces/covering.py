@@ -196,6 +196,7 @@ class _Part:
         return [
             self._frontier(process, [thread[-1] for thread in threads if thread], vectors)
             for process, threads in run.threads.items()
+            if any(threads)  # not where all of its events have names that are taken
         ]
 
     def foreign(self) -> list[Foreign]:

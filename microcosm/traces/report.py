@@ -48,6 +48,8 @@ KINDS = {
     "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
     "too-many-chosen": "more events are chosen than may be compared pair by pair; none is",
     "wide-frontier": "a process knew of too many others for its frontier to be told",
+    "unused-clock": "a stream does not use recorded clocks; order follows from processes and messages",
+    "unused-link": "a stream does not use links to events; order follows from processes and messages",
     "unreadable": "a file, or the rest of it, cannot be read",
     "isolated-event": "an event has no correspondence with any other",
 }

@@ -11,6 +11,7 @@ from microcosm.files import shipped
 from microcosm.logic import kernel
 from microcosm.logic.document import write_mc
 from microcosm.logic.rulebook import read_rules
+from tests import drat
 from tests.cli.conftest import Run
 from tests.notation import mc
 from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD
@@ -62,3 +63,20 @@ def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> No
     ran = run("offline", "m.mc", "e", "b", "--rules", "rules", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (3, None, False)
     assert ran.json["possible"] == ["<", ">", "||"]
+
+
+def test_what_only_a_solver_decided_comes_with_all_that_checks_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pysat")
+    monkeypatch.setattr("microcosm.state.offline.MOST", 1)
+    Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
+    ran = run("offline", "m.mc", "b", "e", "--certificate", "proof", "--json")
+    assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (0, "<>", True)
+    assert ran.json["derivations"] == {"<>": None, "!||": None}
+    assert ran.json["certificate"] == "proof.drat"
+    cnf, proof = (Path(f"proof.{kind}").read_text(encoding="utf-8") for kind in ("cnf", "drat"))
+    assert cnf.startswith("c assumed: b || e\nc variable 1: a < b\n")
+    assert drat.fault(cnf, proof) is None
+    said = run("offline", "m.mc", "b", "e")
+    assert "--certificate OUT" in said.err

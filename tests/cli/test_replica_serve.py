@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sqlite3
+import threading
 from collections import Counter
 from contextlib import closing, redirect_stdout
 from itertools import combinations
@@ -16,11 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from microcosm.cli import replica_input
 from microcosm.cli.app import main
+from microcosm.cli.replica_told import Told
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.opening import APPLICATION, Opened
 from microcosm.replica.replica import Replica
+from microcosm.replica.store import Memory
 from tests.cli.conftest import Run
 from tests.replica.network.causal import History, faults
 from tests.replica.network.proxy import Proxy
@@ -135,6 +139,89 @@ def test_two_processes_one_killed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_three_processes_on_a_worse_network(tmp_path: Path) -> None:
     run_scene(tmp_path, "abc", loss=0.3, rounds=12, killed="bacb")
+
+
+def test_what_was_delivered_is_told_once_it_is_durable_and_again_after_a_kill(tmp_path: Path) -> None:
+    """Also told: that somebody else uses the name of a member."""
+
+    async def scene() -> None:
+        write_keys(tmp_path / "keys", new_ring())
+        a, b = Served(tmp_path, "a", {}), Served(tmp_path, "b", {})
+        await asyncio.gather(a.start(), b.start())
+        await a.ask("member", name="b", address="{}:{}".format(*b.address))
+        await b.ask("member", name="a", address="{}:{}".format(*a.address))
+        message = (await a.ask("send", to="b", payload="look"))["message"]
+        told = [{"schema": "microcosm/1", "event": "delivered", "from": "a", "message": message}]
+        told[0]["payload"] = "look"
+
+        def delivered() -> list[object]:
+            return [line for line in b.told if line["event"] == "delivered"]
+
+        await b.until(lambda: delivered() == told)
+        await b.kill()
+        assert f"d:b:{message}" in chain(tmp_path, "b")
+        await b.start()
+        await b.until(lambda: delivered() == told * 2)
+        assert await b.stop() == 0
+        await b.start()
+        await b.ask("status")
+        assert delivered() == told * 2
+        (tmp_path / "other").mkdir()
+        write_keys(tmp_path / "other" / "keys", read_keys(tmp_path / "keys"))
+        other = Served(tmp_path / "other", "b", {"a": "{}:{}".format(*a.address)})
+        await other.start()
+        async with asyncio.timeout(PATIENCE):
+            while "another replica answers to the name b" not in a.said_on_standard_error():
+                await a.ask("status")
+        assert [await each.stop() for each in (a, b, other)] == [0, 0, 0]
+
+    asyncio.run(scene())
+
+
+def test_lines_to_tell_are_noted_until_they_are_told() -> None:
+    said: list[dict[str, object]] = []
+    replica = Replica(Memory(), "b", incarnation=1)
+    told = Told(said.append)
+
+    def commit() -> bool:
+        note = told.note()
+        if note is not None:
+            replica.note(*note)
+        return note is not None
+
+    told.add({"n": 1})
+    told.add({"n": 2})
+    assert said == []
+    assert commit()
+    assert not commit()
+    told.add({"n": 3})
+    told.durable(None)
+    assert [*Told.left(replica)] == [{"n": 1}, {"n": 2}]
+    assert commit()
+    assert [*Told.left(replica)] == [{"n": 2}, {"n": 3}]
+    told.durable(None)
+    told.durable(OSError())
+    assert said == [{"n": 1}, {"n": 2}]
+    Told.all_told(replica)
+    assert [*Told.left(replica)] == []
+
+
+def test_lines_that_are_too_long_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_input, "LONGEST", 200_000)
+    content = [b"first", b"x" * 200_000, b"y" * 200_001, b"", b"z" * 500_000, b"after", b"w" * 300_000]
+    source, sink = os.pipe()
+    writer = threading.Thread(target=_written, args=(sink, b"\n".join(content)))
+    writer.start()
+    with os.fdopen(source) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        found = [line if line is None else len(line) for line in replica_input.lines()]
+    writer.join()
+    assert found == [5, 200_000, None, 0, None, 5, None]
+
+
+def _written(sink: int, content: bytes) -> None:
+    with os.fdopen(sink, "wb") as stream:
+        stream.write(content)
 
 
 @pytest.fixture

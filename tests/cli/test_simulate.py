@@ -56,6 +56,8 @@ def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
         ("paxos",),
         ("rst", "--processes", "1"),
         ("rst", "--processes", "x"),
+        ("rst", "--processes", "1001"),
+        ("tree", "--processes", "100000"),
         ("rst", "--messages", "-1"),
         ("rst", "--rtt", "0"),
         ("rst", "--rtt", "5..1"),

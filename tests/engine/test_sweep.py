@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from microcosm.engine import table
+from microcosm.engine import fixpoint
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import online
 from microcosm.engine.witness import Witness
@@ -113,15 +113,15 @@ def test_a_log_swept_has_the_pairs_of_a_search_by_sets(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_other_links_are_swept_to_the_same_table_as_rule_by_rule(seed: int, links: str) -> None:
     given, rules = log(60, 5, 12, seed), edited(UN_2, links, rule="Un-2")
-    with patch.object(table, "Sweep", wraps=table.Sweep) as swept:
+    with patch.object(fixpoint, "Sweep", wraps=fixpoint.Sweep) as swept:
         found = table_of(given, rules)
-    with patch.object(table, "rules_of", lambda *_: None):
+    with patch.object(fixpoint, "rules_of", lambda *_: None):
         assert found == table_of(given, rules)
     assert swept.called or not found
 
 
 def test_rules_of_another_form_are_not_swept() -> None:
-    with patch.object(table, "Sweep", wraps=table.Sweep) as swept:
+    with patch.object(fixpoint, "Sweep", wraps=fixpoint.Sweep) as swept:
         table_of(log(20, 3, 4, 1), extended("Chain"))
     assert swept.call_count == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations
 from random import Random
 
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations import sat
+from microcosm.relations import fit, sat, stamped
 from microcosm.relations.fit import Fit, fault
 from microcosm.relations.knowledge import Knowledge
 from microcosm.relations.orientation import Orientation
-from microcosm.relations.possible import MEMBERS, Possibilities, Undecided
+from microcosm.relations.possible import Possibilities, Undecided
+from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Outcome, complete
 from microcosm.relations.stamps import StampOrder
@@ -107,12 +109,19 @@ def test_propagation_keeps_its_rows_closed(drawn: tuple[int, list[Fact]]) -> Non
         return
     state._check()
     before = [list(rows) for rows in (state.future, state.past, state.beyond, state.open)]
+    choice = complete(state)
+    assert before == [state.future, state.past, state.beyond, state.open]
+    if isinstance(choice, Outcome):
+        return
     mark = state.mark()
-    if complete(state) is Outcome.FOUND:
+    for a, b in state.known.related:
+        assert state.order(*((a, b) if choice.future[a] >> b & 1 else (b, a)))
         state._check()
-        assert not any(state.open)
+    assert not any(state.open)
+    assert all(not row & ~later for row, later in zip(state.future, choice.future, strict=True))
     state.undo(mark)
     assert before == [state.future, state.past, state.beyond, state.open]
+    assert not state.chosen
 
 
 def test_five_related_in_a_cycle_with_all_chords_concurrent_fit_no_world() -> None:
@@ -146,19 +155,8 @@ def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
         known = crafted(90, seed, ratio)
         one, other = Orientation(known), Orientation(known)
         found = complete(one)
-        assert sat.solve(other) is found
+        assert (sat.solve(other) is Outcome.NONE) is (found is Outcome.NONE)
         assert (Possibilities(known, solver=False).world() is None) is (found is Outcome.NONE)
-
-
-def test_a_proof_that_nothing_fits_comes_with_its_clauses() -> None:
-    pytest.importorskip("pysat")
-    cycle, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
-    state = Orientation(Knowledge.of(5, related=cycle, concurrent=chords))
-    proof = sat.Certificate([])
-    assert sat.solve(state, certificate=proof) is Outcome.NONE
-    assert len(proof.pairs) == 5
-    assert proof.dimacs().startswith(f"p cnf 5 {len(proof.clauses)}\n")
-    assert proof.drat
 
 
 def test_a_search_can_be_stopped() -> None:
@@ -174,6 +172,78 @@ def test_a_search_can_be_stopped() -> None:
         answer, right = asked.possible(a, b), exact.possible(a, b)
         assert not answer.worlds
         assert set(right.worlds) <= {*answer.undecided} == {*table.of(a, b)}
+
+
+def test_the_solver_pauses_to_ask_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten pigeons in nine holes keep it busy for many restarts, between which it can be stopped."""
+    solvers = pytest.importorskip("pysat.solvers")
+    monkeypatch.setattr(sat, "SLICE", 50)
+    holes, pigeons = range(9), range(10)
+    apart = [[-(9 * p + h + 1), -(9 * q + h + 1)] for h in holes for p, q in combinations(pigeons, 2)]
+    clauses = [[9 * p + h + 1 for h in holes] for p in pigeons] + apart
+    for patience in (0, 2):
+        asked = [False] * patience + [True]
+        with solvers.Solver(name=sat.LIMITED, bootstrap_with=clauses) as solver:
+            assert sat._run(solver, lambda asked=asked: asked.pop(0)) is None
+            assert not asked, "it was asked until it said so"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_with_a_limit_finds_what_one_without_does(seed: int) -> None:
+    pytest.importorskip("pysat")
+    known = crafted(90, seed, 2.4)
+    found, limited = (sat.solve(Orientation(known), stop=stop) for stop in (None, lambda: False))
+    assert (found is Outcome.NONE) is (limited is Outcome.NONE)
+
+
+def test_an_interrupt_of_the_solver_is_one_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    solvers = pytest.importorskip("pysat.solvers")
+
+    def interrupted(self: object) -> bool:
+        raise solvers.pysolvers.error("Caught keyboard interrupt")
+
+    monkeypatch.setattr(solvers.Solver, "solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sat.solve(Orientation(crafted(60, 1, 1.2)))
+
+
+@pytest.mark.parametrize("solver", [False, True])
+def test_an_interrupted_search_leaves_no_trace(solver: bool) -> None:
+    known = crafted(60, 1, 1.2)
+    asked, fresh = Possibilities(known, solver=solver), Possibilities(known, solver=solver)
+    assert asked.realisable()
+    asked._choices.clear()
+    rows = [list(rows) for rows in (asked._state.future, asked._state.beyond)]  # type: ignore[union-attr]
+    interrupted = 0
+
+    def interrupt() -> bool:
+        raise KeyboardInterrupt
+
+    for a, b in list(combinations(range(known.size), 2))[::40]:
+        asked.stop, asked._choices = interrupt, []
+        with suppress(KeyboardInterrupt):
+            interrupted += 1
+            asked.possible(a, b)
+            interrupted -= 1
+        asked.stop = None
+        assert rows == [asked._state.future, asked._state.beyond]  # type: ignore[union-attr]
+        assert asked.possible(a, b).worlds.keys() == fresh.possible(a, b).worlds.keys()
+    assert interrupted
+
+
+@pytest.mark.parametrize("block", [1, 3, 8])
+def test_worlds_are_checked_some_columns_at_a_time(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    known = planted(20, 2)
+    world = Possibilities(known).world()
+    assert world is not None
+    whole = world.reduction()
+    monkeypatch.setattr(fit, "BLOCK", block)
+    assert fault(known, world) is None
+    assert world.reduction() == whole
+    for dropped in whole:
+        less = Fit.of(known.size, [edge for edge in whole if edge != dropped])
+        named = {*known.before, *known.related} & {dropped, dropped[::-1]}
+        assert not named or fault(known, less) is not None
 
 
 def test_the_checker_of_worlds_finds_each_fault() -> None:
@@ -194,7 +264,7 @@ def test_a_hundred_thousand_stamps_cost_no_rows() -> None:
     size = 100_000
     rng = Random(1)
     times = [rng.randrange(size) for _ in range(size)]
-    known = Knowledge(
+    known = Knowledge.of(
         size, before=[(3, 4)] if times[3] < times[4] else [], stamps=StampOrder(dict(enumerate(times)))
     )
     asked = Possibilities(known)
@@ -202,6 +272,43 @@ def test_a_hundred_thousand_stamps_cost_no_rows() -> None:
     low, high = sorted(range(5, 9), key=lambda v: times[v])[::3]
     worlds = asked.possible(low, high).worlds
     assert list(worlds) == [Relation.BEFORE, Relation.CONCURRENT]
+
+
+def test_events_with_nothing_but_a_stamp_are_left_out_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(25):
+        rng = Random(seed)
+        named = rng.sample(range(13), 5)
+        facts = [
+            (a, relation, b)
+            for a, b in combinations(named, 2)
+            for relation in rng.choice(((), ("<>",), ("<>",), ("<",), ("||",), ("!<",)))
+        ]
+        times = {v: rng.randrange(6) for v in range(13) if rng.random() < 0.8}
+        known = knowledge(13, facts, StampOrder(times))
+        known.unseen[named[0]] = 1 << named[1]
+        known.groups.append(named[2:4])
+        monkeypatch.setattr(stamped, "SOME", 14)
+        whole = Possibilities(known)
+        monkeypatch.setattr(stamped, "SOME", 0)
+        part = Possibilities(known)
+        assert part._part is not None
+        assert part.realisable() == whole.realisable()
+        for a, b in combinations(range(13), 2):
+            mine, theirs = part.possible(a, b).worlds, whole.possible(a, b).worlds
+            assert mine.keys() == theirs.keys()
+            assert all(fault(known, world) is None for world in mine.values())
+        world, table = part.world(), part.table()
+        assert (world is None) is (table is None) is not whole.realisable()
+        assert table == whole.table()
+
+
+def test_a_related_pair_among_many_stamps_costs_no_rows_of_all() -> None:
+    size = 50_000
+    times = {v: v * 7919 % size for v in range(size)}
+    asked = Possibilities(Knowledge.of(size, related=[(3, 4)], stamps=StampOrder(times)))
+    assert asked.realisable()
+    assert list(asked.possible(3, 4).worlds) == [Relation.BEFORE]
+    assert list(asked.possible(8, 9).worlds) == [Relation.BEFORE, Relation.CONCURRENT]
 
 
 def test_members_are_the_three_relations_of_a_world() -> None:

@@ -18,11 +18,20 @@ PATIENCE = 60.0
 class Served:
     """One replica, served by a process that may be killed and started again on the same journal and port."""
 
-    def __init__(self, folder: Path, name: str, members: dict[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        members: dict[str, str],
+        host: str = "127.0.0.1",
+        inside: tuple[str, ...] = (),
+    ) -> None:
+        """`inside` is the command that runs the rest of the line where the replica is to live."""
         self.folder, self.name, self.members = folder, name, members
         self.told: list[dict[str, Any]] = []
         """Everything that it has said of itself, over all its lives."""
-        self._listen = "127.0.0.1:0"
+        self._inside = inside
+        self._listen = f"{host}:0"
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._asked = 0
         self._process: Process
@@ -39,7 +48,8 @@ class Served:
         members = [f"--member={name}={where}" for name, where in self.members.items()]
         with (self.folder / f"{self.name}.errors").open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "microcosm", "replica", "serve", f"{self.name}.journal"),
+                *(*self._inside, sys.executable, "-m", "microcosm", "replica", "serve"),
+                f"{self.name}.journal",
                 *("--keys", "keys", "--name", self.name, "--listen", self._listen, "--every", "0.2"),
                 *members,
                 cwd=self.folder,
@@ -47,6 +57,7 @@ class Served:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=errors,
+                limit=1 << 24,
             )
         before = self._serving()
         self._reading = asyncio.create_task(self._read())

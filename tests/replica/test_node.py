@@ -16,9 +16,9 @@ from microcosm.errors import Busy, ReplicaError, Undefined
 from microcosm.replica.background import running
 from microcosm.replica.errors import WrongReplica
 from microcosm.replica.metrics import exposition
-from microcosm.replica.network.durable import STATE, remembered
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.remembering import STATE, remembered
 from microcosm.replica.node import Node, serve
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
@@ -118,6 +118,57 @@ def test_every_commit_has_an_event_and_its_message_or_neither() -> None:
     ran(scene())
 
 
+def test_at_every_commit_a_replica_states_the_members_of_its_network() -> None:
+    """Added, evicted, heard of as evicted, or given up before they were met: in one commit with the rest."""
+
+    async def scene() -> None:
+        stores = {name: Remembering() for name in "abc"}
+        async with AsyncExitStack() as stack:
+            a, b, c = [
+                await stack.enter_async_context(serve(store, name, **OPTIONS))
+                for name, store in stores.items()
+            ]
+            for one, other in ((a, b), (b, c), (c, a)):
+                meet(one, other)
+                one.replica.local(f"met {other.replica.name}")
+                await level(one, other)
+            a.add_member("never met", ("127.0.0.1", 9))
+            a.evict("never met")
+            c.close()
+            a.evict("c")
+            await b.until(lambda replica: replica.members == ("a", "b"))
+            assert a.replica.members == ("a", "b")
+        seen = set()
+        for name, store in stores.items():
+            for count in range(2, len(store.commits) + 1):
+                replica = Replica(store.after(count))
+                records = (Record(n, *each) for n, each in enumerate(replica.network, 1))
+                process = remembered(records, replica.noted(STATE))
+                named = {member.name for member in process.members} if process is not None else set()
+                assert {*replica.members} - {name} == named
+                seen.add((name, len(named)))
+        assert {("a", 3), ("a", 1), ("b", 2), ("b", 1)} <= seen
+
+    ran(scene())
+
+
+def test_members_that_a_crash_left_behind_are_put_right() -> None:
+    """As when an older program stopped between the commit of an eviction and that of the members."""
+
+    async def scene() -> None:
+        store = Memory()
+        async with serve(store, "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
+            meet(a, b)
+            a.replica.local("met")
+            await level(a, b)
+            a.evict("b")
+        Replica(store).set_members(["a", "b", "by hand"])
+        async with serve(store, **OPTIONS) as a:
+            assert a.replica.members == ("a", "by hand")
+
+    ran(scene())
+
+
 def test_a_message_discloses_that_it_was_sent_before_it_was_delivered() -> None:
     async def scene() -> None:
         async with (
@@ -156,7 +207,7 @@ def test_what_is_undone_sends_nothing() -> None:
             for to, payload, fault in (
                 ("nobody", b"", "is no member"),
                 ("a", b"", "not to the replica itself"),
-                ("b", bytes(1 << 20), "at most 1,048,568"),
+                ("b", bytes(1 << 20), "at most 1,048,560"),
             ):
                 with pytest.raises(ReplicaError, match=fault):
                     a.replica.send(to, payload)
@@ -378,13 +429,14 @@ def test_the_clock_jumps_and_nothing_else_happens(monkeypatch: pytest.MonkeyPatc
             meet(a, b)
             a.replica.local("before")
             await level(a, b)
+            before = a.metrics()["drops"]
             real = time.time
             monkeypatch.setattr(time, "time", lambda: real() - 1e7)
             a.replica.local("after")
             await level(a, b)
             while not (a.jumps and b.jumps):
                 await a.changed()
-            assert (a.metrics()["clock jumps"], a.metrics()["drops"]) == (1, {})
+            assert (a.metrics()["clock jumps"], a.metrics()["drops"]) == (1, before)
 
     ran(scene())
 

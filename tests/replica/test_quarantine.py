@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import combinations, islice, pairwise, permutations, product
 from random import Random
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.errors import Contradiction
 from microcosm.logic.kernel import check
 from microcosm.logic.rulebook import read_rules
 from microcosm.relations.correspondence import Correspondence
@@ -20,6 +22,7 @@ from microcosm.replica.evolution import Add, Append, Evolution
 from microcosm.replica.quarantine import Conflict, quarantine
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
+from microcosm.state.digest import analogy_digest
 from microcosm.state.microcosm import Microcosm
 
 Fact = tuple[str, str, str]
@@ -192,3 +195,46 @@ def test_every_pair_of_two_chains() -> None:
     cross = [(a, "<", b) for a, b in product("abc", "xyz")] + [(b, "<", a) for a, b in product("abc", "xyz")]
     for facts in combinations(cross, 2):
         check_against_the_definition(["abc", "xyz"], facts, quarantine(["abc", "xyz"], map(stated, facts)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_set_aside_is_the_same_as_built_anew(seed: int) -> None:
+    """While something is set aside, changes are made in place where nothing comes after them."""
+    random = Random(seed)
+    store = Memory()
+    one = Replica(store, "one", incarnation=1)
+    one.take(
+        Add(Dot(name, 1, 1), Correspondence(left, Relation.BEFORE, right))
+        for name, left, right in (("x", "u", "v"), ("y", "v", "u"))
+    )
+    places = random.sample(range(2, 400), 60)
+    built, kept = one._knowledge.microcosm, 0
+    for n in range(60):
+        name = random.choice("xy")
+        dot = Dot(name, 1, n + 2 if n % 3 else 100 + places[n])
+        some = random.sample(one.events, 2)
+        match random.randrange(6):
+            case 0 | 1:
+                one.local(f"e{n}")
+            case 2:
+                with suppress(Contradiction):
+                    one.learn(f"{some[0]} < new{n}")
+            case 3:
+                one.delivered(name, str(dot), b"", sent=Append(dot, f"c:{dot}"))
+            case 4:
+                one.take(
+                    [
+                        Append(dot, f"{name}{n}"),
+                        Add(dot._replace(number=900 + n), stated((some[0], "<", f"{name}{n}"))),
+                    ]
+                )
+            case 5:
+                with suppress(Contradiction):
+                    one.learn(f"{some[0]} {random.choice(('<', '||', '!<'))} {some[1]}")
+        kept += one._knowledge.microcosm is built
+        built = one._knowledge.microcosm
+        again = Replica(store)
+        assert [c.facts for c in one.conflicts] == [c.facts for c in again.conflicts]
+        assert analogy_digest(one.known) == analogy_digest(again.known)
+    assert len(one.conflicts) >= 1
+    assert kept > 15

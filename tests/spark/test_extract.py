@@ -88,6 +88,7 @@ def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Pa
         "edges": len(edges),
         "frontiers": len(frontiers),
         "reported": dict(counts),
+        "whole": [],
     }
     ids = {row["id"]: row for row in table(out, "events")}
     assert ids.keys() == {event.full_id for event in events}
@@ -202,7 +203,7 @@ def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     command = ["spark", "extract", str(log), "--out", str(out)]
     assert main([*command, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said.keys() == {"schema", "events", "edges", "frontiers", "reported", "stages"}
+    assert said.keys() == {"schema", "events", "edges", "frontiers", "reported", "whole", "stages"}
     assert main([*command, "--concurrent", "nothing = 1"]) == 2
     assert "nothing" in capsys.readouterr().err
     assert main(["spark", "extract", "absent.jsonl", "--out", str(out)]) == 4

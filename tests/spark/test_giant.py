@@ -77,6 +77,8 @@ def both(spark: Any, log: Path, out: Path, asked: Asked) -> None:
 def test_a_damaged_log_in_slices(spark: Any, tmp_path: Path) -> None:
     random = Random(2)
     events = damaged(random, chained(random, 6, 1500, True, 6))
+    names = {(e.process, e.seq): f"event {at}" for at, e in enumerate(events) if at % 7 == 0}
+    events = [replace(e, name=names.get((e.process, e.seq))) for e in events]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, random.sample(events, len(events)))), encoding="utf-8")
     both(spark, log, tmp_path / "out", Asked(slices=5))
@@ -89,3 +91,19 @@ def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -
     both(spark, log, tmp_path / "out", Asked(slices=3, concurrent="seq % 40 = 1"))
     pairs = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "||"]
     assert 0 < len(pairs) <= 5 * 5 * 4 / 2 * 6**2
+
+
+def test_what_cannot_be_done_in_slices_is_said(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "log.jsonl"
+    for reason, events in (
+        ("clock", [TraceEvent("p", 1, clock={"p": 1})]),
+        ("names of several events", [TraceEvent("p", 1, name="x"), TraceEvent("q", 1, name="x")]),
+    ):
+        log.write_text("".join(map(line_of, events)), encoding="utf-8")
+        with caplog.at_level("INFO", "microcosm.spark"):
+            found = job.extract(spark, [str(log)], str(tmp_path / reason), Asked(slices=2))
+        assert found.summary["whole"] == [""]
+        said = f"the trace: {len(events)} events go whole to one worker, because of: {reason}"
+        assert said in caplog.messages

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from microcosm.spark import extract as job
+from microcosm.spark import written
 from microcosm.spark.extract import Asked
-from microcosm.spark.giant import Giant
 from microcosm.traces.jsonl import line_of
 from tests.spark.conftest import LIGHT, table
 from tests.spark.test_extract import traces
@@ -60,7 +60,7 @@ def test_a_worker_that_is_killed(
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     marker = tmp_path / "killed"
     with monkeypatch.context() as patch:
-        patch.setattr(job, "_names", lambda *_: Deadly(marker))
+        patch.setattr("microcosm.spark.reading.names_of_traces", lambda *_: Deadly(marker))
         found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert marker.exists()
     assert found.summary == whole.summary
@@ -74,8 +74,8 @@ from microcosm.spark.output import Output
 from microcosm.spark.session import session
 
 class Killed(Output):
-    def stage(self, spark, name, table, by=None):
-        found = super().stage(spark, name, table, by)
+    def tables(self, spark, name, *rest):
+        found = super().tables(spark, name, *rest)
         if name == sys.argv[3]:
             os.kill(os.getpid(), signal.SIGKILL)
         return found
@@ -109,6 +109,14 @@ def test_a_driver_that_is_killed_and_started_again(
     assert killed_driver([str(log), str(out), "sliced-0"]) == -signal.SIGKILL
     assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
     with monkeypatch.context() as patch:
-        patch.setattr(Giant, "_sliced", None)  # it is not done again
+        again: list[str] = []
+        write = written.write
+
+        def noted(*given: Any) -> None:
+            again.append(given[-1].name)
+            write(*given)
+
+        patch.setattr(written, "write", noted)
         both(spark, log, out, asked)
+    assert again == ["bases-0", "looked-0"]  # nothing is done that had been done
     assert job.extract(spark, [str(log)], str(out), asked).stages == {}

@@ -182,3 +182,15 @@ def test_a_message_that_goes_round_in_a_circle_is_reported() -> None:
 def test_a_message_to_oneself_is_no_second_edge() -> None:
     log = [TraceEvent("p", 1, "send", "m"), TraceEvent("p", 2, "receive", "m")]
     assert streamed([log])[0] == at_once(log)[0]
+
+
+def test_clocks_and_links_are_not_used_and_that_is_said() -> None:
+    events = [TraceEvent("p", 1, clock={"p": 1}), TraceEvent("p", 2, clock={"p": 2}, after=("p:1",))]
+    _, _, counts, names = streamed([[*events, TraceEvent("p", 3)]])
+    assert counts == {"unused-clock": 1, "unused-link": 1}  # once in a batch, with how many there are
+    assert names == ["p:1", "p:2", "p:3"]
+    live = Live(None, Memory())
+    live.take(map(row_of, events))
+    told = {(row["fault"], row["count"]) for row in live.told if "reported" in row}
+    said = "is not used, for this is a stream"
+    assert told == {(f"p:1: its clock {said}", 2), (f"p:2: its link {said}", 1)}

@@ -9,7 +9,6 @@ import pytest
 from microcosm import Microcosm
 from microcosm.logic import kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.bits import bits
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.knowledge import Knowledge
@@ -134,14 +133,16 @@ def test_a_clocked_log_of_hundreds_of_events() -> None:
 
 
 def as_stated(known: Knowledge) -> Givens:
-    """The same knowledge as correspondences; what is refuted both ways is concurrent."""
+    """The same knowledge as correspondences."""
     givens = Givens()
-    for a, b in known.before:
-        givens.add(Correspondence(f"e{a}", Relation.BEFORE, f"e{b}"))
-    for relation, rows in ((Relation.CONCURRENT, known.refuted), (Relation.RELATED, known.related)):
-        for a, row in rows.items():
-            for b in bits(row):
-                givens.add(Correspondence(f"e{a}", relation, f"e{b}"))
+    stated = (
+        (Relation.BEFORE, known.before),
+        (Relation.CONCURRENT, known.concurrent),
+        (Relation.RELATED, known.related),
+    )
+    for relation, pairs in stated:
+        for a, b in pairs:
+            givens.add(Correspondence(f"e{a}", relation, f"e{b}"))
     return givens
 
 

@@ -89,3 +89,10 @@ def test_too_many_chosen_events_are_reported() -> None:
     log = [TraceEvent(f"p{at}", 1) for at in range(5_001)]
     assert covering(log, report, chosen=[(event.process, 1) for event in log]).edges == []
     assert report.counts["too-many-chosen"] == 1
+
+
+def test_a_process_whose_only_event_has_a_name_that_is_taken() -> None:
+    report = Report()
+    found = covering([TraceEvent("p", 1, name="x"), TraceEvent("q", 1, name="x")], report)
+    assert report.counts["duplicate-event"] == 1
+    assert [each.process for each in found.frontiers] == ["p"]

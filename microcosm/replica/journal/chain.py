@@ -19,8 +19,8 @@ def genesis(application: str, identity: bytes) -> bytes:
 
 def link(before: bytes, number: int, kind: bytes, payload: bytes) -> bytes:
     """The hash that a record carries; `before` is that of the record before it. Cost: the bytes, once."""
-    hashed = blake2b(before, digest_size=SIZE, person=b"journal record")
-    hashed.update(number.to_bytes(8) + len(kind).to_bytes(8) + kind)
+    head = before + number.to_bytes(8) + len(kind).to_bytes(8) + kind
+    hashed = blake2b(head, digest_size=SIZE, person=b"journal record")
     hashed.update(payload)
     return hashed.digest()
 

@@ -92,7 +92,7 @@ class Lock:
         except OSError:
             holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(descriptor)
-            hint = "end that process first, or read with a Reader"
+            hint = "end that process first; it may be read meanwhile"
             raise LockedJournal(f"locked by process {holder}", file=str(of), hint=hint) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

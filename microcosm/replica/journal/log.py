@@ -35,6 +35,7 @@ from microcosm.replica.journal.examine import examine, look
 from microcosm.replica.journal.files import Files
 from microcosm.replica.journal.look import disagreement
 from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal.waiting import Waiting
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Record
 
@@ -45,23 +46,6 @@ it."""
 
 LARGEST = 1 << 28
 """Bytes of a payload, or of the content of a snapshot, at most."""
-
-
-class _Waiting:
-    """Records that somebody wants to have committed, and what became of that."""
-
-    __slots__ = ("done", "error", "leads", "number", "records", "wake")
-
-    def __init__(self, records: Sequence[tuple[str, bytes]]) -> None:
-        self.records = records
-        self.done = False
-        self.leads = False
-        """Whether it is its turn to write, for all who wait."""
-        self.number = 0
-        self.error: BaseException | None = None
-        self.wake = threading.Lock()
-        """Held until it is done, or leads."""
-        self.wake.acquire()
 
 
 class Journal:
@@ -77,6 +61,9 @@ class Journal:
     ([1, 2], [Record(number=2, kind='note', payload=b'two')])
     """
 
+    slow = True
+    """Commits wait for a disk: whoever has something else to do leaves them to a thread."""
+
     def __init__(self, files: Files, lock: Lock, writer: Writer, reader: Reader) -> None:
         """For `open` only."""
         self._files, self._lock, self._writer, self._reader = files, lock, writer, reader
@@ -84,7 +71,7 @@ class Journal:
         """Who has it uses the writer."""
         self._queue = threading.Condition()
         """Who has it uses the four below; notified when as many wait as last time."""
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[Waiting] = []
         self._leading = False
         self._crowd = 1
         self._patience = 0.0
@@ -175,7 +162,7 @@ class Journal:
             assert self._group is not None
             self._group += records
             return self.last + len(self._group)
-        mine = _Waiting(records)
+        mine = Waiting(records)
         with self._queue:
             self._waiting.append(mine)
             if len(self._waiting) >= self._crowd:
@@ -278,7 +265,7 @@ class Journal:
             following.leads = True
             following.wake.release()
 
-    def _withdraw(self, mine: _Waiting) -> None:
+    def _withdraw(self, mine: Waiting) -> None:
         """Wait no more."""
         with self._queue:
             if mine in self._waiting:

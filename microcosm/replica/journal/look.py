@@ -16,6 +16,7 @@ from microcosm.replica.journal.schema import About
 from microcosm.replica.store import Record
 
 ROWS = "SELECT number, since, CAST(kind AS BLOB), payload, chain FROM record"
+ROW_TYPES = (int, int, bytes, bytes, bytes)
 NO_SEAL = bytes(journal_chain.SIZE)
 """In place of the seal of a snapshot, where there is none."""
 
@@ -48,7 +49,7 @@ def base(connection: sqlite3.Connection, about: About) -> tuple[Place, int, byte
     if row is None:
         return Place(0, journal_chain.genesis(about.application, about.identity)), 0, NO_SEAL
     through, edition, chain, seal, content = row
-    if [type(cell) for cell in row] != [int, int, bytes, bytes, bytes] or min(through, edition) < 0:
+    if tuple(map(type, row)) != ROW_TYPES or min(through, edition) < 0:
         raise Broken("the snapshot does not check")
     if journal_chain.seal(through, edition, chain, content) != seal:
         raise Broken("the snapshot does not check")
@@ -65,7 +66,7 @@ def walk(
     for row in connection.execute(query, (start.number, limit, limit)):
         number, since, kind, payload, chain = row
         expected = before.number + 1
-        if [type(cell) for cell in row] != [int, int, bytes, bytes, bytes] or number != expected:
+        if tuple(map(type, row)) != ROW_TYPES or number != expected:
             raise Broken(f"record {expected} is missing or has no form")
         if not 0 <= since < number or journal_chain.link(before.chain, number, kind, payload) != chain:
             raise Broken(f"the chain breaks at record {number}")

@@ -178,6 +178,8 @@ class Reader:
         except (sqlite3.DatabaseError, KeyError, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN")):
                 raise JournalError(f"cannot be read now: {error}", file=self._name) from None
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB" and not self._files.head.exists():
+                raise JournalError("is not a journal", file=self._name) from None
             raise self._damaged(str(error)) from None
 
     def _damaged(self, fault: str) -> DamagedJournal:

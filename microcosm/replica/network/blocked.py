@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from microcosm.replica.network import envelope
 from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
-
-EVENT_BYTES = 8
-"""A replica ends the payload of each message with the number of the event of its sending."""
 
 
 class Blocked(NamedTuple):
@@ -57,6 +55,6 @@ def _message(process: Process, mid: int) -> str:
         part = process.machine.payload(mid)
     if not isinstance(part, bytes):
         return f"part {mid}"
-    if len(part) < 1 + COUNT_BYTES + EVENT_BYTES:
+    if len(part) < 1 + COUNT_BYTES + envelope.SIZE:
         return f"message {int.from_bytes(part[1 : 1 + COUNT_BYTES], 'big')}"
-    return f"{process.name}.{process.incarnation}.{int.from_bytes(part[-EVENT_BYTES:], 'big')}"
+    return f"{process.name}.{process.incarnation}.{envelope.number_in(part)}"

@@ -8,19 +8,23 @@ afterwards.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
-from microcosm.replica.network.blocked import EVENT_BYTES
-from microcosm.replica.network.durable import KIND, START, STATE, Durable
-from microcosm.replica.network.endpoint import Address
+from microcosm.replica.dots import Dot
+from microcosm.replica.evolution import Append
+from microcosm.replica.network import envelope
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.pieces import Assembly, pieces
 from microcosm.replica.network.process import Letter
+from microcosm.replica.network.remembering import STATE
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore
+from microcosm.replica.network.stating import Stating
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.replica import Replica
 
@@ -28,31 +32,82 @@ LOG = 2000
 """After so many records of the network a snapshot is due."""
 
 
+class Carriage(Protocol):
+    """What brings the packets of an endpoint to others: a `Transport`, or a network that is simulated.
+
+    It calls `before_flush` of the carrier before it cuts off what is to be committed.
+    """
+
+    endpoint: Endpoint
+    fault: BaseException | None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being written."""
+        ...
+
+    def flush(self) -> None:
+        """Commit and send before this returns. Raises what keeps it from that."""
+        ...
+
+    def flush_soon(self) -> None:
+        """The same before long."""
+        ...
+
+    def wait(self) -> None:
+        """Return when nothing is being written."""
+        ...
+
+    def close(self) -> None:
+        """Bring nothing any more."""
+        ...
+
+
 class Carrier:
     """The `Outbox` of a replica whose store is a `ReplicaStore`; `open` puts it on the network."""
 
     def __init__(self, replica: Replica, store: ReplicaStore) -> None:
         self.replica = replica
-        self.transport: Transport
+        self.transport: Carriage
+        self._stating: Stating
         self.said: Counter[str] = Counter()
         """What went on beside the messages: exchanges begun, and letters that made no sense."""
         self._store = store
-        self._network = NetworkStore(store.store, replica, (KIND, START))
+        self._network = NetworkStore(store.store, replica)
         self.commits = self._network.commits
         self._held = Held()
         self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
-        self._assemblies: dict[str, Assembly] = {}
+        self.assembly = Assembly()
+        """Of what members say in pieces."""
         self._compact_due = False
-        self._committing = False
+        self._consistent = False
+        """Whether all that the replica has in memory is committed, or handed over for the next commit, though
+        a transaction of it is open."""
+        self._delivering = False
+        self.noting: Callable[[], tuple[str, bytes] | None] | None = None
+        """Asked for a note to be kept with the next commit of what has come."""
 
     async def open(
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
-    ) -> None:
-        """Go on where the network of the replica stopped; as another incarnation if the replica is one."""
+    ) -> Transport:
+        """Go on where the network of the replica stopped, over UDP."""
+        transport = await Transport.open(
+            *(self.begin(), ring, address),
+            limits=limits,
+            before_flush=self.before_flush,
+            after_flush=after_flush,
+        )
+        self.ride(transport)
+        return transport
+
+    def begin(self) -> Durable:
+        """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
         name, incarnation = replica.stream
         durable = Durable.opened(
-            self._network, name, incarnation, self._deliver, snapshot=replica.noted(STATE)
+            *(self._network, name, incarnation, self._deliver),
+            snapshot=replica.noted(STATE),
+            recorded=replica.recorded,
         )
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)
@@ -60,21 +115,22 @@ class Carrier:
             raise ReplicaError(
                 f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
             )
+        return durable
 
-        def flushed() -> None:
-            self._compact_if_due()
-            after_flush()
-
-        self.transport = await Transport.open(
-            durable, ring, address, limits=limits, before_flush=self._take, after_flush=flushed
-        )
-        self._store.joining, self._store.compacting = self._join, self._compaction
-        replica.outbox = self
+    def ride(self, carriage: Carriage) -> None:
+        """From now on whatever the replica commits and sends goes with a carriage of what `begin` gave."""
+        self.transport = carriage
+        self._stating = Stating(self.replica, carriage.endpoint.durable)
+        self._stating.follow()
+        carriage.endpoint.snapshot = self._snapshot
+        store = self._store
+        store.joining, store.compacting, store.reading = self._join, self._compaction, self._catch_up
+        self.replica.outbox = self
 
     def close(self) -> None:
         """Stop carrying."""
         self.transport.close()
-        self._store.joining = self._store.compacting = None
+        self._store.joining = self._store.compacting = self._store.reading = None
 
     @property
     def durable(self) -> Durable:
@@ -84,13 +140,23 @@ class Carrier:
     @property
     def malformed(self) -> int:
         """Messages of exchanges, or pieces of them, that made no sense."""
-        return self.replica.exchange.malformed + sum(each.malformed for each in self._assemblies.values())
+        return self.replica.exchange.malformed + self.assembly.malformed
 
     def ask(self, name: str) -> None:
         """Begin to find out what a member knows, with the next flush."""
         for message in self.replica.exchange.begin(name):
             self.said["exchanges"] += 1
             self._say(name, message)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What the replica does inside is committed when the loop next turns, with whatever else there is."""
+        try:
+            with self._held():
+                yield
+        finally:
+            if self.transport.fault is None:
+                self.transport.flush_soon()
 
     # -- the outbox of the replica -------------------------------------------------------------------
 
@@ -103,12 +169,11 @@ class Carrier:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
             durable.process.membership.of(name)
-        if len(payload) + EVENT_BYTES > durable.largest:
-            raise ReplicaError(
-                f"a message of {len(payload):,} bytes; at most {durable.largest - EVENT_BYTES:,} are possible"
-            )
+        most = durable.largest - envelope.SIZE
+        if len(payload) > most:
+            raise ReplicaError(f"a message of {len(payload):,} bytes; at most {most:,} are possible")
         waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
-        if not self._held.depth and waiting >= durable.most_copies:
+        if not self._delivering and waiting >= durable.most_copies:
             raise Busy(f"{waiting:,} copies wait to be acknowledged; try again later")
         self._sends.append((message, to, payload))
 
@@ -121,46 +186,72 @@ class Carrier:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    # -- inside --------------------------------------------------------------------------------------
-
     def _join(self, records: Records) -> int:
         """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
-            number = int(message.rpartition(".")[2])
-            endpoint.send(to, payload + number.to_bytes(EVENT_BYTES, "big"))
+            endpoint.send(to, envelope.closed(payload, self._sending(message)))
         for kind, payload in records:
             endpoint.include(kind, payload)
         if not self._held.depth:
-            self._committing = True
-            try:
-                self.transport.flush()
-            finally:
-                self._committing = False
+            self._flush()
         return 0
+
+    def _catch_up(self) -> None:
+        """The replica reads its store again: all that it had handed over is there on return.
+
+        Not so for what a delivery has broken, which has not happened.
+        """
+        if self._delivering:
+            self.transport.wait()
+        elif self.transport.fault is None:
+            with suppress(Exception):  # it is in `fault` then
+                self.transport.flush()
+
+    def _flush(self) -> None:
+        """Everything is durable on return."""
+        before, self._consistent = self._consistent, True
+        try:
+            self.transport.flush()
+        finally:
+            self._consistent = before
 
     def _deliver(self, letter: Letter) -> None:
         self._alone()
         name, incarnation, _ = letter.id
-        number = int.from_bytes(letter.payload[-EVENT_BYTES:], "big")
-        message = f"{name}.{incarnation}.{number}"
-        event = f"d:{self.replica.name}:{message}"
-        if len(letter.payload) < EVENT_BYTES or not number or self.replica.happened(event):
+        opened = envelope.opened(letter.payload, name, incarnation)
+        if opened is None or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
             self.said["letters that made no sense"] += 1
             return
-        disclosed = Correspondence(f"c:{message}", Relation.BEFORE, event, f"message {message}")
-        with self._held():
-            self.replica.delivered(name, message, letter.payload[:-EVENT_BYTES], (disclosed,))
+        self._delivering = True
+        try:
+            with self._held():
+                self.replica.delivered(name, opened.message, opened.payload, sent=opened.sent)
+        finally:
+            self._delivering = False
 
-    def _take(self) -> None:
-        """What members have said of what they know, before the commit that makes it durable."""
+    def _sending(self, message: str) -> Append:
+        """The evolution of a message's sending, which is about to be committed."""
+        number = int(message.rpartition(".")[2])
+        held = self.replica.held(Dot(*self.replica.stream, number))
+        assert isinstance(held, Append)
+        return held
+
+    def before_flush(self) -> None:
+        """Take what members have said of what they know, before the commit that makes it durable."""
         endpoint = self.transport.endpoint
+        if self._compact_due or len(self.replica.network) > LOG:
+            self.durable.hasten()
+        note = None if self.noting is None or self.transport.busy else self.noting()
+        if note is not None:
+            endpoint.include(*note)
+            self.replica.recorded(*note)
         heard, endpoint.exchanged = endpoint.exchanged, []
         for name, piece in heard:
             if name not in self.durable.process.membership.named:
                 continue
-            message = self._assemblies.setdefault(name, Assembly()).add(piece)
+            message = self.assembly.add(name, piece)
             if message is None:
                 continue
             self._alone()
@@ -168,6 +259,7 @@ class Carrier:
                 answers = self.replica.exchange.receive(name, message)
             for answer in answers:
                 self._say(name, answer)
+        self._stating.follow()
 
     def _alone(self) -> None:
         """Nobody else has a transaction open, which would take what comes now into it."""
@@ -180,18 +272,18 @@ class Carrier:
             if not endpoint.say(name, piece):
                 break
 
-    def _compact_if_due(self) -> None:
-        due = self._compact_due or len(self.replica.network) > LOG
-        if due and (self._committing or not self.replica.in_transaction):
-            self._compact()
-
     def _compaction(self) -> None:
+        """The replica asks for a snapshot: now, or with the flush that ends what goes on."""
         self._compact_due = True
         if not self._held.depth:
-            self._compact()
+            self._flush()
 
-    def _compact(self) -> None:
+    def _snapshot(self) -> bytes | None:
+        """If it is time for one, a snapshot of all that was and is being committed, and nothing else."""
+        replica, durable = self.replica, self.durable
+        due = self._compact_due or len(replica.network) > LOG
+        if not due or durable.waits or (replica.in_transaction and not self._consistent):
+            return None
         self._compact_due = False
-        self.replica.recorded(STATE, self.durable.export())
-        store = self._store.store
-        store.compact(store.commit(()), self.replica.content())
+        replica.recorded(STATE, durable.state())
+        return replica.content()

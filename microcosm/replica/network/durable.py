@@ -1,22 +1,15 @@
-"""A process whose inputs are written down before anything that follows from them is seen.
+"""A process with the messages of an application: what may be sent, and who gets what is delivered.
 
-What is done here waits in memory until `flush`: the inputs since the last one, and what the application added
-in the course of them (`include`), go to the store in one transaction; only then do packets leave. So a
-message is acknowledged once its delivery and the effects of it are durable, both or neither: exactly once, as
-far as effects are records. An effect elsewhere, a mail sent, may happen again after a crash.
-
-What only waits in a buffer, or frees one, is written with the next transaction: to forget it is to lose a
-packet.
+Whatever is done here is an input of the process, and is written down before anything that follows from it is
+seen: see `microcosm.replica.network.written`.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.protocol.machine import Send
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
 from microcosm.replica.network.membership import Fence, check_name
 from microcosm.replica.network.process import (
@@ -28,6 +21,7 @@ from microcosm.replica.network.process import (
     ME,
     MEMBER,
     MESSAGE,
+    MORE,
     PERMIT,
     SEND,
     Input,
@@ -37,19 +31,12 @@ from microcosm.replica.network.process import (
     Process,
     parts,
 )
-from microcosm.replica.store import Record, Store
-
-STATE = "network state"
-"""Of the record that holds a whole state (`Durable.export`), where records and a snapshot share a store."""
-
-KIND = "network"
-"""Of the records: each is a list of inputs, after a first one that names the replica."""
-
-START = "network start"
-"""Of the record that begins an incarnation: its name and number."""
+from microcosm.replica.network.remembering import START, packed, remembered
+from microcosm.replica.network.written import Recorded, Written
+from microcosm.replica.store import Store
 
 
-class Durable:
+class Durable(Written):
     """One replica's endpoint without time, keys or sockets.
 
     `deliver` gets each letter once (and once again after a crash before the next `flush`); it may call `send`
@@ -57,29 +44,36 @@ class Durable:
     use.
 
     `most_copies` is how many copies may wait for acks: beyond, `send` raises `Busy`, except within `deliver`;
-    at `1 + members` times as many, incoming messages are refused until some are acknowledged.
+    at `1 + members` times as many (`full`), incoming messages are refused until some are acknowledged, but
+    for one where there is a `spare` place (`Relief`). So are the parts of a message that turns out larger
+    than twice `largest`, for good: it stays with its sender.
+    `recorded` is told of each record of the network as it is cut off, in their order.
     """
 
     def __init__(
-        self, process: Process, store: Store, deliver: Callable[[Letter], None], most_copies: int = 4096
+        self,
+        process: Process,
+        store: Store,
+        deliver: Callable[[Letter], None],
+        most_copies: int = 4096,
+        recorded: Recorded | None = None,
     ) -> None:
-        self.process = process
+        super().__init__(process, store, recorded)
         self.most_copies = most_copies
         self.part_size = 400
         """What is longer is sent in parts; an endpoint sets what fits into its packets."""
         self.largest = 1 << 20
         """The largest payload, in bytes."""
-        self.failed = False
         self.refused_for_space = 0
-        self._store = store
+        self.spare = False
+        """Whether the next message of some sender is taken though this is full."""
+        self.progress = 0
+        """Acks and messages that were news, counted."""
+        self.too_large = 0
+        """Parts refused because their message is larger than any that is accepted here."""
         self._deliver = deliver
-        self._pending: list[Input] = []
-        self._effects: list[tuple[str, bytes]] = []
-        self._urgent = False
-        self._sends: list[Send] = []
         self._letters: deque[Letter] = deque()
         self._delivering = False
-        self._withheld: set[int] = set()
 
     @classmethod
     def opened(
@@ -91,6 +85,7 @@ class Durable:
         *,
         snapshot: bytes | None = None,
         most_copies: int = 4096,
+        recorded: Recorded | None = None,
     ) -> Durable:
         """The endpoint that a store remembers, started once more; if it remembers none, a new one.
 
@@ -99,27 +94,19 @@ class Durable:
         """
         process = remembered(store.records(), snapshot)
         if process is None:
-            self = cls._begin(store, check_name(name), incarnation, deliver, most_copies, [])
+            begun = Process(check_name(name), incarnation)
+            self = cls(begun, store, deliver, most_copies, recorded)._begin([])
         elif process.name != name:
             raise ReplicaError(f"this journal belongs to {process.name!r}, not to {name!r}")
         else:
-            self = cls(process, store, deliver, most_copies)
+            self = cls(process, store, deliver, most_copies, recorded)
         self._change((BOOT,))
         self.flush()
         return self
 
-    @classmethod
-    def _begin(
-        cls,
-        store: Store,
-        name: str,
-        incarnation: int,
-        deliver: Callable[[Letter], None],
-        most_copies: int,
-        steps: list[Input],
-    ) -> Durable:
-        self = cls(Process(name, incarnation), store, deliver, most_copies)
-        self._effects.append((START, _packed((name, incarnation))))
+    def _begin(self, steps: list[Input]) -> Durable:
+        """Write down that there is a new incarnation, and how it begins."""
+        self._effects.append((START, packed((self.process.name, self.process.incarnation))))
         for step in steps:
             self._do(step)
         return self
@@ -136,7 +123,8 @@ class Durable:
         steps: list[Input] = [(MEMBER, member.name, member.host, member.port) for member in old.members]
         steps += [(FENCE, *fence) for fence in old.membership.fences]
         self.failed = True
-        new = self._begin(self._store, old.name, incarnation, self._deliver, self.most_copies, steps)
+        begun = Process(old.name, incarnation)
+        new = Durable(begun, self.store, self._deliver, self.most_copies, self._recorded)._begin(steps)
         new._change((BOOT,))
         new.flush()
         return new
@@ -172,13 +160,11 @@ class Durable:
         self._urgent = True
         return message
 
-    def include(self, kind: str, payload: bytes) -> None:
-        """Write a record in the transaction of the next flush. Raises `ValueError` for a kind used here."""
-        self._usable()
-        if kind in (KIND, START):
-            raise ValueError(f"records of kind {kind!r} are written by the endpoint")
-        self._effects.append((kind, payload))
-        self._urgent = True
+    @property
+    def full(self) -> bool:
+        """Whether so many copies wait for acks that messages, which may cause more, are refused."""
+        process = self.process
+        return process.machine.unacked >= self.most_copies * (1 + len(process.membership.members))
 
     def receive(self, number: int, packet: Packet) -> None:
         """Take a packet of a member. What is refused is as if lost."""
@@ -189,12 +175,17 @@ class Durable:
         if not process.changes(number, packet):
             self._follow(process.answer(number, packet))
         elif isinstance(packet, Message):
-            room = self.most_copies * (1 + len(process.membership.members))
-            if process.machine.unacked >= room:
+            part = packet.payload
+            if self.full and not (self.spare and process.machine.is_next(number, packet)):
                 self.refused_for_space += 1
+            elif process.unfinished(number) > 2 * self.largest and part[:1] == MORE:
+                self.too_large += 1
             else:
+                self.spare = False
+                self.progress += 1
                 self._do((MESSAGE, number, packet.mid, packet.pid, packet.permit, packet.payload))
         elif isinstance(packet, Ack):
+            self.progress += 1
             self._do((ACK, number, packet.mid))
         elif isinstance(packet, Permit):
             self._do((PERMIT, number, packet.mid))
@@ -237,44 +228,9 @@ class Durable:
         """Say again to a member what it may have missed."""
         self._sends += self.process.repeat(number)
 
-    def flush(self) -> list[Send]:
-        """Make everything so far durable; the packets that may leave then, in order.
-
-        Cost: one commit, or none where nothing changed that anybody could see. If the store fails, so does
-        this object: open it again.
-        """
-        self._usable()
-        if (self._pending or self._effects) and (self._sends or self._urgent):
-            records = [*self._effects]
-            if self._pending:
-                records.append((KIND, _packed(self._pending)))
-            self.failed = True
-            self._store.commit(records)
-            self.failed = False
-            self._pending, self._effects, self._urgent = [], [], False
-        leaving, self._sends = self._sends, []
-        if self.process.evicted:
-            return []
-        return [send for send in leaving if self._may_leave(send.to)]
-
-    def export(self) -> bytes:
-        """The state, for a snapshot through the last record. Raises `ReplicaError` between flushes."""
-        self._usable()
-        if self._pending or self._effects:
-            self._urgent = True
-            self._sends += self.flush()
-        return _packed(self.process.state())
-
-    def _may_leave(self, number: int) -> bool:
-        """Whether a member keeps all fences; if not, it is told everything again once it does."""
-        talks = self.process.membership.talks(number)
-        if not talks:
-            self._withheld.add(number)
-        return talks
-
     def _change(self, step: Input) -> None:
         self._do(step)
-        self._urgent = True
+        self._urgent = self.changing = True
 
     def _do(self, step: Input) -> None:
         self._pending.append(step)
@@ -295,46 +251,3 @@ class Durable:
             raise
         finally:
             self._delivering = False
-
-    def _usable(self) -> None:
-        if self.failed:
-            raise ReplicaError("stopped by an earlier fault, or renewed; open it again")
-
-
-def remembered(records: Iterable[Record], snapshot: bytes | None = None) -> Process | None:
-    """The process that records, after a snapshot, are of; None if there is none. Raises `ReplicaError`."""
-    process = None if snapshot is None else _restored(snapshot)
-    for record in records:
-        if record.kind == START:
-            process = _begun(record.payload)
-        elif record.kind == KIND:
-            if process is None:
-                raise ReplicaError(f"record {record.number}: messages of nobody; the journal is damaged")
-            for step in _unpacked(record.payload):
-                process.apply(step)
-    return process
-
-
-def _packed(value: Any) -> bytes:
-    import msgpack
-
-    written: bytes = msgpack.packb(value)
-    return written
-
-
-def _unpacked(content: bytes) -> Iterator[Any]:
-    import msgpack
-
-    yield from msgpack.unpackb(content, use_list=False)
-
-
-def _restored(content: bytes) -> Process:
-    try:
-        return Process.restored(tuple(_unpacked(content)))
-    except (ValueError, TypeError) as error:
-        raise ReplicaError(f"the snapshot is not one of this version: {error}") from None
-
-
-def _begun(content: bytes) -> Process:
-    name, incarnation = _unpacked(content)
-    return Process(name, incarnation)

@@ -9,11 +9,6 @@ What the host owes an endpoint:
 
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
 Answers go to the configured address of the member, never to where a packet came from.
-
-**Meeting.** Content is sealed for one boot of its destination, so that a recording is of no use after a
-restart. Members learn their boots by greetings: a greeting that names the receiver's current boot is fresh,
-and the key it is sealed with is accepted from then on, instead of any earlier one. One that does not is
-answered by a greeting that names the boot it came from.
 """
 
 from __future__ import annotations
@@ -24,56 +19,23 @@ from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.replica.network.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
+from microcosm.replica.network.batch import Batch
 from microcosm.replica.network.congestion import Congestion
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.meeting import Meeting
 from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.peer import NEVER, Peer, Session
+from microcosm.replica.network.peer import NEVER, Peer
 from microcosm.replica.network.process import MessageId
-from microcosm.replica.network.sealing import (
-    CONTENT,
-    EXCHANGE,
-    GREETING,
-    OVERHEAD,
-    Destination,
-    Header,
-    Sealer,
-    derived,
-    header_of,
-    tag,
-    unsealed,
-)
-from microcosm.replica.network.window import ReplayWindow
-from microcosm.replica.network.wire import (
-    COPY_BYTES,
-    FRAME_BYTES,
-    VERSIONS,
-    Content,
-    Greeting,
-    packed,
-    read_content,
-    read_greeting,
-)
+from microcosm.replica.network.relief import Relief
+from microcosm.replica.network.sealing import CONTENT, EXCHANGE, GREETING, OVERHEAD, Destination, Sealer, tag
+from microcosm.replica.network.standing import standing
+from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, packed, read_content
 
 Address = tuple[str, int]
 
-TOO_SHORT = "too short"
-OVERSIZED = "oversized"
-VERSION = "version"
-UNKNOWN_SENDER = "unknown sender"
-UNKNOWN_KEY = "unknown key"
-NO_SESSION = "no session"
-NOT_GENUINE = "not genuine"
-REPLAYED = "replayed"
-OLD_INCARNATION = "old incarnation"
-OTHER_INCARNATION = "another incarnation"
-OLD_BOOT = "old boot"
-MALFORMED = "malformed"
-NO_KEY = "no key in force"
-
-GREET_FIRST, GREET_LAST = 0.1, 5.0
-"""The waits between greetings that nobody answers grow from one to the other."""
 MOST_SAID = 512
 """So many pieces of exchanges wait for a member at most; what is more is left out."""
 SILENCE = 3
@@ -102,6 +64,8 @@ class Endpoint:
         """Packets and bytes, in and out."""
         self.exchanged: list[tuple[str, bytes]] = []
         """What members said beside their messages (`say`), for the host to take out after each packet."""
+        self.snapshot: Callable[[], bytes | None] | None = None
+        """Asked at each `cut`: what is to stand for all records from then on, if it is time for that."""
         durable.most_copies = limits.most_copies
         durable.largest = limits.largest
         durable.part_size = limits.mtu - OVERHEAD - FRAME_BYTES - COPY_BYTES
@@ -109,8 +73,8 @@ class Endpoint:
         self._sealer = Sealer(ring, process.name, process.incarnation, process.boot, entropy)
         self._peers: dict[int, Peer] = {}
         self._tagged: dict[bytes, Peer] = {}
-        self._generations: dict[int, int] = {}
-        """Of the key that each member was sent something with last."""
+        self._meeting = Meeting(durable, self._sealer, versions, limits.tick)
+        self._relief = Relief(durable, limits.stall, now)
         self._next_tick = now
         self._now = now
         self._meet(now)
@@ -134,9 +98,9 @@ class Endpoint:
         It leaves with the next flush; false if the member is not to be reached now, or too much waits.
         """
         peer = self._tagged.get(tag(name))
-        if peer is None or peer.session is None or len(peer.said) >= MOST_SAID:
+        if peer is None or peer.session is None or len(peer.said) + len(peer.saying) >= MOST_SAID:
             return False
-        peer.said.append(content)
+        peer.saying.append(content)
         return True
 
     @property
@@ -180,17 +144,47 @@ class Endpoint:
                 peer.met, peer.greetings, peer.greet_at = False, 0, now
 
     def flush(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
-        """Make everything so far durable; the packets to send now. Cost: a commit, and the members."""
+        """Make everything so far durable; the packets to send now. Cost: a commit, and the members.
+
+        The same as `cut`, `Batch.write`, `settle` and `leaving`, of which a host may do the second elsewhere.
+        """
+        batch = self.cut()
+        self.durable.failed = True
+        batch.write(self.durable.store)
+        self.durable.failed = False
+        self.settle(batch, now)
+        batch.tell(None)
+        return self.leaving(now, wall)
+
+    def cut(self) -> Batch:
+        """What has happened so far, to be made durable."""
+        batch = self.durable.cut()
+        for peer in self._peers.values():
+            if peer.saying:
+                batch.said.append((peer, peer.saying))
+                peer.saying = []
+        if self.snapshot is not None:
+            batch.snapshot = self.snapshot()
+        return batch
+
+    def settle(self, batch: Batch, now: float) -> None:
+        """A batch is durable: what follows from it may leave."""
         now = self._passed(now)
         machine = self.durable.process.machine
-        for number, packet in self.durable.flush():
+        for number, packet in self.durable.settled(batch):
             peer = self._peers.get(number)
             if peer is not None:
                 peer.post(packet)
-                if isinstance(packet, Ack) and machine.awaits(number, packet.mid):
+                if type(packet) is Ack and machine.awaits(number, packet.mid):
                     peer.await_permit(packet.mid, now)
+        for peer, pieces in batch.said:
+            peer.said += pieces
+
+    def leaving(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
+        """The packets to send now, of what is durable. None while a change of members is not."""
+        now = self._passed(now)
         leaving: list[tuple[Address, bytes]] = []
-        if self.durable.process.evicted:
+        if self.durable.process.evicted or self.durable.changing:
             return leaving
         for number, peer in self._peers.items():
             try:
@@ -212,21 +206,11 @@ class Endpoint:
 
     def status(self, now: float) -> dict[str, Any]:
         """What is under way, plainly: counts, drops by reason, and for each member what is waited for."""
-        process = self.durable.process
-        return {
-            "name": process.name,
-            "incarnation": process.incarnation,
-            "boot": process.boot,
-            "evicted": process.evicted,
-            "send buffer": process.machine.unacked,
-            "held back": process.machine.unsent,
-            "refused for space": self.durable.refused_for_space,
-            "fences": [tuple(fence) for fence in process.membership.fences],
-            "drops": dict(self.drops),
-            "refused": dict(process.machine.refused),
-            **self.counts,
-            "members": {peer.member.name: self._state_of(peer, now) for peer in self._peers.values()},
-        }
+        found = standing(self.durable, self._peers.values(), now)
+        drops = (
+            {**self.drops, TOO_LARGE: self.durable.too_large} if self.durable.too_large else {**self.drops}
+        )
+        return {**found, "drops": drops, **self.counts}
 
     def _passed(self, now: float) -> float:
         """Time has passed, and never goes back."""
@@ -236,25 +220,6 @@ class Endpoint:
             for peer in self._peers.values():
                 peer.tick()
         return now
-
-    def _state_of(self, peer: Peer, now: float) -> dict[str, Any]:
-        number = peer.member.number
-        membership = self.durable.process.membership
-        return {
-            "address": peer.address,
-            "incarnation": peer.member.incarnation,
-            "met": peer.session is not None and peer.met,
-            "stranger": peer.stranger,
-            "silent for": None if peer.heard_at is None else now - peer.heard_at,
-            "unacknowledged": peer.unacked,
-            "held out of order": self.durable.process.machine.holds(number),
-            "missing permits": {mid: now - since for mid, since in peer.missing()},
-            "unconfirmed fences": [tuple(fence) for fence in membership.unconfirmed(number)],
-            "retransmissions": peer.retransmissions,
-            "suppressed answers": peer.suppressed,
-            "window": int(peer.congestion.window),
-            "round trip": peer.congestion.rtt,
-        }
 
     def _meet(self, now: float) -> None:
         """Make the peers those that the membership names."""
@@ -270,86 +235,16 @@ class Endpoint:
                 self.durable.repeat(number)
 
     def _receive(self, packet: bytes, now: float, wall: float) -> str | None:
-        header = header_of(packet)
-        if header is None:
-            return TOO_SHORT
-        if len(packet) > self.limits.mtu:
-            return OVERSIZED
-        peer = self._tagged.get(header.sender)
-        if peer is None:
-            return UNKNOWN_SENDER
-        key = self._sealer.ring.accepting(header.key_id, self._sealer.name, peer.member.name, wall)
-        if key is None:
-            return UNKNOWN_KEY
-        me, session = self._sealer, peer.session
-        current = session is not None and (header.salt, header.key_id) == (session.salt, session.key_id)
-        if header.kind in (CONTENT, EXCHANGE):
-            if session is None or not current or header.incarnation != peer.member.incarnation:
-                return NO_SESSION
-            if header.version != session.version:
-                return VERSION
-            to = Destination(me.name, me.incarnation, me.boot)
-        elif header.kind == GREETING:
-            if header.version != self.versions[0]:
-                return VERSION
-            to = Destination(me.name)
-        else:
-            return MALFORMED
-        if session is not None and current:
-            cipher = session.cipher
-        else:
-            cipher = derived(key, peer.member.name, header.incarnation, header.salt)
-        content = unsealed(cipher, header, packet, peer.member.name, to)
-        if content is None:
-            return NOT_GENUINE
-        if session is not None and current and not session.window.fresh(header.counter):
-            return REPLAYED
-        if header.kind == GREETING:
-            return self._greeted(peer, header, cipher, read_greeting(content), now)
-        peer.heard_at = now
-        if header.kind == EXCHANGE:
-            self.exchanged.append((peer.member.name, content))
+        found = opened(packet, self._tagged, self._sealer, self.versions, self.limits.mtu, wall)
+        if isinstance(found, str):
+            return found
+        if found.header.kind == GREETING:
+            return self._meeting.heard(found, now)
+        found.peer.heard_at = now
+        if found.header.kind == EXCHANGE:
+            self.exchanged.append((found.peer.member.name, found.content))
             return None
-        return self._read(peer, read_content(content), now)
-
-    def _greeted(
-        self, peer: Peer, header: Header, cipher: Any, greeting: Greeting | None, now: float
-    ) -> str | None:
-        member, session, me = peer.member, peer.session, self._sealer
-        if greeting is None:
-            return MALFORMED
-        if Fence(member.name, header.incarnation) in self.durable.process.membership.fences:
-            return OLD_INCARNATION
-        common = set(self.versions) & set(greeting.versions)
-        if not common:
-            return VERSION
-        if member.incarnation not in (None, header.incarnation):
-            peer.stranger = header.incarnation
-            return OTHER_INCARNATION
-        if session is not None and greeting.boot < session.boot:
-            return OLD_BOOT
-        peer.echo = (header.incarnation, greeting.boot)
-        fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)
-        if fresh:
-            if session is None or (greeting.boot, greeting.generation) > (session.boot, session.generation):
-                if member.incarnation is None:
-                    self.durable.bind(member.number, header.incarnation)
-                if session is None or session.boot != greeting.boot:
-                    peer.reset()
-                window = ReplayWindow()
-                window.fresh(header.counter)
-                peer.session = session = Session(
-                    *(header.key_id, header.salt, greeting.boot, greeting.generation, max(common)),
-                    *(cipher, window),
-                )
-            if (greeting.boot, greeting.generation) == (session.boot, session.generation):
-                peer.heard_at = now
-                peer.met = greeting.heard == self._generations.get(member.number)
-                peer.greet_at = NEVER if peer.met else peer.greet_at
-        if not (fresh and peer.met and greeting.met):
-            peer.greetings = 0
-            peer.greet_at = max(now, peer.greeted + self.limits.tick)
-        return None
+        return self._read(found.peer, read_content(found.content), now)
 
     def _read(self, peer: Peer, content: Content | None, now: float) -> str | None:
         if content is None:
@@ -363,11 +258,13 @@ class Endpoint:
             if not done:
                 durable.receive(number, Ack(mid))
         for mid in content.permits:
-            permitted = peer.permitted(mid)
+            permitted = peer.permitted(mid, now)
             for one in permitted:
                 durable.receive(number, Permit(one))
             if mid not in permitted:
                 durable.receive(number, Permit(mid))
+        if content.copies:
+            self._relief.look(now)
         for copy in content.copies:
             durable.receive(number, Message(*copy))
         for fence in content.fences:
@@ -386,26 +283,9 @@ class Endpoint:
         """The packets for one member."""
         sealer, session = self._sealer, peer.session
         used = sealer.sending(peer.member.name, now, wall)
-        if self._generations.get(number) != used.generation:
-            self._generations[number] = used.generation
-            peer.met, peer.greetings, peer.greet_at = False, 0, min(peer.greet_at, now)
-        if now >= peer.greet_at:
-            heard = session.generation if session is not None else 0
-            greeting = Greeting(
-                self.versions,
-                sealer.boot,
-                used.generation,
-                *peer.echo,
-                heard,
-                peer.met and session is not None,
-            )
-            wait = min(GREET_LAST, GREET_FIRST * 2**peer.greetings)
-            peer.greetings = min(peer.greetings + 1, 16)
-            peer.greeted = now
-            peer.greet_at = NEVER if peer.met else now + wait
-            to = Destination(peer.member.name)
-            sealed = sealer.seal(used, self.versions[0], GREETING, to, packed(greeting))
-            leaving.append((peer.address, sealed))
+        greeting = self._meeting.due(number, peer, used, now)
+        if greeting is not None:
+            leaving.append((peer.address, greeting))
         if session is None:
             return
         to = Destination(peer.member.name, peer.member.incarnation or 0, session.boot)

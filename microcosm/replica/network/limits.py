@@ -12,7 +12,8 @@ class Limits:
     `mtu`: the largest packet, UDP payload. `largest`: the largest message. `most_copies`: how many copies may
     wait for acks before `send` is refused; `under_way`: how many of them may be on the wire to one member at
     a time. `tick`: duplicates of a packet are answered once in such a time. `least_wait`, `longest_wait`:
-    between two tries.
+    between two tries. `stall`: who is full and gets no acks for so long takes a message all the same
+    (`Relief`).
     """
 
     mtu: int = 1200
@@ -20,8 +21,9 @@ class Limits:
     most_copies: int = 4096
     under_way: int = 1024
     tick: float = 0.02
-    least_wait: float = 0.03
+    least_wait: float = 0.1
     longest_wait: float = 5.0
+    stall: float = 1.0
 
     def __post_init__(self) -> None:
         if not 512 <= self.mtu <= 65507:

@@ -3,7 +3,10 @@
 Copies wait in `_queue` until the congestion window has room, then for their ack; each has a timer of its own.
 Acks and permits go with the next packet, or in one of their own. Delivery is FIFO between two processes, and
 permits come in the order of the messages (seed 001, sections 5.4 and 5.5), so that one ack or permit stands
-for all before it: the last one is sent, and a lost one is made good by the next.
+for all before it: the last one is sent, and a lost one is made good by the next. A permit that is the last
+one for a while is asked for, by an ack of the oldest message that lacks its permit, and the answer is the
+newest permit. Who waits for a permit may be waited for by others, so asking backs off only as far as sending
+does, and starts over whenever a permit comes.
 """
 
 from __future__ import annotations
@@ -66,8 +69,10 @@ class Peer:
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
         self.heard_at: float | None = None
+        self.saying: list[bytes] = []
+        """Pieces of exchanges that wait for what they tell to be durable."""
         self.said: list[bytes] = []
-        """Pieces of exchanges that wait for the next flush."""
+        """Those that may leave."""
         self.fences_at = now
         self.retransmissions = 0
         self.suppressed = 0
@@ -78,12 +83,16 @@ class Peer:
         self._queue: deque[int] = deque()
         self._again: deque[int] = deque()
         self._on_wire = 0
-        self._asks: dict[int, tuple[float, float, float]] = {}
-        """For each missing permit: when to ask next, the wait after that, and since when it is missing."""
-        self._timers: list[tuple[float, int, bool]] = []
+        self._missing: dict[int, float] = {}
+        """Since when the permit of each message is missing, oldest message first."""
+        self._ask_at = NEVER
+        self._ask_wait = 0.0
+        self._asking = False
+        self._timers: list[tuple[float, int]] = []
         self._ack = 0
-        self._asking: list[int] = []
-        self._permit = 0
+        self._permits: set[int] = set()
+        self._newest = 0
+        """The greatest permit so far."""
         self._answered: set[tuple[type, int]] = set()
         self._confirm: dict[Fence, None] = {}
 
@@ -106,7 +115,8 @@ class Peer:
                 return
             self._answered.add(answer)
             if isinstance(packet, Permit):
-                self._permit = max(self._permit, packet.mid)
+                self._newest = max(self._newest, packet.mid)
+                self._permits |= {packet.mid, self._newest}
             else:
                 self._ack = max(self._ack, packet.mid)
 
@@ -128,21 +138,27 @@ class Peer:
 
     def await_permit(self, mid: int, now: float) -> None:
         """A permit is missing: ask for it in a while, and again."""
-        if mid not in self._asks:
-            wait = 2 * self.congestion.patience
-            self._asks[mid] = (now + wait, 2 * wait, now)
-            heappush(self._timers, (now + wait, mid, True))
+        if mid not in self._missing:
+            self._missing[mid] = now
+            if self._ask_at == NEVER:
+                self._ask_anew(now)
 
-    def permitted(self, mid: int) -> list[int]:
+    def permitted(self, mid: int, now: float) -> list[int]:
         """The ids of all missing permits for which a permit is one, oldest first."""
-        found = sorted(asked for asked in self._asks if asked <= mid)
-        for asked in found:
-            del self._asks[asked]
+        found = []
+        for missing in self._missing:
+            if missing > mid:
+                break
+            found.append(missing)
+        for missing in found:
+            del self._missing[missing]
+        if found:
+            self._ask_anew(now)
         return found
 
     def missing(self) -> list[tuple[int, float]]:
         """The messages whose permits are missing, and since when."""
-        return [(mid, since) for mid, (_, _, since) in self._asks.items()]
+        return [*self._missing.items()]
 
     def confirm(self, fence: Fence) -> None:
         """Tell the member that a fence is kept."""
@@ -154,6 +170,7 @@ class Peer:
         for mid, flying in self._copies.items():
             if flying.due != NEVER:
                 self._give_up(mid, flying)
+        self._ask_wait = 0.0  # what it had answered may be lost with its last run
 
     def tick(self) -> None:
         """From now on duplicates are answered again."""
@@ -161,35 +178,31 @@ class Peer:
 
     def poll(self, now: float) -> None:
         """Let timers run out. Cost: their number, times its logarithm."""
-        longest = 4 * self.congestion.wait(17)
+        if self._ask_at <= now:
+            self._asking = True
+            self._ask_wait = min(self.congestion.wait(17), 2 * max(self._ask_wait, self.congestion.patience))
+            self._ask_at = now + self._ask_wait
         while self._timers and self._timers[0][0] <= now:
-            due, mid, ask = heappop(self._timers)
-            if ask:
-                at, wait, since = self._asks.get(mid, (NEVER, 0.0, 0.0))
-                if at == due:
-                    self._asking.append(mid)
-                    self._asks[mid] = (now + wait, min(longest, 2 * wait), since)
-                    heappush(self._timers, (now + wait, mid, True))
-            else:
-                flying = self._copies.get(mid)
-                if flying is not None and flying.due == due:
-                    self.congestion.lost(now)
-                    self._give_up(mid, flying)
+            due, mid = heappop(self._timers)
+            flying = self._copies.get(mid)
+            if flying is not None and flying.due == due:
+                self.congestion.lost(now)
+                self._give_up(mid, flying)
 
     def next_time(self) -> float:
         """When `poll` will have something to do."""
         timers = self._timers
         while timers and not self._valid(*timers[0]):
             heappop(timers)
-        return timers[0][0] if timers else NEVER
+        return min(self._ask_at, timers[0][0] if timers else NEVER)
 
     def contents(self, now: float, fences: list[Fence]) -> Iterator[Content]:
         """What to send now, a packet at a time. `fences`: to tell the member of, when it is time."""
-        asking, self._asking = self._asking, []
-        acks = sorted({*asking, *((self._ack,) if self._ack else ())})
-        permits, kept = [self._permit] if self._permit else [], [*self._confirm]
+        asked = next(iter(self._missing), 0) if self._asking else 0
+        acks = sorted({asked, self._ack} - {0})
+        permits, kept = sorted(self._permits), [*self._confirm]
         told = fences if fences and now >= self.fences_at else []
-        self._ack, self._permit, self._confirm = 0, 0, {}
+        self._asking, self._ack, self._permits, self._confirm = False, 0, set(), {}
         if told:
             self.fences_at = now + 2 * self.congestion.patience
         while True:
@@ -228,7 +241,7 @@ class Peer:
         flying.due = now + self.congestion.wait(flying.tries)
         self.congestion.flying += flying.size
         self._on_wire += 1
-        heappush(self._timers, (flying.due, flying.message.mid, False))
+        heappush(self._timers, (flying.due, flying.message.mid))
 
     def _give_up(self, mid: int, flying: Flying) -> None:
         flying.due = NEVER
@@ -236,9 +249,12 @@ class Peer:
         self._on_wire -= 1
         self._again.append(mid)
 
-    def _valid(self, due: float, mid: int, ask: bool) -> bool:
-        if ask:
-            return mid in self._asks and self._asks[mid][0] == due
+    def _ask_anew(self, now: float) -> None:
+        """Ask for the oldest missing permit, if there is one, after the shortest wait."""
+        self._ask_wait = 2 * self.congestion.patience
+        self._ask_at = now + self._ask_wait if self._missing else NEVER
+
+    def _valid(self, due: float, mid: int) -> bool:
         return mid in self._copies and self._copies[mid].due == due
 
 

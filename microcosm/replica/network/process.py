@@ -49,6 +49,9 @@ LAST, MORE = b"\0", b"\1"
 
 COUNT_BYTES = 6
 
+PART_COST = 64
+"""Bytes that a part is reckoned to take besides its own."""
+
 
 class MessageId(NamedTuple):
     """Unique for ever: nobody else has the name, and the incarnation counts its messages once."""
@@ -112,11 +115,16 @@ class Process:
         self.membership = Membership()
         self.machine = HybridDurable(ME, self.membership, window)
         self._parts: dict[int, list[bytes]] = {}
+        self._unfinished: dict[int, int] = {}
 
     @property
     def members(self) -> Iterable[Member]:
         """The members, in the order in which they were added."""
         return self.membership.members.values()
+
+    def unfinished(self, number: int) -> int:
+        """How many bytes are kept of a message of a member of which not all parts have been delivered."""
+        return self._unfinished.get(number, 0)
 
     def changes(self, number: int, packet: Packet) -> bool:
         """Whether a packet of a member is news, and so an input to write down."""
@@ -177,6 +185,7 @@ class Process:
         if member is not None and member.incarnation in (None, incarnation):
             membership.drop(member.number)
             self._parts.pop(member.number, None)
+            self._unfinished.pop(member.number, None)
             self.machine.forget(member.number)
 
     def _outcome(self) -> Outcome:
@@ -198,9 +207,13 @@ class Process:
             return None
         if part[:1] == MORE:
             self._parts.setdefault(sender, []).append(part[1:])
+            self._unfinished[sender] = self._unfinished.get(sender, 0) + len(part) + PART_COST
             return None
         number = int.from_bytes(part[1 : 1 + COUNT_BYTES], "big")
-        payload = b"".join((*self._parts.pop(sender, ()), part[1 + COUNT_BYTES :]))
+        payload = part[1 + COUNT_BYTES :]
+        if sender in self._parts:
+            payload = b"".join((*self._parts.pop(sender), payload))
+            del self._unfinished[sender]
         if sender == ME:
             return Letter(MessageId(self.name, self.incarnation, number), payload)
         member = self.membership.members[sender]
@@ -233,9 +246,15 @@ class Process:
             process.membership.members[number] = process.membership.named[called] = member
         process.membership.fences = {Fence(*fence): None for fence in fences}
         process._parts = {sender: list(begun) for sender, begun in unfinished}
+        process._unfinished = {sender: _cost(begun) for sender, begun in unfinished}
         process.machine = HybridDurable.restored(ME, machine, process.membership)
         return process
 
     def _check(self) -> None:
         self.membership._check()
         self.machine._check()
+        assert self._unfinished == {sender: _cost(begun) for sender, begun in self._parts.items()}
+
+
+def _cost(begun: Iterable[bytes]) -> int:
+    return sum(1 + len(part) + PART_COST for part in begun)

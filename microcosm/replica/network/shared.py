@@ -45,6 +45,8 @@ class ReplicaStore:
         self.joining: Callable[[Records], int] | None = None
         """What takes records to the network's flush; until then they go to the store."""
         self.compacting: Callable[[], object] | None = None
+        self.reading: Callable[[], object] | None = None
+        """What sees to it that all that was taken so is in the store."""
 
     @property
     def instance(self) -> bytes | None:
@@ -58,10 +60,12 @@ class ReplicaStore:
 
     def records(self, after: int = 0) -> Iterator[Record]:
         """As `Store.records`."""
+        self._catch_up()
         return self.store.records(after)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """As `Store.snapshot`."""
+        self._catch_up()
         return self.store.snapshot()
 
     def compact(self, through: int, content: bytes) -> None:
@@ -75,22 +79,24 @@ class ReplicaStore:
         """As `Store.close`."""
         self.store.close()
 
+    def _catch_up(self) -> None:
+        if self.reading is not None:
+            self.reading()
+
 
 class NetworkStore:
     """The store as the network sees it: its own records only."""
 
-    def __init__(self, store: Store, replica: Replica, kinds: tuple[str, ...]) -> None:
-        self._store, self._replica, self._kinds = store, replica, kinds
+    def __init__(self, store: Store, replica: Replica) -> None:
+        self._store, self._replica = store, replica
+        self.slow: bool = getattr(store, "slow", False)
         self.commits = Commits()
 
     def commit(self, records: Records) -> int:
-        """All of it, the replica's records among them, in one transaction."""
+        """All of it, the replica's records among them, in one transaction. In any thread."""
         begun = perf_counter()
         last = self._store.commit(records)
         self.commits.add(perf_counter() - begun)
-        for kind, payload in records:
-            if kind in self._kinds:
-                self._replica.recorded(kind, payload)
         return last
 
     def records(self, after: int = 0) -> Iterator[Record]:
@@ -103,8 +109,8 @@ class NetworkStore:
         """There is none here: the state is a note of the replica."""
 
     def compact(self, through: int, content: bytes) -> None:
-        """The replica compacts for both."""
-        raise NotImplementedError
+        """A snapshot of the replica, which has the state of the network in it. In any thread."""
+        self._store.compact(through, content)
 
     def close(self) -> None:
         """The replica closes."""

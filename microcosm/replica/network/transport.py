@@ -1,8 +1,9 @@
 """An endpoint on a UDP socket, under asyncio: the only place of the network that knows sockets and clocks.
 
 Packets that have come are taken in one go, then committed in one transaction, then answered: the more there
-is to do, the more messages share a commit (group commit). A commit blocks the event loop for as long as the
-disk takes, and that is meant: nothing may leave before it.
+is to do, the more messages share a commit (group commit). Where the store is `slow` a commit is written in a
+thread of its own. Meanwhile timers run, packets come and are taken, and what is durable already is sent
+again; whatever follows from them is in the next commit, and leaves after it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
+from microcosm.replica.network.batch import Batch, Then
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.process import MessageId
+from microcosm.replica.network.writing import Writing
 
-BATCH = 64
+BATCH = 16
 """At most so many packets are taken before the next commit."""
 
 SOCKET_BYTES = 1 << 20
@@ -48,6 +52,8 @@ class Transport:
         self._after_flush = after_flush
         self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
+        self._writing = Writing(endpoint.durable.store, self._written)
+        self._apart = bool(getattr(endpoint.durable.store, "slow", False))
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
         self._closed = False
@@ -122,16 +128,42 @@ class Transport:
         self._soon()
         return fence
 
+    @property
+    def busy(self) -> bool:
+        """Whether a commit is being written, and what has come since is not part of it."""
+        return self._writing.busy
+
     def metrics(self) -> dict[str, Any]:
         """A plain snapshot of what goes on: `Endpoint.status`."""
         return self.endpoint.status(time.monotonic())
 
     def flush(self) -> None:
-        """Commit and send now, not when the loop turns. What fails stops the transport, and is raised."""
+        """Commit and send before this returns. What fails stops the transport, and is raised."""
         self._usable()
-        self._flush()
+        self._flush(wait=True)
         if self.fault is not None:
             raise self.fault
+
+    def flush_soon(self) -> None:
+        """Commit and send when the loop next turns."""
+        self._usable()
+        self._soon()
+
+    def when_durable(self, then: Then) -> None:
+        """See `Durable.when_durable`: at once, or from the loop."""
+        if self.fault is not None:
+            then(self.fault)
+        else:
+            self.endpoint.durable.when_durable(then)
+
+    def wait(self) -> None:
+        """Return when nothing is being written; what has come since may not be durable."""
+        if self._writing.busy and not self._closed:
+            try:
+                for batch in self._finish(wait=True):
+                    self._loop.call_soon(batch.tell, None)
+            except BaseException as error:
+                self._stop(error)
 
     def close(self) -> None:
         """Stop. What was committed goes on with the next `open`; a second call does nothing."""
@@ -142,6 +174,11 @@ class Transport:
         if self._timer is not None:
             self._timer.cancel()
         self._socket.close()
+        self._writing.close()
+        with suppress(Exception):  # where it failed, that is the fault, or nobody knows of it
+            for batch in self._finish(wait=True):
+                batch.tell(None)
+        self.endpoint.durable.give_up(self.fault or ReplicaError("the network is closed"))
         self._space.set()
 
     def __enter__(self) -> Transport:
@@ -163,10 +200,14 @@ class Transport:
 
     def _turn(self) -> None:
         self._flushing = False
-        if not self._closed:
-            self._flush()
+        self._readable()  # first: what has come may make it needless to send something again
 
     def _readable(self) -> None:
+        if not self._closed and self._receive():
+            self._flush()
+
+    def _receive(self) -> bool:
+        """Take the packets that have come, not more than a batch of them; whether that went well."""
         endpoint, now, wall = self.endpoint, time.monotonic(), time.time()
         largest = endpoint.limits.mtu + 1
         try:
@@ -180,39 +221,72 @@ class Transport:
                 endpoint.receive(packet, now, wall)
         except BaseException as error:
             self._stop(error)
-            return
-        self._flush()
+            return False
+        return True
 
-    def _flush(self) -> None:
+    def _flush(self, wait: bool = False) -> None:
+        """Commit what has happened, and send what may leave; with `wait` both are done on return."""
         endpoint = self.endpoint
         now = time.monotonic()
+        settled: list[Batch] = []
         try:
+            settled += self._finish(wait)
             if self._before_flush is not None:
                 self._before_flush()
             endpoint.poll(now)
-            for address, packet in endpoint.flush(now, time.time()):
+            if not self._writing.busy:
+                settled += self._commit(now, wait)
+            for address, packet in endpoint.leaving(now, time.time()):
                 try:
                     self._socket.sendto(packet, address)
                 except (BlockingIOError, InterruptedError):
                     endpoint.drops["socket full"] += 1
                 except OSError:
                     endpoint.drops["not sent"] += 1
+            for batch in settled:
+                batch.tell(None)
             if self._after_flush is not None:
                 self._after_flush()
         except BaseException as error:
             self._stop(error)
             return
         self._space.set()
-        self._arm()
+        if not self._closed:  # by somebody who was told
+            self._arm()
+
+    def _commit(self, now: float, wait: bool) -> list[Batch]:
+        """Cut off what has happened, and write it or begin to; what is written."""
+        endpoint = self.endpoint
+        batch = endpoint.cut()
+        if self._apart and batch.writes() and not wait:
+            self._writing.begin(batch)
+            return []
+        batch.write(endpoint.durable.store)
+        endpoint.settle(batch, now)
+        return [batch]
+
+    def _finish(self, wait: bool) -> list[Batch]:
+        """What has been written meanwhile, if it is; with `wait` it is on return."""
+        batch = self._writing.finish(wait)
+        if batch is None:
+            return []
+        self.endpoint.settle(batch, time.monotonic())
+        return [batch]
+
+    def _written(self) -> None:
+        """A batch is written, or could not be."""
+        self._readable()
 
     def _arm(self) -> None:
         """Come back when there is something to do."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._writing.busy and self.endpoint.durable.changing:
+            return  # nothing can leave before that is written
         due = self.endpoint.next_time()
         if due != float("inf"):
-            self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._flush)
+            self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._readable)
 
     def _stop(self, error: BaseException) -> None:
         """Nothing of the last transaction has happened; go on by opening it again."""

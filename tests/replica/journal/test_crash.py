@@ -31,8 +31,9 @@ Note = Callable[[str], None]
 
 @pytest.fixture(autouse=True)
 def small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints, and logs begun anew, within a few commits."""
+    """Checkpoints, logs that are made large, and logs begun anew, within a few commits."""
     monkeypatch.setattr(Writer, "CHECKPOINT", 60_000)
+    monkeypatch.setattr(Writer, "RESERVE", 30_000)
 
 
 def acts(seed: int, count: int) -> Iterator[tuple[list[bytes], int | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -18,6 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from microcosm.errors import JournalError, LockedJournal
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal.disk import Disk, Flat
+from microcosm.replica.journal.fsck import fsck
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Memory, Record
@@ -260,10 +263,15 @@ def test_what_is_no_journal_of_ours_is_left_alone(tmp_path: Path, create: bool) 
         (tmp_path, "is a directory"),
     ):
         before = path.read_bytes() if path.is_file() else b""
-        with pytest.raises(JournalError) as found:
-            Journal.open(path, application=APPLICATION, create=create)
-        assert said in str(found.value)
-        assert "\n" not in str(found.value)
+        uses = (
+            lambda path: Journal.open(path, application=APPLICATION, create=create),
+            lambda path: Reader(path, application=APPLICATION),
+        )
+        for use in uses:
+            with pytest.raises(JournalError) as found:
+                use(path)
+            assert said in str(found.value)
+            assert "\n" not in str(found.value)
         assert not path.is_file() or path.read_bytes() == before
 
 
@@ -403,6 +411,51 @@ def test_who_reads_slowly_does_not_keep_the_log_growing(
             opened.commit([("note", bytes(10_000))])
         assert path.with_name("journal-wal").stat().st_size < 500_000
         assert [record.number for record in slow] == [record.number for record in mine] == list(range(2, 11))
+
+
+def test_the_log_is_made_large_once_and_has_no_damage(tmp_path: Path) -> None:
+    """It stops growing after some commits; a copy of the files at that time is a journal like any other."""
+    path = tmp_path / "journal"
+    wal = path.with_name("journal-wal")
+    sizes = []
+    with journal(path) as opened:
+        for n in range(60):
+            opened.commit([("note", b"%d" % n)])
+            sizes.append(wal.stat().st_size)
+        assert sizes[0] < 100_000
+        assert sizes[-1] == sizes[-30] > Writer.CHECKPOINT
+        opened._check()
+        for file in path.parent.iterdir():
+            if not file.name.endswith(("lock", "shm")):
+                shutil.copy(file, tmp_path / file.name.replace("journal", "copy"))
+    assert fsck(tmp_path / "copy").faults == ()
+    with journal(tmp_path / "copy") as opened:
+        assert opened.last == 60
+        opened.commit([("note", b"goes on")])
+        opened._check()
+    assert not wal.exists()
+
+
+def test_without_room_the_log_grows_as_usual(tmp_path: Path) -> None:
+    class Full(Disk):
+        def flat(self, path: Path) -> Flat:
+            found = super().flat(path)
+            if path.name.endswith("-wal"):
+
+                def write(offset: int, content: bytes) -> None:
+                    Flat.write(found, offset, content[:100_000])
+                    raise OSError(28, "No space left on device")
+
+                found.write = write  # type: ignore[method-assign]
+            return found
+
+    path = tmp_path / "journal"
+    with Journal.open(path, application=APPLICATION, create=True, disk=Full()) as opened:
+        for n in range(60):
+            opened.commit([("note", b"%d" % n)])
+        assert path.with_name("journal-wal").stat().st_size < 1_500_000
+        opened._check()
+        assert opened.last == 60
 
 
 def test_a_compaction_ends_the_reading_of_what_it_dropped(tmp_path: Path) -> None:

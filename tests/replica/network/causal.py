@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 
 class History(NamedTuple):
-    """`steps`: ("sent", "ID RECEIVER …") and ("delivered", "ID")."""
+    """`steps`: ("sent", "ID RECEIVER …") and ("delivered", "ID").
+
+    A process is NAME.INCARNATION; a receiver is one, or a name, which is any that bears it.
+    """
 
     process: str
     steps: list[tuple[str, str]]
@@ -41,23 +44,26 @@ def faults(histories: Iterable[History], excused: Collection[str] = ()) -> list[
     delivered: dict[str, list[str]] = {}
     for history in histories:
         here = delivered[history.process] = [text for kind, text in history.steps if kind == "delivered"]
-        name = history.process.rpartition(".")[0]
         for message in here:
             if message not in sender:
                 found.append(f"{message} is delivered at {history.process}, and was never sent")
-            elif name not in to[message]:
+            elif not is_for(history.process, to[message]):
                 found.append(f"{message} is delivered at {history.process}, and is not for it")
         found += [
             f"{message} is delivered {here.count(message)} times at {history.process}"
             for message in sorted(doubles(here))
         ]
-    for message, receivers in sender.items() and to.items():
+    done = {process: set(messages) for process, messages in delivered.items()}
+    for message, receivers in to.items():
         if sender[message] not in excused:
-            missing = [r for r in receivers if r in names and message not in set(delivered[names[r]])]
-            found += [
-                f"{message} is never delivered at {r}" for r in sorted(missing) if names[r] not in excused
-            ]
+            wanted = {names.get(r, r) for r in receivers} - {*excused}
+            missing = [r for r in wanted if r in done and message not in done[r]]
+            found += [f"{message} is never delivered at {r}" for r in sorted(missing)]
     return found + disorder(histories, sender, to)
+
+
+def is_for(process: str, receivers: set[str]) -> bool:
+    return process in receivers or process.rpartition(".")[0] in receivers
 
 
 def doubles(values: list[str]) -> set[str]:
@@ -91,8 +97,7 @@ def disorder(histories: list[History], sender: dict[str, str], to: dict[str, set
     if found:
         return found
     for history in histories:
-        name = history.process.rpartition(".")[0]
-        mine = sum(bit[message] for message, receivers in to.items() if name in receivers)
+        mine = sum(bit[message] for message, receivers in to.items() if is_for(history.process, receivers))
         done = 0
         late = [text for kind, text in history.steps if kind == "delivered" and text in sender]
         will = sum(bit[message] for message in set(late))

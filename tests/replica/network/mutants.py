@@ -29,19 +29,49 @@ MUTANTS = [
     ),
     Mutant(
         "acks leave before the commit",
-        "replica/network/durable.py",
-        "        if (self._pending or self._effects) and (self._sends or self._urgent):\n",
-        "        leaving, self._sends = self._sends, []\n"
-        "        if leaving:\n"
-        "            return leaving\n"
-        "        if self._pending or self._effects:\n",
+        "replica/network/written.py",
+        "        if self._sends or self._urgent:\n",
+        "        if not self._sends:\n",
         SIMULATION,
     ),
     Mutant(
+        "packets tell of a change of members while its commit is being written",
+        "replica/network/endpoint.py",
+        "        if self.durable.process.evicted or self.durable.changing:\n",
+        "        if self.durable.process.evicted:\n",
+        "test_late_commits.py -k fence",
+    ),
+    Mutant(
+        "acks leave while their commit is being written",
+        "replica/network/endpoint.py",
+        "        batch = self.durable.cut()\n",
+        "        batch = self.durable.cut()\n"
+        "        for number, packet in batch.sends:\n"
+        "            self._peers[number].post(packet)\n",
+        "test_late_commits.py -k restarts",
+    ),
+    Mutant(
+        "who is full refuses for ever",
+        "replica/network/relief.py",
+        "            durable.spare = True\n",
+        "            pass\n",
+        "test_back_pressure.py -k three_for_each",
+    ),
+    Mutant(
+        "a lost permit is not asked for",
+        "replica/network/peer.py",
+        "            self._asking = True\n",
+        "            pass\n",
+        "test_simulation.py -k restarts_and_partitions",
+    ),
+    Mutant(
         "effects in a transaction of their own",
-        "replica/network/durable.py",
-        "            self._store.commit(records)\n",
-        "            self._store.commit(records[-1:])\n            self._store.commit(records[:-1])\n",
+        "replica/network/batch.py",
+        "            last = store.commit(self.records)\n",
+        "            begins = self.records[:1] and self.records[0][0] == 'network start'\n"
+        "            effects = len(self.records) if begins else -1\n"
+        "            store.commit(self.records[effects:])\n"
+        "            last = store.commit(self.records[:effects])\n",
         SIMULATION,
     ),
     Mutant(
@@ -53,7 +83,7 @@ MUTANTS = [
     ),
     Mutant(
         "recordings of greetings are believed",
-        "replica/network/endpoint.py",
+        "replica/network/meeting.py",
         "fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)",
         "fresh = True",
         f"{SECURITY} recording",

@@ -13,7 +13,9 @@ class Proxy:
     other.
     """
 
-    def __init__(self, seed: int, loss: float, doubled: float) -> None:
+    def __init__(
+        self, seed: int, loss: float, doubled: float, hosts: tuple[str, str] = ("127.0.0.1", "127.0.0.1")
+    ) -> None:
         self.random, self.loss, self.doubled = Random(seed), loss, doubled
         self.doors = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
         self.ends: list[tuple[str, int]] = []
@@ -22,7 +24,7 @@ class Proxy:
         loop = asyncio.get_running_loop()
         for side, door in enumerate(self.doors):
             door.setblocking(False)
-            door.bind(("127.0.0.1", 0))
+            door.bind((hosts[side], 0))
             loop.add_reader(door.fileno(), self._pass, side)
 
     def door(self, side: int) -> tuple[str, int]:
@@ -45,7 +47,10 @@ class Proxy:
         self.random.shuffle(self._held)
         while len(self._held) > self.random.randrange(3):
             to, one = self._held.pop()
-            self.doors[to].sendto(one, self.ends[to])
+            try:
+                self.doors[to].sendto(one, self.ends[to])
+            except OSError:  # the network is unreachable at the moment
+                self.lost += 1
 
     def close(self) -> None:
         for door in self.doors:

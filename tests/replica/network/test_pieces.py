@@ -22,7 +22,7 @@ def test_in_any_order_and_repeated(messages: list[bytes], size: int, random: Ran
     random.shuffle(waiting)
     waiting += random.sample(waiting, len(waiting) // 3)
     assembly = Assembly()
-    found = [message for piece in waiting if (message := assembly.add(piece)) is not None]
+    found = [message for piece in waiting if (message := assembly.add("a", piece)) is not None]
     assert set(found) == set(some)
     assert assembly.malformed == 0
 
@@ -31,23 +31,48 @@ def test_what_was_lost_is_made_good_when_it_is_sent_again() -> None:
     message = bytes(range(200))
     assembly = Assembly()
     first = list(pieces(message, 60))
-    assert [assembly.add(piece) for piece in first[:-1]] == [None] * (len(first) - 1)
-    assert assembly.add(list(pieces(message, 60))[-1]) == message
+    assert [assembly.add("a", piece) for piece in first[:-1]] == [None] * (len(first) - 1)
+    assert assembly.add("a", list(pieces(message, 60))[-1]) == message
 
 
 @given(st.binary(max_size=100))
 def test_what_is_no_piece_completes_nothing_but_itself(content: bytes) -> None:
-    found = Assembly().add(content)
+    found = Assembly().add("a", content)
     assert found is None or found == content[HEAD.size :]
 
 
 def test_a_forged_part_is_no_message_and_what_is_unfinished_is_bounded() -> None:
     assembly = Assembly()
     one, two = pieces(bytes(60), 60)
-    assembly.add(one)
-    assert assembly.add(two[:-1] + b"x") is None
+    assembly.add("a", one)
+    assert assembly.add("a", two[:-1] + b"x") is None
     assert assembly.malformed == 1
     for n in range(1000):
-        assembly.add(next(pieces(bytes([n % 256, n // 256]) * 40, 60)))
+        assembly.add("a", next(pieces(bytes([n % 256, n // 256]) * 40, 60)))
     assert len(assembly._unfinished) <= MOST_UNFINISHED
     assert list(pieces(bytes(MOST_PIECES * 40 + 1), 40 + HEAD.size)) == []
+
+
+def test_all_peers_together_are_bounded() -> None:
+    """A member may say the first piece of whatever it likes; what others began is dropped in its turn."""
+    assembly = Assembly(most_bytes=20_000)
+    for n in range(500):
+        for at, piece in enumerate(pieces(n.to_bytes(2, "big") * 1000, 400)):
+            if at % 3 != n % 3:
+                assembly.add(f"peer {n % 40}", piece)
+                assembly._check()
+    assert assembly.dropped > 400
+    begun = {peer for peer, _ in assembly._unfinished}
+    assert 1 < len(begun) < 40
+    message = bytes(range(250)) * 4
+    assert [assembly.add("late", piece) for piece in pieces(message, 400)][-1] == message
+    assembly._check()
+
+
+def test_the_same_message_of_two_peers_is_two() -> None:
+    one, two = pieces(b"x" * 70, 60)
+    assembly = Assembly()
+    assert assembly.add("a", one) is None
+    assert assembly.add("b", two) is None
+    assert assembly.add("b", one) == b"x" * 70
+    assembly._check()

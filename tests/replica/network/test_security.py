@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import KeyFileError
-from microcosm.replica.network import endpoint as reasons
+from microcosm.protocol.packets import Message
+from microcosm.replica.network import arrivals as reasons
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Endpoint
 from microcosm.replica.network.keys import Key, Keyring, new_ring, read_keys, write_keys
-from microcosm.replica.network.process import Letter
+from microcosm.replica.network.process import LAST, MORE, PART_COST, Letter, Process
 from microcosm.replica.network.sealing import HEADER, MOST_PACKETS, MOST_SECONDS, Sealer
 from microcosm.replica.network.window import SIZE, ReplayWindow
 from microcosm.replica.network.wire import Content, Greeting, packed, read_content, read_greeting
@@ -225,6 +226,30 @@ def test_a_flood_of_garbage(three: Pair) -> None:
     three.into("b", packet)
     assert three.letters["b"][-1].payload == b"secret"
     three.goes_on()
+
+
+@pytest.mark.parametrize("size", [0, 300])
+def test_a_message_without_end_of_a_member(three: Pair, size: int) -> None:
+    """A member that sends part after part of one message: what is kept is bounded, and others go on."""
+    end, received = three.ends["b"], 0
+    end.durable.largest = 10_000
+    member = end.durable.process.membership.named["a"].number
+    for mid in range(2, 2000):
+        end.durable.receive(member, Message(mid, mid - 1, False, MORE + bytes(size)))
+        end.flush(three.now, three.wall)
+        received += end.durable.process.machine._delivered[member] == mid
+    kept = end.durable.process.unfinished(member)
+    assert 20_000 < kept < 20_000 + 300 + 2 * PART_COST
+    assert end.status(three.now)["drops"][reasons.TOO_LARGE] == 1998 - received > 1000
+    again = Process.restored(end.durable.process.state())
+    again._check()
+    assert again.unfinished(member) == kept
+    three.goes_on("c", "b")
+    last = end.durable.process.machine._delivered[member] + 1
+    end.durable.receive(member, Message(last, last - 1, False, LAST + bytes(6) + b"at last"))
+    assert three.letters["b"][-1].payload.endswith(b"at last")
+    assert end.durable.process.unfinished(member) == 0
+    end.durable.process._check()
 
 
 @given(st.binary(max_size=1300))

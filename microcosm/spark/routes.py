@@ -1,0 +1,74 @@
+"""Which traces are large enough to be done in slices, and which of them can be."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from microcosm.spark import progress, reading
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+LARGE = 200_000
+"""A trace of so many events is done in slices."""
+
+_log = logging.getLogger(progress.LOGGER)
+
+
+@dataclass(slots=True)
+class Routes:
+    """How many traces there are, those that are done in slices, and large ones that go whole to a worker."""
+
+    traces: int
+    sliced: list[str | None] = field(default_factory=list)
+    whole: list[str] = field(default_factory=list)
+
+
+def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool) -> Routes:
+    """In slices are done large traces, and one that is alone where `slices` are asked for.
+
+    Not where more than processes and messages orders, and not where two events have one name: which of them
+    counts depends on all others. `token`: holders are to be related, which depends on the whole trace too.
+    """
+    from pyspark.sql import functions as F
+
+    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.ORDERING)))
+    traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
+    found = Routes(traces)
+    alone = slices is not None and traces <= 1
+    if not traces or (largest < LARGE and not alone):
+        return found
+    for row in counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect():
+        why = [name for name in reading.ORDERING if row[name] and name != "name"]
+        if token:
+            why.append("--token")
+        if not why and row["name"] and _share_names(events, row.trace, traces > 1):
+            why.append("names of several events")
+        if not why:
+            found.sliced.append(row.trace)
+            continue
+        found.whole.append(row.trace or "")
+        trace = "the trace" if row.trace is None else f"trace {row.trace}"
+        reasons = ", ".join(why)
+        _log.info("%s: %s events go whole to one worker, because of: %s", trace, f"{row.events:,}", reasons)
+    return found
+
+
+def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:
+    """Whether two events of a trace, not merely two rows of one, have the same name."""
+    from pyspark.sql import functions as F
+
+    own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
+    named = own.select(id_of(several).alias("id"), "process", "seq").distinct()
+    return bool(named.groupBy("id").count().where("count > 1").limit(1).collect())
+
+
+def id_of(several: bool) -> Column:
+    """The name of an event, by which edges know it."""
+    from pyspark.sql import functions as F
+
+    own = F.concat_ws(":", "process", F.col("seq").cast("string"))
+    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
+    return F.coalesce("name", full)

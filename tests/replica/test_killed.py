@@ -1,0 +1,45 @@
+"""Some of what `python -m tests.replica.killed` does at length: kill whole nodes, and see what is left."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography")
+
+ROOT = Path(__file__).parents[2]
+
+
+def killed(*options: str) -> dict[str, int]:
+    """In a process of its own, which forks and has no threads."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.replica.killed", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, int] = ast.literal_eval(ran.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_at_random_instants() -> None:
+    found = killed("--kills", "20", "--seed", "5")
+    assert found["kills"] == 20
+    assert found["acknowledged"] > 20
+
+
+@pytest.mark.slow
+def test_at_some_fault_points() -> None:
+    found = killed("--points", "89")
+    assert found["kills"] >= 5
+    assert found["acknowledged"] >= found["kills"] * 16

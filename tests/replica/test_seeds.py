@@ -1,0 +1,63 @@
+"""Whole replicas on a bad virtual network, judged by an observer who sees everything (see `seeds`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.replica.network.causal import History, faults
+from tests.replica.seeds import run
+from tests.replica.simulated import World, happened_before, is_before, judged
+
+
+def test_a_short_run_of_everything(tmp_path: Path) -> None:
+    """Kills, partitions, loss, an eviction with a return, and one for good."""
+    done = run(1, tmp_path, messages=300, kills=8, partitions=3)
+    assert done.wrong == []
+    assert done.sent >= 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2])
+def test_runs_of_thousands(tmp_path: Path, seed: int) -> None:
+    done = run(seed, tmp_path, messages=1000)
+    assert done.wrong == []
+    assert done.kills >= 10
+
+
+def test_the_same_seed_is_the_same_run(tmp_path: Path) -> None:
+    one, other = (run(5, tmp_path / name, messages=60, kills=4, partitions=2) for name in "ab")
+    assert one[:4] == other[:4]
+
+
+def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
+    world = World(tmp_path, "ab", 1)
+    world.go(1.0)
+    a, b = (node.replica for node in world.nodes.values())
+    world.act("a", lambda node: world.send(node, ("b",), b"one"))
+    world.calm()
+    message = next(event for event in a.events if event.startswith("c:"))[2:]
+    assert judged(world) == []
+    world.to[message] = ("c.1",)
+    assert judged(world) == [f"{message} is delivered at b.1, and is not for it"]
+    world.to[message] = ("b.1", "a.1")
+    assert judged(world) == [f"{message} is never delivered at a.1"]
+    world.to[message] = ("b.1",)
+    b.local("more")
+    assert judged(world)[0] == "b knows other things than a"
+    assert f"{message} is delivered 2 times at b.1" in faults(
+        [
+            History("a.1", [("sent", f"{message} b.1")]),
+            History("b.1", [("delivered", message), ("delivered", message)]),
+        ]
+    )
+
+
+def test_the_observer_knows_what_happened_before_what() -> None:
+    chains = {("a", 1): ["x", "c:a.1.2"], ("b", 1): ["y", "d:b:a.1.2", "z"]}
+    clocks = happened_before(chains)
+    assert [is_before(clocks, *pair) for pair in (("x", "z"), ("y", "z"), ("x", "y"), ("z", "x"))] == [
+        *(True, True),
+        *(False, False),
+    ]

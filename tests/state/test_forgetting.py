@@ -1,0 +1,116 @@
+"""What is kept of the others when events are forgotten, by a fixpoint of the tests' own."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import permutations
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.logic.rulebook import read_rules
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+from microcosm.state.forgetting import without_events
+from microcosm.state.microcosm import Microcosm
+from tests import oracle
+from tests.enumeration import Facts, as_givens, up_to_renaming
+from tests.notation import mc
+from tests.oracle import Triple
+from tests.propagation import Propagated, propagated
+
+ALL = "abcd"
+
+
+def stated(givens: Givens) -> set[Triple]:
+    """The correspondences of givens, refuted ones included."""
+    facts = (*givens.external.values(), *givens.refuted.values())
+    return {(fact.left, str(fact.relation), fact.right) for fact in facts}
+
+
+def initial(facts: set[Triple], events: set[str]) -> set[Triple]:
+    """All that is judged initially of some events."""
+    given = {fact for fact in facts if fact[1] != "!<"}
+    return {(a, sign, b) for a, sign, b in oracle.initial(given) if {a, b} <= events}
+
+
+def forgotten(
+    facts: Facts, order: tuple[str, ...], at_once: bool
+) -> tuple[Givens, Propagated, Propagated] | None:
+    """The givens left, and what propagation tells of the others before and after."""
+    old = propagated(facts)
+    if old is None:
+        return None
+    givens, rules = as_givens(facts), read_rules()
+    left = givens
+    for some in [order] if at_once else [(event,) for event in order]:
+        left = without_events(left, some, rules)
+    kept = set(givens.named()) - set(order)
+    new = propagated(stated(left))
+    assert new is not None
+    assert initial(stated(left), kept) == initial(set(facts), kept)
+    return left, old.among(kept), new.among(kept)
+
+
+@cache
+def cases() -> list[tuple[Facts, Givens, Propagated, Propagated]]:
+    """Of every microcosm of 4 events one event forgotten; of some two, in turn and at once."""
+    found = []
+    for k, facts in enumerate(up_to_renaming(ALL, superseding=True)):
+        orders: list[tuple[tuple[str, ...], bool]] = [((ALL[k % 4],), True), ((ALL[k % 4 - 1],), True)]
+        if k % 16 == 0:
+            orders += [(two, at_once) for two in permutations(ALL, 2) for at_once in (False, True)]
+        for order, at_once in orders:
+            told = forgotten(facts, order, at_once)
+            if told is not None:
+                found.append((facts, *told))
+    return found
+
+
+def test_every_initial_judgement_and_every_refuted_order_of_the_others_stays() -> None:
+    for facts, left, old, new in cases():
+        assert new.refuted == old.refuted, (facts, left)
+        assert new.before <= old.before
+        assert new.related <= old.related
+
+
+def test_that_a_pair_is_not_concurrent_is_lost_where_only_propagation_through_the_event_ordered_it() -> None:
+    lost = 0
+    for facts, left, old, new in cases():
+        gone = old.before - new.before
+        assert old.related - new.related == gone | {(b, a) for a, b in gone}
+        for a, b in gone:
+            lost += 1
+            assert (a, "<", b) not in initial(set(facts), {a, b}), "it was judged offline alone"
+            assert not Microcosm(left).offline(a, b, depth=0).relation
+    assert lost
+
+
+def test_the_smallest_such_loss() -> None:
+    """b < d is proved offline, since d < b would put c before b; and so b < a, by way of d."""
+    known = Microcosm(mc("d<a b||c b<>d c<d"))
+    assert known.offline("b", "a", depth=0).relation is Relation.BEFORE
+    before = known.online("b", "a")
+    known.forget("d")
+    assert known.offline("b", "a").refuted == (Relation.AFTER,)
+    assert known.online("b", "a") is before, "nothing new is judged online"
+
+
+@given(st.integers(0, 10**6))
+def test_of_more_events_and_with_refutations_given(seed: int) -> None:
+    rng = Random(seed)
+    order = rng.sample("abcdef", 6)
+    facts: list[Triple] = []
+    for at, a in enumerate(order):
+        for b in order[at + 1 :]:
+            sign = rng.choice(("", "", "<", "||", "<>", "<>", "!<", "!>"))
+            if sign:
+                facts.append((b, "!<", a) if sign == "!>" else (a, sign, b))
+    named = sorted({event for a, _, b in facts for event in (a, b)})
+    gone = tuple(rng.sample(named, min(len(named), rng.randint(1, 3))))
+    for at_once in (False, True):
+        told = forgotten(tuple(facts), gone, at_once)
+        if told is not None:
+            assert told[2].refuted == told[1].refuted
+            assert told[2].before <= told[1].before
