@@ -52,7 +52,7 @@ class Goals:
         look, vain, helped = 1, 0, False
         while agenda:
             y, goals = agenda.pop()
-            goals &= ~met.get(y, 0) & ~(1 << y)
+            goals &= ~met.get(y, 0) & ~(1 << y) & ~self._outlook.vain(y)
             if not goals:
                 continue
             met[y] = met.get(y, 0) | goals

@@ -6,6 +6,7 @@ on its own. Where no pair of these two sets is concluded without recursion, the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
@@ -16,6 +17,9 @@ from microcosm.relations.bits import lowest
 
 WIDE = 64
 """A set of so many related events is followed through a relation event by event, a larger one is not."""
+
+FEW = 8
+"""So many pairs of sets that hold in no pair are remembered."""
 
 MANY = 16
 """So many sets of pairs are looked after, no more."""
@@ -29,6 +33,7 @@ class Outlook:
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
         self._leads: dict[int, int | None] = {}  # where each event leads to, in the present search
+        self._vain: deque[tuple[int, int]] = deque(maxlen=FEW)  # left and right ends, no pair of which holds
         for body in bodies:
             for read in body.reads((pred,)):
                 moves = list(_moves(body, read, scope))
@@ -38,6 +43,7 @@ class Outlook:
     def begin(self) -> None:
         """A search begins: what was remembered for the last one may not hold any more."""
         self._leads.clear()
+        self._vain.clear()
         for base in self._base:
             base.forget()
 
@@ -51,7 +57,16 @@ class Outlook:
         left, right = self._leads[a], self._leads[b]
         if left is None or right is None or not all(r.barred(a, b, left, right) for r in self._base):
             return 0
+        self._vain.append((left, right))
         return left
+
+    def vain(self, b: int) -> int:
+        """Events that were found not to hold with b when others were asked about. Cost: a bit test a set."""
+        found = 0
+        for left, right in self._vain:
+            if right >> b & 1:
+                found |= left
+        return found
 
     def _reached(self, start: int) -> int | None:
         """Every event that recursive rules lead to, or None where that takes long."""
@@ -77,6 +92,7 @@ class _Base:
         self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
         self._nones = [(none, own, Join(none, (LEFT, RIGHT), own, scope)) for none, own in _bars(body)]
         self._served: dict[int, list[int]] = {}
+        self._proven: deque[int] = deque(maxlen=FEW)  # events that have made a pattern true of all ends
 
     def forget(self) -> None:
         """The ground may have changed."""
@@ -113,7 +129,8 @@ class _Base:
         What an event serves on the left that serves all on the right is remembered for the next left end.
         """
         left_over = [(ends[LEFT], ends[RIGHT])]
-        for event in spread(found):
+        proven = [event for event in self._proven if event < found.bit_length() and found >> event & 1]
+        for event in dict.fromkeys([*proven, *spread(found)]):
             served = dict.fromkeys((LEFT, RIGHT), -1)
             for p in none.pairs:
                 served[p.left if p.right == own else p.right] &= self._towards(p, own, event)
@@ -126,6 +143,8 @@ class _Base:
             ]
             left_over = [(left, right) for left, right in halves if left and right]
             if not left_over:
+                if event not in self._proven:
+                    self._proven.appendleft(event)
                 return True
             if len(left_over) > MANY:
                 return False

@@ -85,27 +85,25 @@ class Givens:
 
     def members(self) -> Iterator[str]:
         """The events that are *in* the microcosm (in I, in X, clocked or under a token), once each."""
-        yield from dict.fromkeys(self._members())
+        return iter(self._members())
 
     def named(self) -> Iterator[str]:
         """Every event that any given names, members first, once each."""
-        yield from dict.fromkeys(self._named())
-
-    def _members(self) -> Iterator[str]:
-        yield from self.internal
-        yield from [name for fact in self.external.values() for name in (fact.left, fact.right)]
-        yield from self.clocks
-        for group in self.tokens.values():
-            yield from group
-
-    def _named(self) -> Iterator[str]:
-        yield from dict.fromkeys(self._members())
+        found = self._members()
         for fact in self.refuted.values():
-            yield fact.left
-            yield fact.right
-        yield from self.stamps
-        for message in self.messages:
-            yield message.event
+            found[fact.left] = found[fact.right] = None
+        found.update(dict.fromkeys(self.stamps))
+        found.update((message.event, None) for message in self.messages)
+        return iter(found)
+
+    def _members(self) -> dict[str, None]:
+        found = dict.fromkeys(self.internal)
+        for fact in self.external.values():
+            found[fact.left] = found[fact.right] = None
+        found.update(dict.fromkeys(self.clocks))
+        for group in self.tokens.values():
+            found.update(dict.fromkeys(group))
+        return found
 
 
 _EXTERNAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)

@@ -43,7 +43,7 @@ class Rows:
 
     WAIT = 1024
 
-    LINKS = 256
+    LINKS = 500
     """When more links wait than these and one for each 128 positions, they are taken in."""
 
     SATURATE = 1 << 15

@@ -36,7 +36,7 @@ class RowsMachine(RuleBasedStateMachine):
     def start(self, saturated: bool, limit: int, wait: int, many: int, pairs: set[tuple[int, int]]) -> None:
         self.edges = {(a, b) for a, b in pairs if a < b}
         self.rows = Rows(SIZE, self.edges)
-        self.rows.SATURATE, self.rows.WAIT, self.rows.MANY = limit, wait, many
+        self.rows.SATURATE, self.rows.WAIT, self.rows.MANY, self.rows.LINKS = limit, wait, many, 2 * many
         self.rows.FEW = min(many, self.rows.FEW)
         if saturated:
             self.rows.saturate()
