@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from heapq import heappop, heappush
 
 from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.doubt import Doubt
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.pending import Pending
+from microcosm.relations.row_changes import gain, recompute
 
 
 class Rows:
@@ -168,12 +168,12 @@ class Rows:
         if self._past is None:
             known = self.future(a)
             return [y for y in (b, *bits(self.future(b))) if not known >> y & 1]
-        changed = self._gain(self._past, b, gained, self._successors)
+        changed = self._counted(gain(self._past, b, gained, self._successors))
         if self._future is not None and not self._doubted(changed, told=True):
             told = (self.future(b) | 1 << b) & self._doubt.believed
-            self._gain(self._future, a, told, self._predecessors)
+            self._counted(gain(self._future, a, told, self._predecessors))
             narrow = self._doubt.narrow(self.size)
-            self._gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors)
+            self._counted(gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors))
         return changed
 
     def _waits(self, a: int, b: int) -> bool:
@@ -224,9 +224,10 @@ class Rows:
         self._successors[a].remove(b)
         self._predecessors[b].remove(a)
         if self._past is not None:
-            changed = self._recompute(self._past, b, self._predecessors, self._successors)
+            changed = self._counted(recompute(self._past, b, self._predecessors, self._successors))
             if self._future is not None and not self._doubted(changed):
-                self._recompute(self._future, a, self._successors, self._predecessors, self._doubt.believed)
+                believed = self._doubt.believed
+                self._counted(recompute(self._future, a, self._successors, self._predecessors, believed))
         self._changed(-1)
 
     def _doubted(self, changed: list[int], told: bool = False) -> bool:
@@ -242,6 +243,10 @@ class Rows:
             self._future = None  # one pass for all of them, when next asked
             self._doubt = Doubt()
         return few or self._future is None
+
+    def _counted(self, changed: list[int]) -> list[int]:
+        self.updates += len(changed)
+        return changed
 
     def _changed(self, edges: int) -> None:
         self._edges += edges
@@ -341,54 +346,6 @@ class Rows:
         self._searched += len(seen)
         row = found[start] = from_positions(seen, self.size)
         return row
-
-    def _gain(self, rows: list[int], start: int, gained: int, onwards: list[set[int]]) -> list[int]:
-        """Put what `start` gains into its row and those beyond it, stopping at rows that hold all of it."""
-        changed = []
-        stack = [start]
-        while stack:
-            y = stack.pop()
-            row = rows[y]
-            new = row | gained
-            if new != row:
-                rows[y] = new
-                changed.append(y)
-                stack.extend(onwards[y])
-        self.updates += len(changed)
-        return changed
-
-    def _recompute(
-        self,
-        rows: list[int],
-        start: int,
-        inwards: list[set[int]],
-        onwards: list[set[int]],
-        believed: int = -1,
-    ) -> list[int]:
-        """Recompute the row of `start` and whatever rests on it, stopping where a row comes out unchanged.
-
-        Returns whose rows changed. The size of the old row orders the work: whatever a row rests on has
-        no larger one, and seldom one as large (then a row may be met twice).
-        """
-        heap = [((rows[start] & believed).bit_count(), start)]
-        queued = {start}
-        changed = []
-        while heap:
-            _, v = heappop(heap)
-            queued.discard(v)
-            row = 0
-            for w in inwards[v]:
-                row |= rows[w] | 1 << w
-            if not (row ^ rows[v]) & believed:
-                continue
-            rows[v] = row
-            changed.append(v)
-            for w in onwards[v]:
-                if w not in queued:
-                    queued.add(w)
-                    heappush(heap, ((rows[w] & believed).bit_count(), w))
-        self.updates += len(changed)
-        return changed
 
     def _check(self) -> None:
         """Assert every invariant: rows, where present, are what a fresh closure gives."""
