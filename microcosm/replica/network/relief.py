@@ -8,8 +8,8 @@ waiting. (To keep what is too much on disk is no third way: a disk is a larger b
 it goes on. A process that is full, and that for a while (`Limits.stall`) neither got an ack nor took a
 message, takes the next message of some sender all the same, which that one may then forget. So everything is
 delivered at last if deliveries do not cause each other without end, and if those whom a message waits for are
-there or evicted; and a buffer grows beyond its bound by what one message causes in each such while, and no
-faster.
+there or evicted; and a buffer grows beyond its bound by what one message, and whatever was held back for it
+alone, causes in each such while, and no faster.
 """
 
 from __future__ import annotations
