@@ -9,6 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 
+def printable(text: str) -> str:
+    r"""`text` on one line, with escapes for what a terminal would not show, or would obey.
+
+    >>> print(printable("a\nb"))
+    a\nb
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class MicrocosmError(Exception):
     """Base of all errors raised on purpose by this package."""
 
@@ -44,7 +55,7 @@ class TextError(MicrocosmError):
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        lines = [f"{place}: {self.message}" if place else self.message]
+        lines = [printable(f"{place}: {self.message}" if place else self.message)]
         lines.extend(self._caret())
         if self.hint:
             lines.append(self.hint)

@@ -14,6 +14,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import TextIO
 
+from microcosm import errors
+
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
@@ -136,9 +138,7 @@ def plain(text: str, stream: TextIO) -> str:
 
 def printable(text: str) -> str:
     """`text` with escapes for what a terminal would not show, or would obey."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return errors.printable(text)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

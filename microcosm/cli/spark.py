@@ -219,7 +219,7 @@ class _Teller(logging.Handler):
 
 def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
     for fault in faults:
-        output.warn(fault)
+        output.warn(output.printable(fault))
     for kind, count in reported.items():
         told = sum(fault.endswith(f"[{kind}]") for fault in faults)
         if count > told:

@@ -79,7 +79,7 @@ def extract(
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:
-        output.note(f"events that {process} could not know: {found.outside:,}")
+        output.note(f"events that {output.printable(str(process))} could not know: {found.outside:,}")
     counts = counts_of(found)
     if out is not None:
         write_givens(found.givens, out, out.endswith(".json"))

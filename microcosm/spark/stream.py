@@ -56,9 +56,13 @@ STATE = {
 
 MANIFEST = "stream.json"
 
-_SLOW = "failed to connect back"
-"""What a Spark Connect server says when its Python, to which it gives ten seconds, does not start in them."""
-_ATTEMPTS = 4
+_SLOW = "connect back"
+"""What Spark says when a Python that it starts for a stream, to which it gives ten seconds, takes longer.
+
+No setting changes the ten seconds; a busy machine needs them. So the stream is begun again: it goes on
+where it was, as after any end.
+"""
+_ATTEMPTS = 8
 
 _OF = {
     "events": "seq is not null and reported is null",
@@ -112,17 +116,29 @@ def stream(
     _check_owner(folder, kept)
     source.register(spark)
     begin = time.monotonic()
-    query = _start(spark, path, folder, kept, asked)
-    try:
-        _write_owner(folder, query.id)
-        _wait(query, folder)
-    finally:
-        with suppress(Exception):
-            query.stop()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _follow(spark, path, folder, kept, asked)
+            break
+        except MicrocosmError as error:
+            if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
+                raise
+            _log.info("a Python of Spark took more than ten seconds to start; the stream begins again")
     followed = time.monotonic()
     summary, faults = _summary(spark, folder)
     stages = {"follow": round(followed - begin, 3), "count": round(time.monotonic() - followed, 3)}
     return Streamed(summary, faults, stages)
+
+
+def _follow(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> None:
+    """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
+    query = _start(spark, path, out, checkpoint, asked)
+    try:
+        _write_owner(out, query.id)
+        _wait(query, out)
+    finally:
+        with suppress(Exception):
+            query.stop()
 
 
 def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> Any:
@@ -145,14 +161,11 @@ def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: A
     writing = (
         writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
     )
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return writing.start()
-        except PySparkException as error:
-            if _SLOW not in str(error) or attempt == _ATTEMPTS:
-                said = str(error).strip().splitlines()[0]
-                raise NoSpark(f"the stream did not start: {said}") from error
-    raise AssertionError("unreachable")
+    try:
+        return writing.start()
+    except PySparkException as error:
+        said = str(error).strip().splitlines()[0]
+        raise NoSpark(f"the stream did not start: {said}") from error
 
 
 def _sink(out: str) -> Callable[[DataFrame, int], None]:

@@ -67,10 +67,11 @@ def format_of(name: str) -> Format:
 def detect(head: str, path: str) -> str:
     """The name of the format of a file that begins with `head`; own formats come first.
 
-    Raises `TraceError` when no format claims it. An empty file is an empty trace of the own format.
+    Raises `TraceError` when no format claims it. An empty file is an empty trace of the own format, but
+    for what its name says to be Parquet: of that nothing is left.
     """
     if not head.strip():
-        return "jsonl"
+        return "parquet" if path.endswith(".parquet") else "jsonl"
     found = [(-form.detects(head, path), name) for name, form in sorted(builtin().items())]
     for name, plugin in sorted(_plugins().items()):
         try:

@@ -65,7 +65,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """The events of a file; lines that are none are reported as `bad-line`, repeated positions too."""
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    for number, text in stream:
+    for number, text in stream.alone():
         if not text or text.isspace():
             continue
         try:

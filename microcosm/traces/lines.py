@@ -91,6 +91,23 @@ class Lines:
                 self._number += 1
                 yield self._number, line
 
+    def alone(self) -> Iterator[tuple[int, str]]:
+        """The same, where each line stands for itself: one that is no UTF-8 is reported and skipped."""
+        for block in self._whole_lines():
+            try:
+                lines: list[str | bytes] = [*self._decoded(block).split("\n")]
+            except TextError:
+                lines = [*block.split(b"\n")]
+            for line in lines:
+                self._number += 1
+                try:
+                    text = line if isinstance(line, str) else decode(line, self.file).removesuffix("\r")
+                except TextError as error:
+                    said = f"{error.message} (column {error.column})"
+                    self._report.add("bad-line", said, file=self.file, line=self._number, lost=1, lines=1)
+                else:
+                    yield self._number, text
+
     def _whole_lines(self) -> Iterator[bytes]:
         """The stream in pieces of whole lines, the end of the last one dropped."""
         begun: list[bytes] = []

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from microcosm.errors import TraceError
+from microcosm.errors import TraceError, printable
 
 KINDS = {
     "long-line": "a line is longer than a line may be, and is skipped",
@@ -69,7 +69,7 @@ class Irregularity:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.message} [{self.kind}]"
+        return printable(f"{place}: {self.message} [{self.kind}]")
 
 
 class Report:

@@ -33,7 +33,8 @@ LIGHT = {
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def master(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Where jobs run, and with which options: a master of this process, or a server of Spark Connect."""
     connect = request.config.getoption("--spark") == "connect"
     try:
         require_packages()
@@ -46,10 +47,15 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folders = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     options = {**LIGHT, **folders}
     if not connect:
-        with session(options=options) as started:
-            yield started
+        yield LOCAL, options
         return
-    with server(java, options) as address, session(address, options) as started:
+    with server(java, options) as address:
+        yield address, options
+
+
+@pytest.fixture(scope="session")
+def spark(master: tuple[str, dict[str, str]]) -> Iterator[Any]:
+    with session(*master) as started:
         yield started
 
 

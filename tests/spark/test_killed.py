@@ -81,15 +81,17 @@ class Killed(Output):
         return found
 
 job.Output = Killed
-with session(options={options}) as spark:
+with session({master!r}, {options!r}) as spark:
     job.extract(spark, [sys.argv[1]], sys.argv[2], job.Asked(slices=1))
 """
 
 
-def killed_driver(arguments: Sequence[str]) -> int:
-    program = DRIVER.replace("{options}", repr(LIGHT))
+def killed_driver(master: str, arguments: Sequence[str]) -> int:
+    program = DRIVER.format(master=master, options=LIGHT)
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": root}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, *sys.path])}
+    for name in ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE"):
+        environment.pop(name, None)  # of a session of this process
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env=environment,
@@ -100,13 +102,13 @@ def killed_driver(arguments: Sequence[str]) -> int:
 
 
 def test_a_driver_that_is_killed_and_started_again(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, master: tuple[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, out = tmp_path / "log.jsonl", tmp_path / "out"
     events = chained(Random(9), 5, 400, True, 6)
     log.write_text("".join(map(line_of, events)), encoding="utf-8")
     asked = Asked(slices=1)
-    assert killed_driver([str(log), str(out), "sliced-0"]) == -signal.SIGKILL
+    assert killed_driver(master[0], [str(log), str(out), "sliced-0"]) == -signal.SIGKILL
     assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
     with monkeypatch.context() as patch:
         again: list[str] = []

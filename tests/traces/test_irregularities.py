@@ -186,3 +186,16 @@ def test_a_report_keeps_some_and_counts_all() -> None:
     assert str(heard[7]) == "f:7: no event [bad-line]"
     report.add("own-missing", "whole file", file="f")
     assert str(report.findings[-1]) == "f: whole file [own-missing]"
+
+
+def test_whatever_a_name_is_an_irregularity_is_one_line_that_a_terminal_does_not_obey() -> None:
+    log = [line("a\nb", 2, "receive", "\x1b[31mred")]
+    events, report = read_text("\n".join(log))
+    extract(events, report=report)
+    assert list(map(str, report.findings)) == [
+        r"<test>:1: a\nb: events 1 are missing [seq-gap]",
+        r"<test>:1: a\nb:2: the sending of \x1b[31mred is not in the log [unmatched-receive]",
+    ]
+    with pytest.raises(TraceError) as error:
+        extract(read_text("\n".join(log))[0], report=Report(strict=True))
+    assert str(error.value).splitlines()[0] == r"<test>:1: a\nb: events 1 are missing [seq-gap]"

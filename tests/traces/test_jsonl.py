@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
-from microcosm.traces import jsonl
+from microcosm.traces import jsonl, lines
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
+from microcosm.traces.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.traces.logs import read_text, told
 from tests.traces.runs import RUNS, Run
@@ -163,6 +164,24 @@ def test_no_line_is_lost_silently(run: Run, damages: list[tuple[int, int, int]])
     events, report = read_text("\n".join(lines))
     assert len(events) + report.lost == sum(not line.isspace() and line != "" for line in lines)
     assert report.lost == sum(report.counts.values())
+
+
+@given(
+    st.lists(st.sampled_from((b"\xff", b"\xe2\x82", b"ok\xc3", "ä€".encode(), b"")), max_size=12),
+    st.integers(1, 90),
+)
+def test_a_line_that_is_no_utf8_costs_no_other_line(texts: list[bytes], block: int) -> None:
+    log = [
+        line_of(TraceEvent("p", seq, label="?")).encode().replace(b"?", text)
+        for seq, text in enumerate(texts, 1)
+    ]
+    whole = {at for at, text in enumerate(texts, 1) if text.decode("utf-8", "replace").encode() == text}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_BLOCK", block)
+        events, report = read_text(b"".join(log))
+    assert {event.line for event in events} == whole
+    assert told(report) == [("bad-line", at) for at in range(1, len(texts) + 1) if at not in whole]
+    assert report.lost == len(texts) - len(whole)
 
 
 def test_a_pattern_is_refused() -> None:

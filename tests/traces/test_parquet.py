@@ -106,6 +106,7 @@ def test_the_command_line_converts_both_ways(tmp_path: Path, capsys: pytest.Capt
     assert main(["trace", log, "--to", columns]) == 0
     assert main(["trace", columns, "--to", again]) == 0
     assert Path(again).read_text(encoding="utf-8") == text
-    Path(columns).write_bytes(b"PAR1 and no more")
-    assert main(["extract", columns]) == 4
-    assert "is damaged or no Parquet" in capsys.readouterr().err
+    for left in (b"PAR1 and no more", b""):
+        Path(columns).write_bytes(left)
+        assert main(["extract", columns]) == 4
+        assert "is damaged or no Parquet" in capsys.readouterr().err
