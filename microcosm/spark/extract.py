@@ -16,6 +16,7 @@ from microcosm.errors import TextError
 from microcosm.spark import events as rows
 from microcosm.spark import found as finding
 from microcosm.spark import pieces, progress, reading
+from microcosm.spark.agreeing import Whole
 from microcosm.spark.chains import ODD_ROWS
 from microcosm.spark.giant import Found, Giant
 from microcosm.spark.output import Output, fingerprint
@@ -98,14 +99,17 @@ class _Job:
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         marked = good if chosen is None else good.withColumn("chosen", chosen)
+        giants: list[tuple[str | None, Found]] = []
+        for number, (trace, columns) in enumerate(tuple(sliced.items())):
+            try:
+                clocks = "clock" in columns
+                giants.append((trace, self._giant(number, trace, marked, several, not lost, clocks)))
+            except Whole as reason:
+                routes.give_up(trace, [str(reason)])
         rest = marked if routes.traces > len(sliced) else marked.limit(0)
         for trace in sliced:
             rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
         found = self._find(rest, several, not lost)
-        giants = [
-            (trace, self._giant(number, trace, marked, several, not lost))
-            for number, trace in enumerate(sliced)
-        ]
         odd = [self._output.staged("found") / "odd", *(path for _, giant in giants for path in giant.odd)]
         links = None
         if self._output.filled("found", "foreign"):  # there are rows
@@ -128,7 +132,9 @@ class _Job:
         self._output.commit(TABLES, summary)
         return Extracted(summary, faults, self._output.stages)
 
-    def _giant(self, number: int, trace: str | None, events: DataFrame, several: bool, whole: bool) -> Found:
+    def _giant(
+        self, number: int, trace: str | None, events: DataFrame, several: bool, whole: bool, clocks: bool
+    ) -> Found:
         from pyspark.sql import functions as F
 
         own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
@@ -139,7 +145,7 @@ class _Job:
         slices = self._asked.slices
         chosen = self._asked.concurrent is not None
         names = (str(number), trace, prefix)
-        return Giant(self._spark, self._output, named, *names, slices, chosen, whole).find()
+        return Giant(self._spark, self._output, named, *names, slices, chosen, whole, clocks).find()
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""

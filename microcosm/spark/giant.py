@@ -11,20 +11,24 @@ What is found is what `microcosm.traces.covering` finds of the same events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from microcosm.relations.clock import Clock, between
+from microcosm.relations.relation import Relation
 from microcosm.spark import tasks
-from microcosm.spark.chains import LOOKED_AT, ODD_ROWS, chains_of, irregularities, odd_rows
+from microcosm.spark.agreeing import Whole, agreed, told_against
+from microcosm.spark.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregularities, odd_rows
+from microcosm.spark.clocked import MARK
 from microcosm.spark.events import arrow_schema
 from microcosm.spark.exchanged import exchanged
 from microcosm.spark.output import Output
 from microcosm.spark.plain_traces import FRONTIERS
 from microcosm.spark.scan import Knowledge
-from microcosm.spark.slices import Slices
+from microcosm.spark.slices import FOUR, Slices
 from microcosm.spark.told import told
 from microcosm.traces.covering import HOLES, MOST_CHOSEN
 
@@ -48,7 +52,8 @@ class Giant:
 
     `trace` is its name, and `prefix` what stands before the names of others where there are several traces;
     `name` tells its stages from those of other traces, `slices` is their number (None: by size), `asked`
-    whether events are chosen, and `complete` whether nothing of the log is missing.
+    whether events are chosen, `complete` whether nothing of the log is missing, and `clocks` whether events
+    have them.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Giant:
         slices: int | None,
         asked: bool,
         complete: bool,
+        clocks: bool = False,
     ) -> None:
         self._spark = spark
         self._output = output
@@ -72,13 +78,14 @@ class Giant:
         self._slices = slices
         self._asked = asked
         self._complete = complete
+        self._clocks = clocks
 
     def find(self) -> Found:
-        """Everything of the trace; what takes long is staged."""
+        """Everything of the trace; what takes long is staged. Raises `Whole` for what slices do not tell."""
         from pyspark.sql import functions as F
 
         spark, output, name = self._spark, self._output, self._name
-        chains = self._stage("chains", lambda: chains_of(self._events))
+        chains = self._stage("chains", lambda: chains_of(self._events, self._clocks))
         ends = (
             chains.where("not twice")
             .groupBy("process")
@@ -88,11 +95,23 @@ class Giant:
         numbers = {row.process: number for number, row in enumerate(last)}
         places = output.staged(f"chains-{name}")
         met = exchanged(spark, output, name, places, sum(row.events for row in last), numbers)
-        slices = Slices(spark, output, name, places, output.staged(f"pairs-{name}") / "pairs", numbers)
+        pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
+        odd = [output.staged(f"pairs-{name}") / "odd"]
+        seen = None
+        if self._clocks:
+            clocks = agreed(spark, output, name, places, pairs, numbers)
+            pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
+            self._stage("contradicted", lambda: told_against(clocks.against, chains))
+            odd.append(output.staged(f"contradicted-{name}"))
+            ordered = pairs.select(*FOUR).unionByName(seen.select(*FOUR))
+            self._stage("ordered", lambda: ordered)
+            folder = output.staged(f"ordered-{name}")
+        slices = Slices(spark, output, name, places, folder, numbers)
         asked, too_many = self._chosen(chains, numbers)
         knowledge, cyclic = slices.scan(slices.cuts(self._slices), asked)
-        odd = [output.staged(f"pairs-{name}") / "odd"]
-        believed = met["pairs"].where("not near")
+        believed = pairs.where("not near")
+        if cyclic and seen is not None:
+            raise Whole("messages on cycles beside clocks")
         if cyclic:
             gone = spark.createDataFrame(cyclic, "receiver long, received long")
             on = ["receiver", "received"]
@@ -110,13 +129,25 @@ class Giant:
         alone = {row.process for row in last if row.events == 1}
         looked = self._looked_at("looked", alone, wide)
         apart: list[tuple[str, str, str, str]] = []
-        if asked and self._complete and HOLES.isdisjoint(told([*odd, looked])[0]):
-            apart = _apart(asked, knowledge)
+        complete = self._complete and HOLES.isdisjoint(told([*odd, looked])[0]) if asked else False
+        if asked and (complete or seen is not None):
+            apart = _apart(asked, knowledge, self._times(asked, seen is not None), complete)
             related = {each for left, _, right, _ in apart for each in (left, right)}
             found = {last[number].process for number, _, event in asked if event in related}
             if alone & found:
                 looked = self._looked_at("looked-again", alone - found, wide)
-        return Found(self._edges(chains, believed, apart), frontiers, [*odd, looked])
+        return Found(self._edges(chains, believed, seen, apart), frontiers, [*odd, looked])
+
+    def _times(self, asked: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
+        """The clocks of events that are asked about, by name."""
+        if not clocks:
+            return {}
+        marks = self._spark.read.schema(MARK).parquet(
+            str(self._output.staged(f"marks-{self._name}") / "marks")
+        )
+        wanted = self._spark.createDataFrame([(event,) for _, _, event in asked], "id string")
+        found = marks.join(wanted, "id").select("id", "process", "clock", "ticked").collect()
+        return {row.id: Clock(row.process, dict(row.clock), row.ticked) for row in found}
 
     def _looked_at(self, stage: str, alone: set[str], wide: set[str]) -> Path:
         """Where it is staged what is odd about events by themselves."""
@@ -126,13 +157,18 @@ class Giant:
 
         places = self._output.staged(f"chains-{self._name}")
         name = f"{stage}-{self._name}"
+        columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
         self._output.tables(
-            self._spark, name, {"odd": ODD_ROWS}, *tasks.over(self._spark, places, LOOKED_AT, look)
+            self._spark, name, {"odd": ODD_ROWS}, *tasks.over(self._spark, places, columns, look)
         )
         return self._output.staged(name) / "odd"
 
     def _edges(
-        self, chains: DataFrame, pairs: DataFrame, apart: list[tuple[str, str, str, str]]
+        self,
+        chains: DataFrame,
+        pairs: DataFrame,
+        seen: DataFrame | None,
+        apart: list[tuple[str, str, str, str]],
     ) -> DataFrame:
         from pyspark.sql import functions as F
 
@@ -144,6 +180,9 @@ class Giant:
             F.col("prior").alias("left"), _is("<"), F.col("id").alias("right"), source("process", "process")
         )
         edges = edges.unionByName(pairs.select("left", _is("<"), "right", source("message", "message")))
+        if seen is not None:
+            by_clock = F.concat(F.lit("vector time of "), "right").alias("source")
+            edges = edges.unionByName(seen.select("left", _is("<"), "right", by_clock))
         if apart:
             told = self._spark.createDataFrame(
                 apart, "left string, relation string, right string, source string"
@@ -190,15 +229,23 @@ def _is(relation: str) -> Column:
     return F.lit(relation).alias("relation")
 
 
-def _apart(asked: Sequence[tuple[int, int, str]], knowledge: Knowledge) -> list[tuple[str, str, str, str]]:
-    """The pairs of chosen events neither of which knows the other."""
+def _apart(
+    asked: Sequence[tuple[int, int, str]],
+    knowledge: Knowledge,
+    times: Mapping[str, Clock],
+    complete: bool,
+) -> list[tuple[str, str, str, str]]:
+    """The pairs of chosen events that are concurrent: by their clocks, else, where the log is `complete`,
+    because neither knows the other."""
     seen = [knowledge.of(process, seq) for process, seq, _ in asked]
     found = []
     for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(asked), 2):
-        first, second = seen[one], seen[other]
-        if p == q or first is None or second is None:
+        if p == q:
             continue
-        if second.get(p, 0) < i and first.get(q, 0) < j:
+        by_clocks = between(times[a], times[b]) if a in times and b in times else None
+        first, second = seen[one], seen[other]
+        unknown = first is not None and second is not None and second.get(p, 0) < i and first.get(q, 0) < j
+        if by_clocks is Relation.CONCURRENT or (by_clocks is None and complete and unknown):
             left, right = sorted((a, b))
             found.append((left, "||", right, "concurrent"))
     return found

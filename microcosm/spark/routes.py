@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 LARGE = 200_000
 """A trace of so many events is done in slices."""
 
+SLICED = {"name", "clock"}
+"""The columns that order, or name, of which a trace in slices may make use."""
+
 _log = logging.getLogger(progress.LOGGER)
 
 
@@ -22,15 +26,26 @@ class Routes:
     """How many traces there are, those that are done in slices, and large ones that go whole to a worker."""
 
     traces: int
-    sliced: list[str | None] = field(default_factory=list)
+    sliced: dict[str | None, frozenset[str]] = field(default_factory=dict)
+    """Of each the columns that order beside processes and messages."""
     whole: list[str] = field(default_factory=list)
+    _events: dict[str | None, int] = field(default_factory=dict)
+
+    def give_up(self, trace: str | None, reasons: Sequence[str]) -> None:
+        """Let a trace go whole to one worker, and say why."""
+        self.sliced.pop(trace, None)
+        self.whole = sorted([*self.whole, trace or ""])
+        named = "the trace" if trace is None else f"trace {trace}"
+        events = f"{self._events[trace]:,}"
+        _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
 
 
 def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool) -> Routes:
     """In slices are done large traces, and one that is alone where `slices` are asked for.
 
-    Not where more than processes and messages orders, and not where two events have one name: which of them
-    counts depends on all others. `token`: holders are to be related, which depends on the whole trace too.
+    Not where more than processes, messages and clocks orders, and not where two events have one name: which
+    of them counts depends on all others. `token`: holders are to be related, which depends on all of the
+    trace too.
     """
     from pyspark.sql import functions as F
 
@@ -41,18 +56,17 @@ def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool)
     if not traces or (largest < LARGE and not alone):
         return found
     for row in counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect():
-        why = [name for name in reading.ORDERING if row[name] and name != "name"]
+        used = frozenset(name for name in reading.ORDERING if row[name])
+        found._events[row.trace] = row.events
+        why = [name for name in reading.ORDERING if name in used - SLICED]
         if token:
             why.append("--token")
         if not why and row["name"] and _share_names(events, row.trace, traces > 1):
             why.append("names of several events")
-        if not why:
-            found.sliced.append(row.trace)
-            continue
-        found.whole.append(row.trace or "")
-        trace = "the trace" if row.trace is None else f"trace {row.trace}"
-        reasons = ", ".join(why)
-        _log.info("%s: %s events go whole to one worker, because of: %s", trace, f"{row.events:,}", reasons)
+        if why:
+            found.give_up(row.trace, why)
+        else:
+            found.sliced[row.trace] = used
     return found
 
 

@@ -195,7 +195,13 @@ def _sparse(vector: list[int] | Vector | None) -> Vector | None:
 
 
 def _cyclic(pairs: Pairs, left: Sequence[int]) -> list[int]:
-    """The pairs on cycles, by the same code that looks for them in a trace that is read at once."""
+    """The pairs on cycles, by the same code that looks for them in a trace that is read at once.
+
+    Where an event has more than one source, as with clocks, all pairs that were left: they are on cycles or
+    behind them, and whoever asks gives up.
+    """
+    if len({(int(pairs.receiver[at]), int(pairs.received[at])) for at in left}) < len(left):
+        return list(left)
     events: dict[tuple[int, int], TraceEvent] = {}
     number: dict[tuple[int, int], int] = {}
     for at in left:

@@ -32,7 +32,9 @@ SLICE = 250_000
 SAMPLE = 400_000
 """So many pairs at most tell the causal depth."""
 
-_FOUR = ("sender", "sent", "receiver", "received")
+FOUR = ("sender", "sent", "receiver", "received")
+"""The columns of pairs that slices look at."""
+
 _SLICED = "sender long, sent long, receiver long, received long"
 _BASES = "slice long, process long, seq long, others array<long>, seqs array<long>, cyclic boolean"
 _MOVED = "process long, cut long, position long"
@@ -156,7 +158,7 @@ class Slices:
             columns = [every, pa.array(range(len(sizes)), pa.int64()), pa.array(sizes)]
             yield pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(_MOVED))
 
-        return [tuple(row) for row in self._ask(self._pairs, _FOUR, kernel, _MOVED)]
+        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED)]
 
     def _sample(self, step: int) -> Pairs:
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -168,7 +170,7 @@ class Slices:
                 chosen = (part.received * 2_654_435_761 + part.receiver * 40_503) % step == 0
                 yield batch.filter(pa.array(chosen))
 
-        return Pairs.of([tuple(row) for row in self._ask(self._pairs, _FOUR, kernel, _SLICED)])
+        return Pairs.of([tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _SLICED)])
 
     def scan(self, cuts: Whole, asked: Asked) -> tuple[Knowledge, list[tuple[int, int]]]:
         """What the processes knew, and the receptions (process, position) on cycles."""
@@ -179,7 +181,7 @@ class Slices:
 
         name = f"sliced-{self._name}"
         self._output.tables(
-            self._spark, name, {"pairs": _SLICED}, *tasks.over(self._spark, self._pairs, _FOUR, slice_)
+            self._spark, name, {"pairs": _SLICED}, *tasks.over(self._spark, self._pairs, FOUR, slice_)
         )
         slices = cuts.shape[1] + 1
         wanted: list[list[tuple[int, int]]] = [[] for _ in range(slices)]
@@ -225,7 +227,7 @@ def _moved(changes: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
 
 
 def _pairs_of(batch: pa.RecordBatch) -> Pairs:
-    return Pairs(*(batch.column(name).to_numpy() for name in _FOUR))
+    return Pairs(*(batch.column(name).to_numpy() for name in FOUR))
 
 
 def _sliced(batch: pa.RecordBatch, cuts: Whole) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -238,7 +240,7 @@ def _sliced(batch: pa.RecordBatch, cuts: Whole) -> Iterator[tuple[str, pa.Record
     slices = np.concatenate((slices, leaving[0]))
     columns = [
         np.concatenate((column, more))
-        for column, more in zip((getattr(part, name) for name in _FOUR), leaving[1:], strict=True)
+        for column, more in zip((getattr(part, name) for name in FOUR), leaving[1:], strict=True)
     ]
     for at in np.unique(slices).tolist():
         chosen = slices == at
@@ -254,10 +256,10 @@ def scanned_slice(
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(f"{folder}/{slice_}", columns=list(_FOUR), partitioning=None)
+        table = pq.read_table(f"{folder}/{slice_}", columns=list(FOUR), partitioning=None)
     except FileNotFoundError:  # nothing is received in it
         table = rows.arrow_schema(_SLICED).empty_table()
-    every = Pairs(*(table.column(name).to_numpy() for name in _FOUR))
+    every = Pairs(*(table.column(name).to_numpy() for name in FOUR))
     inside = every.receiver >= 0
     leaving = every[~inside]
     pairs = every[inside]

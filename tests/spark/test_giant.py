@@ -48,6 +48,24 @@ def damaged(random: Random, events: list[TraceEvent]) -> list[TraceEvent]:
     ]
 
 
+def with_clocks(events: list[TraceEvent], ticking: bool) -> list[TraceEvent]:
+    """Events in the order in which they happened, with the vector times of a run."""
+    clocks: dict[str, dict[str, int]] = {}
+    sent: dict[str, dict[str, int]] = {}
+    made = []
+    for event in events:
+        clock = clocks.setdefault(event.process, {})
+        if event.kind == "receive" and event.message is not None:
+            for process, count in sent[event.message].items():
+                clock[process] = max(clock.get(process, 0), count)
+        if ticking or event.kind == "send":
+            clock[event.process] = clock.get(event.process, 0) + 1
+        if event.message is not None:
+            sent.setdefault(event.message, dict(clock))
+        made.append(replace(event, clock=dict(clock)))
+    return made
+
+
 def both(spark: Any, log: Path, out: Path, asked: Asked) -> None:
     """Compare what the job finds in slices with what is found in this process, at once."""
     found = job.extract(spark, [str(log)], str(out), asked)
@@ -93,12 +111,42 @@ def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -
     assert 0 < len(pairs) <= 5 * 5 * 4 / 2 * 6**2
 
 
+@pytest.mark.parametrize("ticking", [True, False])
+def test_recorded_clocks_in_slices(spark: Any, tmp_path: Path, ticking: bool) -> None:
+    """With events lost and doubled, others without a clock, and messages that clocks contradict."""
+    random = Random(7)
+    events = []
+    for event in with_clocks(chained(random, 5, 900, False, 6), ticking):
+        chance = random.random()
+        if chance > 0.05:
+            events.append(replace(event, clock=None) if chance < 0.1 else event)
+        if chance > 0.98:
+            events.append(replace(event, kind="internal", message=None, clock=None))
+    at = random.choice([at for at, event in enumerate(events) if event.kind == "send"])
+    late = next(e for e in events if e.kind == "receive" and e.process != events[at].process and e.clock)
+    events = [replace(e, message=events[at].message) if e is late else e for e in events]
+    events.append(TraceEvent("lonely", 1, clock={"lonely": 1}))
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, random.sample(events, len(events)))), encoding="utf-8")
+    both(spark, log, tmp_path / "out", Asked(slices=4, concurrent="seq % 40 = 1"))
+    by_clocks = [row for row in table(tmp_path / "out", "edges") if row["source"].startswith("vector time")]
+    assert len(by_clocks) > 5
+
+
 def test_what_cannot_be_done_in_slices_is_said(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = tmp_path / "log.jsonl"
     for reason, events in (
-        ("clock", [TraceEvent("p", 1, clock={"p": 1})]),
+        ("lamport", [TraceEvent("p", 1, stamp=1)]),
+        (
+            "clocks against the order of processes",
+            [TraceEvent("p", 1, clock={"p": 2}), TraceEvent("p", 2, clock={"p": 1})],
+        ),
+        (
+            "clocks that do not agree",
+            [TraceEvent(p, 1, clock={"p": 1, "q": 1}) for p in "pq"],
+        ),
         ("names of several events", [TraceEvent("p", 1, name="x"), TraceEvent("q", 1, name="x")]),
     ):
         log.write_text("".join(map(line_of, events)), encoding="utf-8")
