@@ -13,6 +13,7 @@ import pytest
 from microcosm.relations.givens import Givens
 from microcosm.traces import formats
 from microcosm.traces.correspondences import Extraction, extract
+from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
 from tests.traces.logs import REAL
@@ -170,3 +171,34 @@ def test_every_line_that_is_an_event_is_read(log: str) -> None:
         assert (arrivals, kinds["receive"]) == (counts["deliveries"], counts["receives"])
     odd = found.reported.keys() - {"ambiguous-content", "unreceived-send"}
     assert not odd or log.endswith("system_non_instant_delivery-test-inf-optimal.txt")
+
+
+@pytest.mark.parametrize("log", logs("csight_channels", "csight_peterson", "tla_ndjson"))
+def test_the_order_of_every_pair_is_that_of_the_recorded_clocks(log: str) -> None:
+    """Who has seen the value to which an event raised its own component has seen the event; no other has."""
+    events, _ = read(log)
+    runs: dict[str | None, list[TraceEvent]] = defaultdict(list)
+    for event in events:
+        runs[event.trace].append(event)
+    pairs = 0
+    for members in runs.values():
+        into: dict[str, list[str]] = defaultdict(list)
+        for left, _relation, right, _source in covering(members, Report()).edges:
+            into[right].append(left)
+        # A right clock sums up to more than that of whatever it has seen; equal ones are in program order.
+        members.sort(key=lambda event: (sum((event.clock or {}).values()), event.process, event.seq))
+        values: set[tuple[str, int]] = set()
+        past: dict[str, set[str]] = {}
+        firsts: dict[str, TraceEvent] = {}
+        for event in members:
+            ticks = (event.process, event.own) not in values
+            values.add((event.process, event.own))
+            if ticks:
+                firsts[event.id] = event
+            past[event.id] = {left for near in into[event.id] for left in (near, *past[near])}
+            for name, first in firsts.items():
+                assert event.clock is not None
+                seen = event.clock.get(first.process, 0) >= first.own
+                assert (name in past[event.id]) == (seen and name != event.id), (name, event.id)
+                pairs += seen
+    assert pairs > len(events)
