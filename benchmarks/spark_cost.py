@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -83,16 +83,21 @@ def worker_memory() -> Iterator[list[int]]:
 
 
 @contextmanager
-def one_core() -> Iterator[tuple[Any, Path]]:
-    """A session that does one task at a time, and a folder for its tables."""
+def cores(number: int) -> Iterator[tuple[Any, Path]]:
+    """A session that does so many tasks at a time, and a folder for its tables."""
     with TemporaryDirectory() as folder:
         options = {
             "spark.driver.memory": "4g",
             "spark.local.dir": f"{folder}/local",
             "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
         }
-        with session("local[1]", options) as spark:
+        with session(f"local[{number}]", options) as spark:
             yield spark, Path(folder)
+
+
+def one_core() -> AbstractContextManager[tuple[Any, Path]]:
+    """A session that does one task at a time, and a folder for its tables."""
+    return cores(1)
 
 
 def log(file: Path, events: int, processes: int, traces: int = 1, seed: int = 1) -> None:

@@ -1,19 +1,22 @@
 """One giant trace in slices, beside a single pass over it in one partition.
 
-    python -m benchmarks.spark_giant --events 1000000 --processes 8 [--slices 8]
+    python -m benchmarks.spark_giant --events 1000000 4000000 --processes 8 [--slices 8] [--cores 2]
 
 *base* sorts the events into a causal order in one partition, and one task keeps the vectors: it can use no
 second machine, and finds neither edges nor faults. *scan* is what finds the same vectors in slices: messages
-matched, cuts, slices, vectors. Seconds are of the processor, Java and workers together, on one core.
+matched, cuts, slices, vectors. Seconds are of the processor, Java and workers together; in brackets, by the
+clock on the wall, which is what more cores are for. `--slices` is how many the first trace is done in; a
+larger one is done in as many more, so that slices are of one size, and the memory of a worker should be, too.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 
-from benchmarks.spark_cost import costing, log, one_core, processor_seconds, worker_memory
+from benchmarks.spark_cost import cores, costing, log, processor_seconds, worker_memory
 from microcosm.spark import extract as job
 from microcosm.spark import output
 from microcosm.spark.extract import Asked
@@ -63,28 +66,25 @@ class _Costing(output.Output):
     """An output that knows what each of its stages costs."""
 
     costs: dict[str, float]
+    took: dict[str, float]
     peaks: dict[str, int]
 
     def stage(self, spark: Any, name: str, table: Any) -> Any:
-        before = processor_seconds()
-        with worker_memory() as peak:
-            found = super().stage(spark, name, table)
-        _Costing.costs[name] = processor_seconds() - before
-        _Costing.peaks[name] = peak[0]
-        return found
+        return self._costing(name, lambda: super(_Costing, self).stage(spark, name, table))
 
     def tables(self, spark: Any, name: str, *rest: Any) -> Any:
-        before = processor_seconds()
-        with worker_memory() as peak:
-            found = super().tables(spark, name, *rest)
-        _Costing.costs[name] = processor_seconds() - before
-        _Costing.peaks[name] = peak[0]
-        return found
+        return self._costing(name, lambda: super(_Costing, self).tables(spark, name, *rest))
 
     def remembered(self, name: str, value: Any) -> Any:
-        before = processor_seconds()
-        found = super().remembered(name, value)
-        _Costing.costs[name] = processor_seconds() - before
+        return self._costing(name, lambda: super(_Costing, self).remembered(name, value))
+
+    def _costing(self, name: str, run: Callable[[], Any]) -> Any:
+        cost, begin = processor_seconds(), monotonic()
+        with worker_memory() as peak:
+            found = run()
+        _Costing.took[name] = monotonic() - begin
+        _Costing.costs[name] = processor_seconds() - cost
+        _Costing.peaks[name] = peak[0]
         return found
 
 
@@ -92,36 +92,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--slices", type=int)
+    parser.add_argument("--slices", type=int, default=8)
+    parser.add_argument("--cores", type=int, default=1)
     asked = parser.parse_args()
     job.Output = _Costing  # type: ignore[misc]
-    with one_core() as (spark, folder):
+    with cores(asked.cores) as (spark, folder):
+        peaks: list[int] = []
         for events in [30_000, *asked.events]:  # the first, small one warms up
             file, out = folder / f"{events}.parquet", folder / f"{events}"
             log(file, events, asked.processes)
-            _Costing.costs, _Costing.peaks = {}, {}
+            slices = max(1, asked.slices * events // asked.events[0])
+            _Costing.costs, _Costing.peaks, _Costing.took = {}, {}, {}
             found: list[Any] = []
+            begin = monotonic()
             single = costing(lambda file=file, found=found: found.extend(base(spark, str(file))))  # type: ignore[misc]
+            took = monotonic() - begin
+            asked_ = Asked(slices=slices)
             whole = costing(
-                lambda file=file, out=out: job.extract(
-                    spark, [str(file)], str(out), Asked(slices=asked.slices or 8)
-                )  # type: ignore[misc]
+                lambda file=file, out=out, asked_=asked_: job.extract(spark, [str(file)], str(out), asked_)  # type: ignore[misc]
             )
             frontiers = {
                 row.process: row.knows for row in spark.read.parquet(str(out / "frontiers")).collect()
             }
             assert frontiers == {row.process: row.knows for row in found}
-            scan = sum(_Costing.costs[name] for name in SCAN)
-            print(f"{events:,} events, {asked.processes} processes, {asked.slices or 8} slices")
-            print(f"  base {single:.1f} s, scan {scan:.1f} s: {scan / single:.2f}; whole job {whole:.1f} s")
+            scan, scanned = (sum(of[name] for name in SCAN) for of in (_Costing.costs, _Costing.took))
+            print(f"{events:,} events, {asked.processes} processes, {slices} slices, {asked.cores} cores")
+            print(f"  base {single:.1f} s [{took:.1f}], scan {scan:.1f} s [{scanned:.1f}]:", end=" ")
+            print(f"{scan / single:.2f} [{scanned / took:.2f}]; whole job {whole:.1f} s")
             print("  seconds:", {name: round(cost, 1) for name, cost in _Costing.costs.items()})
-            print(
-                "  peak MiB of a worker:",
-                _Costing.peaks["bases-0"],
-                "in the slices,",
-                _Costing.peaks["read"],
-                "reading",
-            )
+            peaks.append(max(_Costing.peaks.values()))
+            print(f"  peak MiB of a worker: {_Costing.peaks['read']} reading, {peaks[-1]} in all", flush=True)
+        for events, peak in zip(asked.events[1:], peaks[2:], strict=True):
+            times = events / asked.events[0]
+            print(f"{times:.1f} times the events: {peak / peaks[1]:.2f} times the memory of a worker")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from microcosm.spark.events import REPORTED, arrow_schema
@@ -26,17 +26,17 @@ OWN = ("own", "prior_own", "ownless")
 """Of clocks, beside: the own value, that of the event before if it has a clock, whether there is none."""
 
 
-def chains_of(events: DataFrame, clocks: bool = False) -> DataFrame:
+def chains_of(events: DataFrame, clocks: bool = False, more: Sequence[str] = ()) -> DataFrame:
     """The events in the order of each process; `twice` says that the position is taken.
 
     `before` is the position and `prior` the id of the event before in the process. With `clocks` also `OWN`,
-    and `earlier_seq` and `earlier_clock` of the event with a clock before it.
+    and `earlier_seq` and `earlier_clock` of the event with a clock before it. `more` are columns to be kept.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     in_order = Window.partitionBy("process").orderBy("seq", "at")
-    columns = ["process", "seq", "id", "kind", "message", "to", "chosen", "file", "line", "at"]
+    columns = ["process", "seq", "id", "kind", "message", "to", "chosen", "file", "line", "at", *more]
     if clocks:
         own = F.coalesce(F.try_element_at("clock", F.col("process")), F.lit(0))
         events = events.withColumn("own", F.when(F.col("clock").isNotNull(), own))

@@ -18,7 +18,7 @@ from microcosm.spark import found as finding
 from microcosm.spark import pieces, progress, reading
 from microcosm.spark.agreeing import Whole
 from microcosm.spark.chains import ODD_ROWS
-from microcosm.spark.giant import Found, Giant
+from microcosm.spark.giant import Found, Giant, InSlices
 from microcosm.spark.output import Output, fingerprint
 from microcosm.spark.routes import id_of, routed
 from microcosm.spark.told import linked, told
@@ -95,15 +95,14 @@ class _Job:
         chosen = self._chosen()
         read = self._read(inputs, paths)
         good = read["events"]
-        routes = routed(good, read["sizes"], self._asked.slices, self._asked.token is not None)
+        routes = routed(good, read["sizes"], self._asked.slices)
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         marked = good if chosen is None else good.withColumn("chosen", chosen)
         giants: list[tuple[str | None, Found]] = []
         for number, (trace, columns) in enumerate(tuple(sliced.items())):
             try:
-                clocks = "clock" in columns
-                giants.append((trace, self._giant(number, trace, marked, several, not lost, clocks)))
+                giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
             except Whole as reason:
                 routes.give_up(trace, [str(reason)])
         rest = marked if routes.traces > len(sliced) else marked.limit(0)
@@ -133,7 +132,13 @@ class _Job:
         return Extracted(summary, faults, self._output.stages)
 
     def _giant(
-        self, number: int, trace: str | None, events: DataFrame, several: bool, whole: bool, clocks: bool
+        self,
+        number: int,
+        trace: str | None,
+        events: DataFrame,
+        several: bool,
+        complete: bool,
+        columns: frozenset[str],
     ) -> Found:
         from pyspark.sql import functions as F
 
@@ -142,10 +147,10 @@ class _Job:
         if self._asked.concurrent is None:
             named = named.withColumn("chosen", F.lit(False))
         prefix = f"{trace}/" if several and trace is not None else ""
-        slices = self._asked.slices
-        chosen = self._asked.concurrent is not None
-        names = (str(number), trace, prefix)
-        return Giant(self._spark, self._output, named, *names, slices, chosen, whole, clocks).find()
+        asked = InSlices(
+            self._asked.slices, self._asked.concurrent is not None, self._asked.token, complete, columns
+        )
+        return Giant(self._spark, self._output, named, str(number), trace, prefix, asked).find()
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""

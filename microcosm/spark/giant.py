@@ -25,10 +25,12 @@ from microcosm.spark.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregula
 from microcosm.spark.clocked import MARK
 from microcosm.spark.events import arrow_schema
 from microcosm.spark.exchanged import exchanged
+from microcosm.spark.holders import holders_of, related
 from microcosm.spark.output import Output
 from microcosm.spark.plain_traces import FRONTIERS
 from microcosm.spark.scan import Knowledge
 from microcosm.spark.slices import FOUR, Slices
+from microcosm.spark.stamps import check_stamps
 from microcosm.spark.told import told
 from microcosm.traces.covering import HOLES, MOST_CHOSEN
 
@@ -47,13 +49,24 @@ class Found:
     odd: list[Path]
 
 
+@dataclass(frozen=True, slots=True)
+class InSlices:
+    """How a giant trace is done: in how many `slices` (None: by size), whether `||` is to be told of `chosen`
+    events, and `<>` of the holders of a `token`; whether the log is `complete`, that is, nothing of it is
+    missing; and the `columns` that order beside processes and messages."""
+
+    slices: int | None
+    chosen: bool
+    token: str | None
+    complete: bool
+    columns: frozenset[str]
+
+
 class Giant:
     """A trace of many events, whose columns are those of `rows.EVENT`, `at`, `id` and `chosen`.
 
     `trace` is its name, and `prefix` what stands before the names of others where there are several traces;
-    `name` tells its stages from those of other traces, `slices` is their number (None: by size), `asked`
-    whether events are chosen, `complete` whether nothing of the log is missing, and `clocks` whether events
-    have them.
+    `name` tells its stages from those of other traces.
     """
 
     def __init__(
@@ -64,10 +77,7 @@ class Giant:
         name: str,
         trace: str | None,
         prefix: str,
-        slices: int | None,
-        asked: bool,
-        complete: bool,
-        clocks: bool = False,
+        asked: InSlices,
     ) -> None:
         self._spark = spark
         self._output = output
@@ -75,17 +85,18 @@ class Giant:
         self._name = name
         self._trace = trace
         self._prefix = prefix
-        self._slices = slices
         self._asked = asked
-        self._complete = complete
-        self._clocks = clocks
+        self._clocks = "clock" in asked.columns
+        self._stamps = "lamport" in asked.columns
 
     def find(self) -> Found:
         """Everything of the trace; what takes long is staged. Raises `Whole` for what slices do not tell."""
         from pyspark.sql import functions as F
 
         spark, output, name = self._spark, self._output, self._name
-        chains = self._stage("chains", lambda: chains_of(self._events, self._clocks))
+        token = self._asked.token
+        more = [*(["lamport"] if self._stamps else ()), *(["attributes"] if token is not None else ())]
+        chains = self._stage("chains", lambda: chains_of(self._events, self._clocks, more))
         ends = (
             chains.where("not twice")
             .groupBy("process")
@@ -106,9 +117,13 @@ class Giant:
             ordered = pairs.select(*FOUR).unionByName(seen.select(*FOUR))
             self._stage("ordered", lambda: ordered)
             folder = output.staged(f"ordered-{name}")
+        if self._stamps:
+            check_stamps(chains, [pairs] if seen is None else [pairs, seen])
         slices = Slices(spark, output, name, places, folder, numbers)
         asked, too_many = self._chosen(chains, numbers)
-        knowledge, cyclic = slices.scan(slices.cuts(self._slices), asked)
+        holders = [] if token is None else holders_of(spark, output, name, places, token, numbers)
+        wanted = {(each.process, each.seq, each.id) for each in holders}.union(asked)
+        knowledge, cyclic = slices.scan(slices.cuts(self._asked.slices), sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
             raise Whole("messages on cycles beside clocks")
@@ -126,21 +141,24 @@ class Giant:
             self._stage("chosen", lambda: too_many)
             odd.append(output.staged(f"chosen-{name}"))
         frontiers, wide = self._frontiers(last, knowledge, numbers)
-        alone = {row.process for row in last if row.events == 1}
+        times = self._times(sorted(wanted), seen is not None)
+        held = related(holders, knowledge, times, self._prefix)
+        tied = {each for one, _, other, _ in held for each in (one, other)}
+        alone = {row.process for row in last if row.events == 1 and row.id not in tied and not self._stamps}
         looked = self._looked_at("looked", alone, wide)
         apart: list[tuple[str, str, str, str]] = []
-        complete = self._complete and HOLES.isdisjoint(told([*odd, looked])[0]) if asked else False
+        complete = self._asked.complete and HOLES.isdisjoint(told([*odd, looked])[0]) if asked else False
         if asked and (complete or seen is not None):
-            apart = _apart(asked, knowledge, self._times(asked, seen is not None), complete)
-            related = {each for left, _, right, _ in apart for each in (left, right)}
-            found = {last[number].process for number, _, event in asked if event in related}
+            apart = _apart(asked, knowledge, times, complete)
+            named = {each for left, _, right, _ in apart for each in (left, right)}
+            found = {last[number].process for number, _, event in asked if event in named}
             if alone & found:
                 looked = self._looked_at("looked-again", alone - found, wide)
-        return Found(self._edges(chains, believed, seen, apart), frontiers, [*odd, looked])
+        return Found(self._edges(chains, believed, seen, [*held, *apart]), frontiers, [*odd, looked])
 
     def _times(self, asked: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
         """The clocks of events that are asked about, by name."""
-        if not clocks:
+        if not clocks or not asked:
             return {}
         marks = self._spark.read.schema(MARK).parquet(
             str(self._output.staged(f"marks-{self._name}") / "marks")
@@ -199,7 +217,7 @@ class Giant:
         """The events to be told `||` of, by number of process; or that they are too many."""
         from pyspark.sql import functions as F
 
-        if not self._asked:
+        if not self._asked.chosen:
             return [], None
         chosen = chains.where("chosen and not twice")
         asked = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 LARGE = 200_000
 """A trace of so many events is done in slices."""
 
-SLICED = {"name", "clock"}
-"""The columns that order, or name, of which a trace in slices may make use."""
+SLICED = {"name", "clock", "lamport"}
+"""Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
 
 _log = logging.getLogger(progress.LOGGER)
 
@@ -40,12 +40,11 @@ class Routes:
         _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
 
 
-def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool) -> Routes:
+def routed(events: DataFrame, sizes: DataFrame, slices: int | None) -> Routes:
     """In slices are done large traces, and one that is alone where `slices` are asked for.
 
-    Not where more than processes, messages and clocks orders, and not where two events have one name: which
-    of them counts depends on all others. `token`: holders are to be related, which depends on all of the
-    trace too.
+    Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
+    events have one name: which of them counts depends on all others.
     """
     from pyspark.sql import functions as F
 
@@ -59,8 +58,8 @@ def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool)
         used = frozenset(name for name in reading.ORDERING if row[name])
         found._events[row.trace] = row.events
         why = [name for name in reading.ORDERING if name in used - SLICED]
-        if token:
-            why.append("--token")
+        if 0 < row["lamport"] < row.events:
+            why.append("lamport")
         if not why and row["name"] and _share_names(events, row.trace, traces > 1):
             why.append("names of several events")
         if why:

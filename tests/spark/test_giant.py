@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from microcosm.spark import extract as job
+from microcosm.spark import routes
 from microcosm.spark.extract import Asked
 from microcosm.traces import formats
 from microcosm.traces.covering import covering
@@ -72,7 +73,7 @@ def both(spark: Any, log: Path, out: Path, asked: Asked) -> None:
     report = Report()
     events = list(formats.read([log], report=report))
     chosen = [(event.process, event.seq) for event in events if asked.concurrent and event.seq % 40 == 1]
-    single = covering(events, report, chosen=chosen, complete=not report.lost)
+    single = covering(events, report, token=asked.token, chosen=chosen, complete=not report.lost)
     names = ("trace", "left", "relation", "right", "source")
     expected = [dict(zip(names, (None, *edge), strict=True)) for edge in single.edges]
     assert table(out, "edges") == sorted(expected, key=repr)
@@ -133,12 +134,74 @@ def test_recorded_clocks_in_slices(spark: Any, tmp_path: Path, ticking: bool) ->
     assert len(by_clocks) > 5
 
 
+def test_lamport_times_and_a_token_that_is_handed_over_in_slices(spark: Any, tmp_path: Path) -> None:
+    random = Random(5)
+    events = chained(random, 5, 700, True, 6)
+    stamps: dict[str, int] = {}
+    sent: dict[str, int] = {}
+    made = []
+    for event in events:
+        stamp = stamps.get(event.process, 0) + 1
+        if event.kind == "receive" and event.message is not None:
+            stamp = max(stamp, sent[event.message] + 1)
+        stamps[event.process] = stamp
+        if event.message is not None:
+            sent.setdefault(event.message, stamp)
+        made.append(replace(event, stamp=stamp))
+    holder, held = made[0].id, []
+    seen: dict[str, set[str]] = {}
+    before: dict[str, set[str]] = {}
+    for event in made:  # whoever knows of the last holder may hold it next
+        known = seen.setdefault(event.process, set())
+        if event.kind == "receive" and event.message is not None:
+            known |= before[event.message]
+        holds = event is made[0] or (holder in known and random.random() < 0.3)
+        known.add(event.id)
+        if event.kind == "send" and event.message is not None:
+            before[event.message] = set(known)
+        lock = {"lock": {"number": 7}} if holds else {"lock": ""} if random.random() < 0.1 else {}
+        holder = event.id if holds else holder
+        held.append(replace(event, attributes=lock))
+    held.append(TraceEvent("lonely", 1, stamp=3))
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, random.sample(held, len(held)))), encoding="utf-8")
+    both(spark, log, tmp_path / "out", Asked(slices=3, token="lock"))
+    related = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "<>"]
+    assert len(related) > 10
+    assert {row["source"] for row in related} == {'token {"number": 7}'}
+
+
+def test_several_giant_traces_in_one_log(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In slices or whole, what is found is the same: one with clocks, one that hands a token over."""
+    events = [
+        *(replace(e, trace="a") for e in with_clocks(chained(Random(1), 4, 300, False, 6), True)),
+        *(
+            replace(e, trace="b", attributes={"k": "x"} if e.process == "p001" else {})
+            for e in chained(Random(2), 4, 300, True, 6)
+        ),
+        TraceEvent("p000", 1, trace="small"),
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, events[::2] + events[1::2])), encoding="utf-8")
+    asked = Asked(token="k", concurrent="seq % 25 = 1")
+    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"), asked)
+    monkeypatch.setattr(routes, "LARGE", 200)
+    found = job.extract(spark, [str(log)], str(tmp_path / "out"), asked)
+    assert {"bases-0", "bases-1"} < found.stages.keys()
+    assert found.summary == whole.summary
+    for name in job.TABLES:
+        assert table(tmp_path / "out", name) == table(tmp_path / "whole", name), name
+
+
 def test_what_cannot_be_done_in_slices_is_said(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = tmp_path / "log.jsonl"
     for reason, events in (
-        ("lamport", [TraceEvent("p", 1, stamp=1)]),
+        ("lamport", [TraceEvent("p", 1, stamp=1), TraceEvent("p", 2)]),
+        ("stamps that do not grow", [TraceEvent("p", 1, stamp=3), TraceEvent("p", 2, stamp=3)]),
+        ("earliest", [TraceEvent("p", 1, stamp=(1.0, 2.0))]),
+        ("holders of a token that nothing orders", [TraceEvent(p, 1, attributes={"k": 1}) for p in "pq"]),
         (
             "clocks against the order of processes",
             [TraceEvent("p", 1, clock={"p": 2}), TraceEvent("p", 2, clock={"p": 1})],
@@ -151,7 +214,7 @@ def test_what_cannot_be_done_in_slices_is_said(
     ):
         log.write_text("".join(map(line_of, events)), encoding="utf-8")
         with caplog.at_level("INFO", "microcosm.spark"):
-            found = job.extract(spark, [str(log)], str(tmp_path / reason), Asked(slices=2))
+            found = job.extract(spark, [str(log)], str(tmp_path / reason), Asked(token="k", slices=2))
         assert found.summary["whole"] == [""]
         said = f"the trace: {len(events)} events go whole to one worker, because of: {reason}"
         assert said in caplog.messages
