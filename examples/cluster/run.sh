@@ -4,16 +4,21 @@
 #
 #   examples/cluster/run.sh INPUT OUT            the command, with --master
 #   examples/cluster/run.sh --submit INPUT OUT   the same by spark-submit
+#   examples/cluster/run.sh --packed environment.tar.gz INPUT OUT
+#                                                the same, and the workers run the Python in this archive
 #
 # INPUT and OUT are paths that every worker sees. PYTHON is the Python with `microcosm[spark]`: python3 if not
 # given. Each worker needs that Python too: here it is the same file system; elsewhere, install it at the same
-# path, or pack it once with `venv-pack -o environment.tar.gz` and let spark-submit bring it along:
-#   PYSPARK_PYTHON=./environment/bin/python spark-submit --archives environment.tar.gz#environment …
+# path, or pack it once, `venv-pack -p ENVIRONMENT -o environment.tar.gz`, and let spark-submit bring it along (--packed).
 set -euo pipefail
 
 submit=
-if [ "${1:-}" = --submit ]; then submit=yes; shift; fi
-[ $# = 2 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+packed=
+case "${1:-}" in
+    --submit) submit=yes; shift ;;
+    --packed) submit=yes; packed=${2:-}; shift; shift || true ;;
+esac
+[ $# = 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 input=$1 out=$2
 python=$(command -v "${PYTHON:-python3}")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,7 +28,8 @@ JAVA_HOME=$("$python" -c 'from microcosm.spark.java import find_java; print(find
 SPARK_HOME=$("$python" -c 'import pyspark; print(pyspark.__path__[0])')
 root=$("$python" -c 'import microcosm, pathlib; print(pathlib.Path(microcosm.__file__).parents[1])')
 export JAVA_HOME SPARK_HOME PYSPARK_PYTHON="$python" SPARK_LOCAL_IP=127.0.0.1
-export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" # where microcosm is not installed but checked out
+here_path="$root${PYTHONPATH:+:$PYTHONPATH}" # where microcosm is not installed but checked out
+if [ -n "$packed" ]; then unset PYTHONPATH; else export PYTHONPATH=$here_path; fi # what is packed has its own
 logs=$(mktemp -d)
 started=()
 
@@ -58,9 +64,14 @@ for worker in one two; do
 done
 echo "$master: two workers" >&2
 
+archives=()
+if [ -n "$packed" ]; then
+    archives=(--archives "$packed#environment")
+    export PYSPARK_DRIVER_PYTHON=$python PYSPARK_PYTHON=./environment/bin/python PYTHONPATH=$here_path
+fi
 if [ -n "$submit" ]; then
     "$SPARK_HOME/bin/spark-submit" --master "$master" --conf spark.driver.host=127.0.0.1 \
-        --conf spark.driver.bindAddress=127.0.0.1 "$here/submit.py" extract "$input" --out "$out"
+        --conf spark.driver.bindAddress=127.0.0.1 ${archives[@]+"${archives[@]}"} "$here/submit.py" extract "$input" --out "$out"
 else
     "$python" -m microcosm spark extract "$input" --out "$out" --master "$master"
 fi
