@@ -9,7 +9,8 @@
 #
 # INPUT and OUT are paths that every worker sees. PYTHON is the Python with `microcosm[spark]`: python3 if not
 # given. Each worker needs that Python too: here it is the same file system; elsewhere, install it at the same
-# path, or pack it once, `venv-pack -p ENVIRONMENT -o environment.tar.gz`, and let spark-submit bring it along (--packed).
+# path, or pack it once, `venv-pack -p ENVIRONMENT -o environment.tar.gz`, and let spark-submit bring it along
+# (--packed).
 set -euo pipefail
 
 submit=

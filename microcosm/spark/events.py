@@ -18,6 +18,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.jsonl import event_stated
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
+from microcosm.traces.parquet import NO_TEXT, records
 from microcosm.traces.report import Irregularity, Report
 
 if TYPE_CHECKING:
@@ -189,8 +190,10 @@ def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBat
 
 def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:
     """The events that rows state; the others are reported."""
-    for number, record in enumerate(batch.to_pylist(), before + 1):
+    for number, record in enumerate(records(batch), before + 1):
         try:
+            if record is None:
+                raise TextError(NO_TEXT)
             yield event_stated(_record(record), file, number)
         except (TextError, ValueError) as error:
             message = getattr(error, "message", str(error))

@@ -139,6 +139,7 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
     }
     if not {"process", "seq", "kind"} <= given.keys() <= _COLUMNS:
         raise TextError("says more of an event", file=file)
+    batch.validate(full=True)  # Parquet may have any bytes for text
     for name in ("process", "kind", "trace", "message", "label"):
         if name in given:
             kind = given[name].type

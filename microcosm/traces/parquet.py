@@ -30,6 +30,9 @@ MAGIC = "PAR1"
 VERSION = "events/1"
 """The version of the schema."""
 
+NO_TEXT = "has bytes that are no UTF-8"
+"""What is said of a row of which `records` has nothing."""
+
 _BATCH = 16_384
 """Events at hand while reading."""
 _GROUP = 1 << 16
@@ -82,9 +85,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             raise TextError(f"has no column {', '.join(missing)}", file=file)
         number = 0
         for batch in table.iter_batches(batch_size=_BATCH):
-            for row in batch.to_pylist():
+            for row in records(batch):
                 number += 1
                 try:
+                    if row is None:
+                        raise BadLine(NO_TEXT)
                     event = event_of(_record(row), file, number)
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
@@ -96,6 +101,19 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
+
+
+def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | None]:
+    """The rows of a batch; None for one with bytes that are no UTF-8."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for at in range(batch.num_rows):
+            try:
+                [row] = batch.slice(at, 1).to_pylist()
+            except UnicodeDecodeError:
+                row = None
+            yield row
 
 
 def write(events: Iterable[TraceEvent], stream: IO[bytes]) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from microcosm.spark import microcosms
+from microcosm.spark import microcosms, reading
 from microcosm.spark.events import Reading, event_from, rows
 from microcosm.spark.pieces import Piece, by_lines, by_row_groups
 from microcosm.state.digest import analogy_digest_of
@@ -130,6 +130,22 @@ def test_parquet_is_read_by_row_groups_and_rows_keep_their_numbers(tmp_path: Pat
     file.write_bytes(file.read_bytes()[:-9])
     events, counts, _ = read(by_row_groups(file, 1000))
     assert (events, counts) == ([], {"unreadable": 1})
+
+
+def test_a_row_of_parquet_that_is_no_utf8_costs_no_other_row(tmp_path: Path) -> None:
+    """Though rows that are plainly events go from column to column, and are not looked at one by one."""
+    file = tmp_path / "log.parquet"
+    names = pa.array([b"p", b"\xff", b"p"]).view(pa.string())
+    pq.write_table(pa.table({"process": names, "seq": [1, 2, 3], "kind": ["internal"] * 3}), file)
+    events, counts, places = read([[Piece(str(file))]])
+    assert ([event.seq for event in events], counts) == ([1, 3], {"bad-line": 1})
+    assert places == ["log.parquet:2"]
+    made = list(reading.read(0, Piece(str(file)), AS_IT_IS))
+    found = [row for name, batch in made if name == "events" for row in batch.to_pylist()]
+    assert [(row["seq"], row["line"]) for row in found] == [(1, 1), (3, 3)]
+    assert [row["reported"] for name, batch in made if name == "odd" for row in batch.to_pylist()] == [
+        "bad-line"
+    ]
 
 
 def test_a_microcosm_of_many_events_is_a_row_like_others(tmp_path: Path) -> None:

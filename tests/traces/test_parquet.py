@@ -97,6 +97,13 @@ def test_what_is_damaged_is_an_error() -> None:
             read_text(damaged, "parquet")
 
 
+def test_a_row_that_is_no_utf8_costs_no_other_row() -> None:
+    names = pyarrow.array([b"p", b"\xff", b"p"]).view(pyarrow.string())
+    events, report = read_text(table(process=names, seq=[1, 2, 3], kind=["internal"] * 3), "parquet")
+    assert [event.seq for event in events] == [1, 3]
+    assert told(report) == [("bad-line", 2)]
+
+
 def test_the_command_line_converts_both_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from microcosm.cli.app import main
 
