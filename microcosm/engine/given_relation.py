@@ -5,7 +5,7 @@ The internal chain, clocks and tokens stand for up to n² pairs; they are asked,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain as joined
 from itertools import pairwise
@@ -141,6 +141,10 @@ class GivenRelation(Pairs):
 
         Those that lead to the same event come in the order in which they were stated.
         """
+        return _Cover(self)
+
+    def covering(self) -> Iterator[tuple[int, int]]:
+        """The pairs of the cover, once."""
         by_clocks = self._clocks.cover() if self._clocks else ()
         return joined(self.stated(), pairwise(self._chain), by_clocks)
 
@@ -186,6 +190,16 @@ class GivenRelation(Pairs):
         if self._clocks:
             compressed |= self._clocks.support()
         return rows | compressed, cols | compressed
+
+
+class _Cover:
+    """The cover of a relation, to be gone through as often as needed."""
+
+    def __init__(self, relation: GivenRelation) -> None:
+        self._relation = relation
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return self._relation.covering()
 
 
 def row_of(positions: Iterable[int] | None) -> int:

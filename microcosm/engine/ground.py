@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 from itertools import chain as joined
 from itertools import count
+from operator import attrgetter
 from typing import Protocol
 
 from microcosm.engine.given_relation import GivenRelation, Pairs, row_of
@@ -111,8 +112,7 @@ class Ground:
         # Compressed givens hold their events in M, stamps and messages among the named, until the ground is
         # built anew.
         self._in_m = row_of(chain) | clocks.support() | row_of(at for group in groups for at in group)
-        self._in_name = row_of(position[event] for event in givens.stamps)
-        self._in_name |= row_of(position[message.event] for message in givens.messages)
+        self._other = [*givens.stamps, *map(attrgetter("event"), givens.messages)]
         universe.members = self._in_m | self._row_of_stated()
         self._base = base
         self.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
@@ -163,6 +163,11 @@ class Ground:
                 (mentions if relation is Relation.NOT_BEFORE else members).update(column)
         self._stated.clear()
         return members, mentions
+
+    @cached_property
+    def _in_name(self) -> int:
+        """The events of stamps and messages."""
+        return row_of(map(self.universe.position.__getitem__, self._other))
 
     def _row_of_stated(self) -> int:
         """The events that external correspondences name."""

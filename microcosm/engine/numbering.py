@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, count
 from operator import lt, not_
@@ -36,13 +36,17 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     >>> numbered(givens)
     Numbered(names=['a', 'b', 'c'], stated={Relation.BEFORE: ([1, 0], [2, 1])})
     """
-    names = list(givens.named())
+    names, links = list(givens.named()), givens.links
+    if links is not None and not (givens.internal or givens.refuted or givens.clocks):
+        # The names of the links come first, as they are numbered already.
+        columns = links.lefts, links.rights
+        order = _causal(len(names), *columns, [*links.order, *range(len(links.names), len(names))] if links.order else ())
+        return _in_order(names, order, {Relation.BEFORE: columns}, first)
     position = dict(zip(names, count(), strict=False))
     stated: dict[Relation, Columns] = {}
-    if givens.links is not None:
-        stated[Relation.BEFORE] = _renumbered(
-            map(position.__getitem__, givens.links.names), (givens.links.lefts, givens.links.rights)
-        )
+    if links is not None:
+        place = [*map(position.__getitem__, links.names)].__getitem__
+        stated[Relation.BEFORE] = [*map(place, links.lefts)], [*map(place, links.rights)]
     for relation, (lefts, rights) in givens.by_relation().items():
         stated[relation] = [*map(position.__getitem__, lefts)], [*map(position.__getitem__, rights)]
     if givens.clocks:
@@ -52,34 +56,52 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
         chained = [*map(position.__getitem__, givens.internal)]
         lefts, rights = stated.get(Relation.BEFORE, ((), ()))
         order = _causal(len(names), [*lefts, *chained[:-1]], [*rights, *chained[1:]])
-    places = [0] * len(names)
-    for place, at in enumerate(order, first):
-        places[at] = place
-    renumbered = {relation: _renumbered(places, columns) for relation, columns in stated.items()}
+    return _in_order(names, order, stated, first)
+
+
+def _in_order(
+    names: Sequence[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
+) -> Numbered:
+    places = _places(order, first).__getitem__
+    renumbered: dict[Relation, Columns] = {
+        relation: ([*map(places, lefts)], [*map(places, rights)]) for relation, (lefts, rights) in stated.items()
+    }
     return Numbered([*map(names.__getitem__, order)], renumbered)
 
 
-def _renumbered(places: Iterable[int], columns: Columns) -> Columns:
-    place = [*places].__getitem__
-    return [*map(place, columns[0])], [*map(place, columns[1])]
+def _places(order: Sequence[int], first: int = 0) -> list[int]:
+    """Where each position stands in an order."""
+    places = [0] * len(order)
+    for place, at in enumerate(order, first):
+        places[at] = place
+    return places
 
 
-def _causal(size: int, lefts: list[int], rights: list[int]) -> Sequence[int]:
-    """An order of the positions below `size` in which few pairs lead downwards; none where that can be."""
+def _causal(
+    size: int, lefts: Sequence[int], rights: Sequence[int], known: Sequence[int] = ()
+) -> Sequence[int]:
+    """An order of the positions below `size` in which few pairs lead downwards; none where that can be.
+
+    `known` is tried before one is looked for.
+    """
     as_stated = range(size)
     if all(map(lt, lefts, rights)):
         return as_stated
+    if known and _leads_onwards(known, lefts, rights):
+        return known
     later = bytearray(size)
     for b in rights:
         later[b] = 1
     # Those that something is before, in the order in which that is said.
     sources_first = [*compress(as_stated, map(not_, later)), *dict.fromkeys(rights)]
-    places = [0] * size
-    for place, at in enumerate(sources_first):
-        places[at] = place
-    if all(map(lt, map(places.__getitem__, lefts), map(places.__getitem__, rights))):
+    if _leads_onwards(sources_first, lefts, rights):
         return sources_first
     try:
         return cycle_or_order(size, *edge_sets(size, zip(lefts, rights, strict=True)))
     except Cycle:
         return as_stated
+
+
+def _leads_onwards(order: Sequence[int], lefts: Sequence[int], rights: Sequence[int]) -> bool:
+    place = _places(order).__getitem__
+    return all(map(lt, map(place, lefts), map(place, rights)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
+from microcosm.relations.columns import objects
 from microcosm.relations.relation import Relation
 
 GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
@@ -56,8 +56,6 @@ def many(
     >>> many(["a", "b"], Relation.BEFORE, ["b", "c"], repeat("m1"))[1]
     Correspondence(left='b', relation=Relation.BEFORE, right='c', source='m1')
     """
-    made = [*map(object.__new__, repeat(Correspondence, len(lefts)))]
-    columns = {"left": lefts, "relation": repeat(relation), "right": rights, "source": sources}
-    for name, column in columns.items():
-        deque(map(getattr(Correspondence, name).__set__, made, column), maxlen=0)
-    return made
+    return objects(
+        Correspondence, len(lefts), left=lefts, relation=repeat(relation), right=rights, source=sources
+    )

@@ -140,16 +140,16 @@ class Givens:
         found = self._members()
         found.update(dict.fromkeys(chain.from_iterable(map(_ends, self.refuted.values()))))
         found.update(dict.fromkeys(self.stamps))
-        found.update((message.event, None) for message in self.messages)
+        found.update(dict.fromkeys(map(attrgetter("event"), self.messages)))
         return iter(found)
 
     def _members(self) -> dict[str, None]:
-        found = dict.fromkeys(self.internal)
+        linked: Iterable[str]
         if self.links is not None:
-            found.update(dict.fromkeys(self.links.names))
+            linked = self.links.names
         else:
-            found.update(dict.fromkeys(chain.from_iterable(map(_ends, self.external.values()))))
-        found.update(dict.fromkeys(self.clocks))
+            linked = chain.from_iterable(map(_ends, self.external.values()))
+        found = dict.fromkeys(chain(self.internal, linked, self.clocks))
         for group in self.tokens.values():
             found.update(dict.fromkeys(group))
         return found

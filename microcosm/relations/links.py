@@ -33,6 +33,8 @@ class Links:
     lefts: Sequence[int]
     rights: Sequence[int]
     sources: Sequence[Iterable[str | None]]
+    order: Sequence[int] | None = None
+    """The names in an order in which every link leads onwards, where whoever made them knows one."""
 
     def __len__(self) -> int:
         return len(self.lefts)

@@ -100,10 +100,13 @@ _HEAD = 64 << 10
 def _log(path: str, how: How) -> Opened:
     from microcosm.cli import traces
     from microcosm.traces.correspondences import extract
+    from microcosm.traces.plain_log import plain_extraction
 
     report = traces.report_of(strict=False)
-    events = traces.events_of([path], how.format, how.pattern, report, how.trace)
-    found = extract(events, process=how.process, report=report)
+    found = None if how.of_a_log else plain_extraction(path, report)
+    if found is None:
+        events = traces.events_of([path], how.format, how.pattern, report, how.trace)
+        found = extract(events, process=how.process, report=report)
     traces.told_rest(report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
     return Opened(known, path, None, f"{path}: {traces.summary(traces.counts_of(found))}")
