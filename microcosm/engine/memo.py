@@ -97,7 +97,7 @@ class Memo:
             if isinstance(relation, (View, AnyOf, Union, Table)):
                 relation.forget()
             elif isinstance(relation, Closure):
-                relation.order = self._orders.order(self._closure_of(relation))
+                relation.renew(self._orders.order(self._closure_of(relation)))
 
     def tables(self, pred: Pred) -> Tables | None:
         """The tables that hold a predicate, where it is one that needs a fixpoint."""

@@ -11,6 +11,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
 from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
 from microcosm.relations.happens_before import HappensBefore
+from microcosm.relations.labels import Labels
 
 RowOf = Callable[[int], int]
 
@@ -239,16 +240,21 @@ class Union:
 
 
 class Closure:
-    """A transitive predicate: its rows are those of happens-before."""
+    """A transitive predicate: its rows are those of happens-before.
+
+    Labels make a row whenever they are asked for it, and searches ask for the same ones again and again: here
+    they are remembered.
+    """
 
     def __init__(self, order: HappensBefore) -> None:
+        self.renew(order)
+
+    def renew(self, order: HappensBefore) -> None:
+        """The order changed, or is another one."""
         self.order = order
-
-    def row(self, a: int) -> int:
-        return self.order.future(a)
-
-    def col(self, b: int) -> int:
-        return self.order.past(b)
+        made = isinstance(order, Labels)
+        self.row: RowOf = Remembered(order.future).__getitem__ if made else order.future
+        self.col: RowOf = Remembered(order.past).__getitem__ if made else order.past
 
     def holds(self, a: int, b: int) -> bool:
         return self.order.before(a, b)
