@@ -10,8 +10,8 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.traces.extraction import Extraction
     from microcosm.traces.event import TraceEvent
+    from microcosm.traces.extraction import Extraction
     from microcosm.traces.report import Irregularity, Report
 
 app = typer.Typer()

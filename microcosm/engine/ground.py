@@ -99,16 +99,16 @@ class Ground:
         Relation.NOT_BEFORE,
     )
 
-    def __init__(
-        self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], numbered: Numbered
-    ) -> None:
+    def __init__(self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], numbered: Numbered) -> None:
         self.universe = universe = Universe(numbered.names)
         position = universe.position
         self.clocks = clocks = ClockRows(givens.clocks, position)
         chain = [position[event] for event in givens.internal]
         groups = [[position[event] for event in group] for group in givens.tokens.values()]
         self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | numbered.stated
-        self.given = {r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS}
+        self.given = {
+            r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS
+        }
         # Compressed givens hold their events in M, stamps and messages among the named, until the ground is
         # built anew.
         self._in_m = row_of(chain) | clocks.support() | row_of(at for group in groups for at in group)

@@ -32,7 +32,8 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
 
     >>> from microcosm.relations.correspondence import Correspondence
     >>> givens = Givens()
-    >>> givens.add(Correspondence("b", Relation.BEFORE, "c")); givens.add(Correspondence("a", Relation.BEFORE, "b"))
+    >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
+    >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))
     >>> numbered(givens)
     Numbered(names=['a', 'b', 'c'], stated={Relation.BEFORE: ([1, 0], [2, 1])})
     """
@@ -40,7 +41,9 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
         columns = links.lefts, links.rights
-        order = _causal(len(names), *columns, [*links.order, *range(len(links.names), len(names))] if links.order else ())
+        order = _causal(
+            len(names), *columns, [*links.order, *range(len(links.names), len(names))] if links.order else ()
+        )
         return _in_order(names, order, {Relation.BEFORE: columns}, first)
     position = dict(zip(names, count(), strict=False))
     stated: dict[Relation, Columns] = {}
@@ -49,13 +52,14 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
         stated[Relation.BEFORE] = [*map(place, links.lefts)], [*map(place, links.rights)]
     for relation, (lefts, rights) in givens.by_relation().items():
         stated[relation] = [*map(position.__getitem__, lefts)], [*map(position.__getitem__, rights)]
+    order: Sequence[int]
     if givens.clocks:
         times = {position[event]: sum(clock.entries.values()) for event, clock in givens.clocks.items()}
         order = sorted(range(len(names)), key=lambda at: times.get(at, 0))
     else:
         chained = [*map(position.__getitem__, givens.internal)]
-        lefts, rights = stated.get(Relation.BEFORE, ((), ()))
-        order = _causal(len(names), [*lefts, *chained[:-1]], [*rights, *chained[1:]])
+        before = stated.get(Relation.BEFORE, ((), ()))
+        order = _causal(len(names), [*before[0], *chained[:-1]], [*before[1], *chained[1:]])
     return _in_order(names, order, stated, first)
 
 
@@ -64,7 +68,8 @@ def _in_order(
 ) -> Numbered:
     places = _places(order, first).__getitem__
     renumbered: dict[Relation, Columns] = {
-        relation: ([*map(places, lefts)], [*map(places, rights)]) for relation, (lefts, rights) in stated.items()
+        relation: ([*map(places, lefts)], [*map(places, rights)])
+        for relation, (lefts, rights) in stated.items()
     }
     return Numbered([*map(names.__getitem__, order)], renumbered)
 

@@ -94,7 +94,10 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     @cached_property
     def _shared(self) -> dict[str, tuple[_Keys, _Keys]]:
         sent, received, process = self._keys
-        shared: dict[str, tuple[_Keys, _Keys]] = {"matches": (sent, received), "same_process": (process, process)}
+        shared: dict[str, tuple[_Keys, _Keys]] = {
+            "matches": (sent, received),
+            "same_process": (process, process),
+        }
         for name, statements in _ORDERED.items():
             shared[name] = ({}, {}) if statements.isdisjoint(self._orderings) else (sent, received)
         every: _Keys = {event: {"": None} for event in process} if self._complete else {}

@@ -2,7 +2,7 @@
 
 Most lines of most logs say a process, a position, and what was sent or received. Where all do, each process
 tells its events in order, every reception comes after its one sending, then the microcosm follows from a few
-passes over columns, at a tenth of the price of an object for each event. Whatever else a log has, or lacks, is
+passes over columns, at a tenth of the price of an object for each event. Whatever else a log has or lacks is
 for the careful reader: then there is no answer here. A property test keeps both of one mind.
 """
 
@@ -149,7 +149,9 @@ class _Log:
         lefts += self._origins
         rights += self._receipts
         sources.append([*map(add, repeat("message "), map(self._message.__getitem__, self._receipts))])
-        at = dict(zip(dict.fromkeys(chain.from_iterable(zip(lefts, rights, strict=True))), count(), strict=False))
+        at = dict(
+            zip(dict.fromkeys(chain.from_iterable(zip(lefts, rights, strict=True))), count(), strict=False)
+        )
         place = at.__getitem__
         links = Links(
             [*map(self._ids.__getitem__, at)],

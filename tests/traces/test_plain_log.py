@@ -29,7 +29,11 @@ def log(steps: list[Step], processes: int) -> list[dict[str, object]]:
     seq, last = [0] * processes, dict[int, dict[str, object]]()
     for p, q in steps:
         seq[p % processes] += 1
-        line: dict[str, object] = {"process": f"p{p % processes}", "seq": seq[p % processes], "kind": "internal"}
+        line: dict[str, object] = {
+            "process": f"p{p % processes}",
+            "seq": seq[p % processes],
+            "kind": "internal",
+        }
         sender = last.pop(q % processes, None) if q >= 0 and q % processes != p % processes else None
         if sender is not None:
             sender.update(kind="send", message=f"m{len(lines)}")
