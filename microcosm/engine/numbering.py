@@ -41,10 +41,9 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
         columns = links.lefts, links.rights
-        order = _causal(
-            len(names), *columns, [*links.order, *range(len(links.names), len(names))] if links.order else ()
-        )
-        return _in_order(names, order, {Relation.BEFORE: columns}, first)
+        rest = range(len(links.names), len(names))
+        linked = _causal(len(names), *columns, [*links.order, *rest] if links.order else ())
+        return _in_order(names, linked, {Relation.BEFORE: columns}, first)
     position = dict(zip(names, count(), strict=False))
     stated: dict[Relation, Columns] = {}
     if links is not None:
