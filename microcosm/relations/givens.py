@@ -67,11 +67,12 @@ class Givens:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            # Only asked for what is not there: `external`, after `link`.
-            if name != "external" or self.links is None:
-                raise AttributeError(name)
+            # Only asked for what is not there: `external`, after `link`. Another thread may just have made it.
+            links = self.links if name == "external" else None
+            if links is None:
+                return object.__getattribute__(self, name)
             with without_collection():
-                self.external = self.links.facts()
+                self.external = links.facts()
             self.links = None
             return self.external
 
