@@ -67,7 +67,7 @@ class Givens:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            # Only asked for what is not there: `external`, after `link`. Another thread may just have made it.
+            # Only asked for what is not there: `external`, after `link`; or another thread just made it.
             links = self.links if name == "external" else None
             if links is None:
                 return object.__getattribute__(self, name)
