@@ -247,14 +247,27 @@ class Closure:
     """
 
     def __init__(self, order: HappensBefore) -> None:
+        self._rows, self._cols = Remembered(self._future), Remembered(self._past)
         self.renew(order)
 
     def renew(self, order: HappensBefore) -> None:
         """The order changed, or is another one."""
         self.order = order
-        made = isinstance(order, Labels)
-        self.row: RowOf = Remembered(order.future).__getitem__ if made else order.future
-        self.col: RowOf = Remembered(order.past).__getitem__ if made else order.past
+        self._made = isinstance(order, Labels)
+        self._rows.clear()
+        self._cols.clear()
+
+    def row(self, a: int) -> int:
+        return self._rows[a] if self._made else self.order.future(a)
+
+    def col(self, b: int) -> int:
+        return self._cols[b] if self._made else self.order.past(b)
+
+    def _future(self, a: int) -> int:
+        return self.order.future(a)
+
+    def _past(self, b: int) -> int:
+        return self.order.past(b)
 
     def holds(self, a: int, b: int) -> bool:
         return self.order.before(a, b)
