@@ -107,7 +107,7 @@ class Memo:
         for relation in self._forgetting:
             relation.forget()
         for closure, pred in self._closures.items():
-            closure.order = self._orders.order(pred)
+            closure.renew(self._orders.order(pred))
 
     def tables(self, pred: Pred) -> Tables | None:
         """The tables that hold a predicate, where it is one that needs a fixpoint."""

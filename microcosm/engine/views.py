@@ -11,6 +11,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
 from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
 from microcosm.relations.happens_before import HappensBefore
+from microcosm.relations.labels import Labels
 
 RowOf = Callable[[int], int]
 
@@ -253,15 +254,33 @@ class Union:
 
 
 class Closure:
-    """A transitive predicate: its rows are those of happens-before."""
+    """A transitive predicate: its rows are those of happens-before.
+
+    Labels make a row whenever they are asked for it, and searches ask for the same ones again and again: here
+    they are remembered.
+    """
 
     def __init__(self, order: HappensBefore) -> None:
+        self._rows, self._cols = Remembered(self._future), Remembered(self._past)
+        self.renew(order)
+
+    def renew(self, order: HappensBefore) -> None:
+        """The order changed, or is another one."""
         self.order = order
+        self._made = isinstance(order, Labels)
+        self._rows.clear()
+        self._cols.clear()
 
     def row(self, a: int) -> int:
-        return self.order.future(a)
+        return self._rows[a] if self._made else self.order.future(a)
 
     def col(self, b: int) -> int:
+        return self._cols[b] if self._made else self.order.past(b)
+
+    def _future(self, a: int) -> int:
+        return self.order.future(a)
+
+    def _past(self, b: int) -> int:
         return self.order.past(b)
 
     def holds(self, a: int, b: int) -> bool:

@@ -85,9 +85,13 @@ class Lines:
             return self._binary
         return BytesIO(b"".join(self._blocks()))
 
+    def texts(self) -> Iterator[str]:
+        """The stream in pieces of whole lines, the end of the last one of each dropped."""
+        return map(self._decoded, self._whole_lines())
+
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        for block in self._whole_lines():
-            for line in self._decoded(block).split("\n"):
+        for text in self.texts():
+            for line in text.split("\n"):
                 self._number += 1
                 yield self._number, line
 
