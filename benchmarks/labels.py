@@ -33,7 +33,7 @@ from microcosm.state.bulk import VERDICTS
 NAME = "labels"
 
 SINGLE = 100_000
-"""So many questions are asked one by one of each subject, ten times as many at once; `--quick`: a hundredth."""
+"""So many questions are asked one by one of each subject, ten times as many at once; `--quick`: 1 of 100."""
 
 
 def run(quick: bool = False) -> list[Line]:

@@ -11,7 +11,6 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.relations.givens import Givens
 from tests.derivations import TURNSTILES, Node, absent
 
-
 Place = tuple[tuple[str, int], ...]
 """Where a node stands: in which list of its parent, as which one, from the root down."""
 

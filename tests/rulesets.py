@@ -6,7 +6,8 @@ import re
 from functools import cache
 
 from microcosm.files import shipped
-from microcosm.logic.rulebook import RuleBook, parse_rules
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 
 TEN = ("Init", "In-Tr", "Co-Sym", "CR-Sym", "In-OK", "Un-Sym", "Un-1", "Un-2", "Un-3", "Un-4")
 """The rules of ⊢₀ and ⊢ (seed 003, Figures 1 and 3)."""
@@ -65,6 +66,15 @@ rule Bridge:
 def ten() -> str:
     """The text of the ten rules, one block each, in their order."""
     return "\n".join(_blocks()[name] for name in TEN)
+
+
+@cache
+def not_offline() -> RuleBook:
+    """The shipped rules but those that conclude offline, on which no online verdict rests."""
+    rules = read_rules().rules
+    return RuleBook(
+        tuple(r for r in rules if all(c.judgement is not Judgement.OFFLINE for c in r.conclusions))
+    )
 
 
 def without(name: str) -> RuleBook:
