@@ -56,8 +56,8 @@ class Naive:
         self._given = GivenFacts(givens)
         self._base = base_facts(givens)
         for stratum in strata(rules):
-            turns = [(instance.conclusion, _turns(instance)) for instance in stratum.instances]
-            while new := {fact for head, turn in turns for fact in self._conclusions(head, turn)} - self.facts:
+            tried = [(instance.conclusion, _turns(instance)) for instance in stratum.instances]
+            while new := {fact for rule in tried for fact in self._conclusions(*rule)} - self.facts:
                 self.facts |= new
                 self._judged_pairs |= {(f.judgement, f.left, f.right) for f in new}
 
