@@ -77,11 +77,13 @@ def not_offline() -> RuleBook:
     )
 
 
+@cache
 def without(name: str) -> RuleBook:
     """The ten rules but `name`."""
     return parse_rules("\n".join(_blocks()[other] for other in TEN if other != name))
 
 
+@cache
 def edited(old: str, new: str, *, rule: str) -> RuleBook:
     """The ten rules with `old` replaced by `new` in the block of `rule`."""
     block = _blocks()[rule]
@@ -89,6 +91,7 @@ def edited(old: str, new: str, *, rule: str) -> RuleBook:
     return parse_rules(ten().replace(block, block.replace(old, new)))
 
 
+@cache
 def extended(name: str) -> RuleBook:
     """The ten rules and one of `ADDED`."""
     return parse_rules(ten() + ADDED[name])
