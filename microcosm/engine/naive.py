@@ -56,7 +56,7 @@ class Naive:
         self._given = GivenFacts(givens)
         self._base = base_facts(givens)
         for stratum in strata(rules):
-            tried = [(instance.conclusion, _turns(instance)) for instance in stratum.instances]
+            tried = [(instance.conclusion, turns(instance)) for instance in stratum.instances]
             while new := {fact for rule in tried for fact in self._conclusions(*rule)} - self.facts:
                 self.facts |= new
                 self._judged_pairs |= {(f.judgement, f.left, f.right) for f in new}
@@ -77,11 +77,11 @@ class Naive:
         online = (r for r in _BY_ACCURACY if self.holds(Fact(Judgement.ONLINE, a, r, b)))
         return next(online, Relation.SILENT)
 
-    def _conclusions(self, head: Judged, turns: list[Turn]) -> Iterator[Fact]:
+    def _conclusions(self, head: Judged, order: list[Turn]) -> Iterator[Fact]:
         """Every assignment that satisfies the premises; each is tried as soon as its events are chosen."""
         assert isinstance(head.relation, Relation)
         satisfying: list[Events] = [{}]
-        for variable, ready in turns:
+        for variable, ready in order:
             satisfying = [{**events, variable: event} for events in satisfying for event in self.events]
             for premise in ready:
                 satisfying = [events for events in satisfying if self._true(premise, events)]
@@ -125,14 +125,14 @@ class Naive:
         return any(True for _ in self._given.evidence(a, relation, b))
 
 
-def _turns(instance: Instance) -> list[Turn]:
+def turns(instance: Instance) -> list[Turn]:
     """The variables of an instance, one after another."""
-    waiting, chosen, turns = list(instance.premises), set[str](), list[Turn]()
+    waiting, chosen, found = list(instance.premises), set[str](), list[Turn]()
     for variable in dict.fromkeys(_variables(instance.conclusion, *waiting)):
         chosen.add(variable)
-        turns.append((variable, [premise for premise in waiting if chosen.issuperset(_variables(premise))]))
-        waiting = [premise for premise in waiting if premise not in turns[-1][1]]
-    return turns
+        found.append((variable, [premise for premise in waiting if chosen.issuperset(_variables(premise))]))
+        waiting = [premise for premise in waiting if premise not in found[-1][1]]
+    return found
 
 
 def _variables(*premises: Premise) -> Iterator[str]:
