@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from microcosm.errors import TextError
-from microcosm.files import STDIN, decode, display_name
+from microcosm.files import STDIN, decode, display_name, explaining
 from microcosm.traces.report import Report
 
 LINE_LIMIT = 64 << 20
@@ -184,14 +184,7 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
     if name == STDIN:
         yield Lines(sys.stdin.buffer, display_name(name), report)
         return
-    try:
+    with explaining(name):
         binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
-    except IsADirectoryError:
-        raise TextError("is a directory, not a file", file=name) from None
-    except FileNotFoundError:
-        raise TextError("no such file", file=name, hint="Check the path; `-` reads standard input.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TextError(f"cannot be read: {reason}", file=name) from None
     with binary:
         yield Lines(binary, name, report)
