@@ -25,6 +25,10 @@ class Routes:
     sliced: list[str | None] = field(default_factory=list)
     whole: list[str] = field(default_factory=list)
 
+    @property
+    def all_sliced(self) -> bool:
+        return len(self.sliced) == self.traces
+
 
 def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool) -> Routes:
     """In slices are done large traces, and one that is alone where `slices` are asked for.
