@@ -182,7 +182,7 @@ def test_a_job_killed_half_way_and_started_again_gives_the_same(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.extract._named", killed)
+        patch.setattr("microcosm.spark.extract._Job._events", killed)
         with pytest.raises(Killed):
             job.extract(spark, [str(log)], str(out))
     assert not (out / "edges").exists()
