@@ -13,8 +13,8 @@ def vectors(events: PlainEvents, sending: Any, reception: Any) -> Any:
     """What every process knew of the others of its trace at its end, given the messages.
 
     A row for each process: the highest position known of each process of its trace, by its `place`.
-    Traces with messages on a cycle are refused. Cost: a few array operations for each step of the longest chain of
-    messages.
+    Traces with messages on a cycle are refused. Cost: a few array operations for each step of the longest
+    chain of messages.
     """
     kept = events.fits(reception) & (events.own[sending] != events.own[reception])
     order = np.argsort(reception[kept], kind="stable")  # by process, and in its order
