@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 TABLES = ("events", "edges", "frontiers")
 
+Stages = dict[str, dict[str, "DataFrame"]]
+"""The tables of some stages."""
+
 Giants = Sequence[tuple[str | None, Found]]
 """The traces that are done in slices, and what is found of each."""
 
@@ -100,10 +103,10 @@ class _Job:
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         marked = good if chosen is None else good.withColumn("chosen", chosen)
-        rest = marked.limit(0) if routes.all_sliced else marked
+        rest = marked
         for trace in sliced:
             rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
-        found = self._find(rest, routes, several, not lost)
+        found = {} if routes.all_sliced else self._find(rest, routes, several, not lost)
         giants = [
             (trace, self._giant(number, trace, marked, several, not lost))
             for number, trace in enumerate(sliced)
@@ -181,16 +184,8 @@ class _Job:
             self._spark, "read", reading.TABLES, *pieces.work(self._spark, tasks, kernel)
         )
 
-    def _find(
-        self, events: DataFrame, routes: Routes, several: bool, complete: bool
-    ) -> dict[str, dict[str, DataFrame]]:
-        """What is found of the traces of `events`, none of which is done in slices: the tables of each stage.
-
-        A stage for the traces that stand together, and one for those that Spark gathers.
-        """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+    def _find(self, events: DataFrame, routes: Routes, several: bool, complete: bool) -> Stages:
+        """What is found of the traces that are not done in slices."""
         token = self._asked.token
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -201,24 +196,8 @@ class _Job:
         if token is not None:
             more.add("attributes")
         columns = [name for name in events.columns if name in needed | more]
-        found = {}
-        read = self._output.staged("read")
-        if self._asked.concurrent is None and not routes.all_sliced:
-            where = gathered.places(read / "events", read / "sizes")
-            if not where.all_apart:
-                sliced = pa.array(routes.sliced, pa.string())
-                without = pa.concat_arrays([where.apart, sliced])
-                work = gathered.over(self._spark, where.files, columns, without, kernel)
-                found["found"] = self._output.tables(self._spark, "found", finding.TABLES, *work)
-                shuffled = where.apart.filter(pc.invert(pc.is_in(where.apart, sliced)))
-                if not len(shuffled):
-                    return found
-                some = self._output.put("apart", pa.table({"trace": shuffled}))
-                apart = self._spark.read.parquet(str(some))
-                events = events.join(apart, events["trace"].eqNullSafe(apart["trace"]), "left_semi")
-        by_trace = events.select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
-        found["shuffled"] = self._output.tables(self._spark, "shuffled", finding.TABLES, by_trace, kernel)
-        return found
+        some = events.select(*columns)
+        return gathered.by_trace(self._spark, self._output, some, routes.sliced, finding.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""
@@ -256,11 +235,11 @@ class _Job:
 
     def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
         """The events without those that are there already."""
-        odd = _all(found)
+        tables = list(found)
         for trace, giant in giants:
             paths = list(map(str, giant.odd))
-            own = _of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths))
-            odd = odd.unionByName(own.select(*odd.columns))
+            tables.append(_of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths)))
+        odd = _all(tables)
         lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
         same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
         return events.join(lost, same, "left_anti")

@@ -27,7 +27,8 @@ class Routes:
 
     @property
     def all_sliced(self) -> bool:
-        return len(self.sliced) == self.traces
+        """Whether there are traces, and no other than these."""
+        return 0 < self.traces == len(self.sliced)
 
 
 def routed(events: DataFrame, sizes: DataFrame, slices: int | None, token: bool) -> Routes:

@@ -54,6 +54,7 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gathered, "TOGETHER", together)
         where = gathered.places(events, sizes)
+    assert where is not None
     present = [{trace for piece in pieces for trace in piece} for pieces in files]
     traces = set().union(*present)
     apart = {trace for trace in traces if sum(trace in some for some in present) > 1}
@@ -64,7 +65,7 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
     )
     for path in (path for some in where.files for path in some):
         table = pa.Table.from_batches(
-            gathered._by_trace(str(path), ["at", "trace"], where.apart),
+            gathered.in_order([str(path)], ["at", "trace"], where.apart),
             pa.schema([EVENTS.field("at"), EVENTS.field("trace")]),
         )
         found = table.to_pylist()
@@ -81,11 +82,49 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
             assert places == sorted(places)
 
 
-def test_where_traces_are_very_many_it_is_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@given(st.lists(TRACES, max_size=30), st.sets(TRACES), st.integers(1, 4))
+def test_rows_of_a_trace_are_scattered_into_one_bucket_and_put_in_order_there(
+    tmp_path_factory: pytest.TempPathFactory, traces: list[str | None], apart: set[str | None], buckets: int
+) -> None:
+    folder = tmp_path_factory.mktemp("spread")
+    rows = [{"at": at, "trace": trace} for at, trace in enumerate(traces)]
+    schema = pa.schema([EVENTS.field("at"), EVENTS.field("trace")])
+    chosen = pa.array(sorted(apart, key=str), pa.string())
+    parts: dict[str, list[pa.RecordBatch]] = {}
+    for begin in range(0, len(rows), 7):
+        batch = pa.RecordBatch.from_pylist(rows[begin : begin + 7], schema=schema)
+        for name, some in gathered.scattered(batch, chosen, buckets):
+            parts.setdefault(name, []).insert(0, some)
+    assert len(parts) <= buckets
+    of: dict[str | None, str] = {}
+    found = []
+    for name, batches in parts.items():
+        paths = []
+        for at, batch in enumerate(batches):
+            paths.append(str(folder / f"{name[7:]}-{at}.parquet"))
+            pq.write_table(pa.Table.from_batches([batch]), paths[-1])
+        none = pa.array([], pa.string())
+        table = pa.Table.from_batches(gathered.in_order(paths, ["at", "trace"], none), schema).to_pylist()
+        found += table
+        changes = [
+            row["trace"] for at, row in enumerate(table) if not at or table[at - 1]["trace"] != row["trace"]
+        ]
+        for trace in changes:
+            assert of.setdefault(trace, name) == name
+            places = [row["at"] for row in table if row["trace"] == trace]
+            assert places == sorted(places)
+        assert len(changes) == len(set(changes))
+    assert sorted(row["at"] for row in found) == [row["at"] for row in rows if row["trace"] in apart]
+
+
+def test_where_there_is_too_much_it_is_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events, sizes = stage(tmp_path, [[["a", "b"]]])
-    assert not gathered.places(events, sizes).all_apart
-    monkeypatch.setattr(gathered, "MOST", 1)
-    assert gathered.places(events, sizes).all_apart
-    monkeypatch.setattr(gathered, "MOST", 2)
+    where = gathered.places(events, sizes)
+    assert where is not None
+    assert not where.all_apart
     monkeypatch.setattr(gathered, "LARGEST", 1)
-    assert gathered.places(events, sizes).all_apart
+    where = gathered.places(events, sizes)
+    assert where is not None
+    assert where.all_apart
+    monkeypatch.setattr(gathered, "MOST", 1)
+    assert gathered.places(events, sizes) is None
