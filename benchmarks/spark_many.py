@@ -4,8 +4,8 @@
 
 *floor* groups the rows by trace and sorts them, and writes nothing. *job* is all of `spark extract`; *found*
 are its stages that do the same and find and write edges and frontiers. *together*: the rows of a trace follow
-each other in the log; *mixed*: they never do. Seconds are of the processor, Java and workers; the first round
-is dearer, as Java warms up.
+each other in the log; *mixed*: they never do, and a trace is in what each of eight tasks reads. Seconds are of
+the processor, Java and workers; the first round is dearer, as Java warms up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.spark_cost import costing, log, one_core, processor_seconds
 from microcosm.spark import extract as job
-from microcosm.spark import output
+from microcosm.spark import output, pieces
 
 
 class _Costing(output.Output):
@@ -64,12 +64,13 @@ def main() -> None:
                 mixed(files[name])
         for number in range(asked.rounds):
             for name, file in files.items():
+                pieces.LARGEST = 1 << 10 if name == "mixed" else 8 << 20  # one row group, or all of them
                 out = folder / f"{name}-{number}"
                 rows = spark.read.parquet(str(file)).repartition("trace").sortWithinPartitions("trace", "seq")
                 floor = costing(lambda rows=rows: rows.write.format("noop").mode("overwrite").save())  # type: ignore[misc]
                 _Costing.costs = {}
                 whole = costing(lambda file=file, out=out: job.extract(spark, [str(file)], str(out)))  # type: ignore[misc]
-                found = sum(_Costing.costs.get(stage, 0) for stage in ("found", "shuffled"))
+                found = sum(_Costing.costs.get(stage, 0) for stage in ("found", "spread", "gathered"))
                 print(f"{asked.events:,} events, {name}: floor {floor:.1f} s, job {whole:.1f} s", flush=True)
                 print(f"  found {found:.1f} s: {floor / found:.2f} of the speed of the floor")
                 print("  seconds:", {stage: round(cost, 1) for stage, cost in _Costing.costs.items()})
