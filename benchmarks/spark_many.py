@@ -4,8 +4,8 @@
 
 *floor* groups the rows by trace and sorts them, and writes nothing. *job* is all of `spark extract`; *found*
 are its stages that do the same and find and write edges and frontiers. *together*: the rows of a trace follow
-each other in the log; *mixed*: they never do, and a trace is in what each of eight tasks reads. Seconds are of
-the processor, Java and workers; the first round is dearer, as Java warms up.
+each other in the log; *mixed*: they never do, and a trace is in what each of eight tasks reads. Seconds are
+of the processor, Java and workers; the first round is dearer, as Java warms up.
 """
 
 from __future__ import annotations
