@@ -37,7 +37,7 @@ def seconds(file: Path, quick: bool) -> tuple[float, list[str | None]]:
     for task in by_lines(file):
         for piece in task:
             if quick:
-                for _, batch in judgements(0, piece, False, None):
+                for _, batch in judgements(0, piece, frozenset(), None):
                     digests += batch.column(1).to_pylist()
             else:
                 each = (row for row in rows(piece) if isinstance(row, Row))

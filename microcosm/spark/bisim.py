@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
 _DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
 _LEFT = "id string, a string, b string, possible array<string>"
 _BATCH = 1024
+_MOST_ASKED = 100_000
+"""Of so many ids each task is told that they are asked for."""
+
 _TOLD = 5
 """So many faults of a kind are told one by one."""
 
@@ -137,13 +141,18 @@ class _Job:
             else:
                 small.append(path)
         tasks += pieces.whole(small)
-        with_documents, rules = self._asked is not None or self._offline, self._rules
+        documents, rules = self._documents(), self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return judgements(number, piece, with_documents, rules)
+            return judgements(number, piece, documents, rules)
 
         work = pieces.work(self._spark, tasks, read)
         return self._output.tables(self._spark, "judged", TABLES, *work)["judged"]
+
+    def _documents(self) -> frozenset[str] | None:
+        """The ids of the microcosms whose givens are needed later; None for all."""
+        asked = frozenset(chain.from_iterable(self._asked or ()))
+        return None if self._offline or len(asked) > _MOST_ASKED else asked
 
     def _report_faults(self) -> None:
         """Tell of the rows that are no microcosms."""

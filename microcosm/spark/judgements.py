@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
 from microcosm.spark.classes import DIGESTED
@@ -27,23 +27,23 @@ _ROWS = 1 << 32
 
 
 def judgements(
-    number: int, piece: Piece, with_documents: bool, rules: str | None
+    number: int, piece: Piece, documents: Set[str] | None, rules: str | None
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES` for a piece of a table.
 
     `at` puts the rows of all pieces, which are numbered, in order; `rules` is the folder of other
-    rules than the shipped ones.
+    rules than the shipped ones. `documents` are the ids of which a document is asked for (None: of all).
     """
     waiting: list[tuple[object, ...]] = []
     before = number * _ROWS
-    for found in rows(piece, quick=not with_documents and plain_enough(rules)):
+    for found in rows(piece, documents if plain_enough(rules) else None):
         if isinstance(found, Digested):
             places, count = [before + at for at in found.at], len(found.at)
             yield _batch("judged", [found.ids, found.digests, [True] * count, places, [None] * count])
         elif found.fault is not None:
             yield _batch("odd", [[found.place], [found.fault], [before + found.at]])
         else:
-            waiting.append(_judged(before, found, with_documents, rules))
+            waiting.append(_judged(before, found, documents, rules))
             if len(waiting) == _BATCH:
                 yield _batch("judged", zip(*waiting, strict=True))
                 waiting = []
@@ -59,11 +59,12 @@ def _batch(table: str, columns: Iterable[Sequence[object]]) -> tuple[str, pa.Rec
     return table, pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _judged(before: int, row: Row, with_documents: bool, rules: str | None) -> tuple[object, ...]:
+def _judged(before: int, row: Row, documents: Set[str] | None, rules: str | None) -> tuple[object, ...]:
     """The columns of `JUDGED`."""
     digest, kept = row.digest, None
     consistent = True
     if row.givens is not None:
         digest, consistent = judged(row.givens, rules)
-        kept = document(row.givens) if with_documents and digest is not None else None
+        asked = documents is None or row.id in documents
+        kept = document(row.givens) if asked and digest is not None else None
     return row.id, digest, consistent, before + row.at, kept

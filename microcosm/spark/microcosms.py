@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, RawIOBase
@@ -58,17 +58,18 @@ class Digested:
     digests: list[str]
 
 
-def rows(piece: Piece, quick: bool = False) -> Iterator[Row | Digested]:
+def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digested]:
     """The rows of a piece; one that cannot be read is a row with a `fault`.
 
-    `quick`: only the digests are told of plain microcosms in a table (`microcosm.spark.plain`).
+    Only the digests are told of plain microcosms in a table (`microcosm.spark.plain`), but for those whose
+    ids are `wanted` (None: of none).
     """
     ending = Path(piece.path).suffix
     try:
         if ending == PARQUET:
-            yield from _parquet_rows(piece, quick)
+            yield from _parquet_rows(piece, wanted)
         elif ending in LINES:
-            yield from _lines(piece, quick)
+            yield from _lines(piece, wanted)
         else:
             yield from _document(piece)
     except (MicrocosmError, OSError) as error:
@@ -139,14 +140,13 @@ def _document(piece: Piece) -> Iterator[Row]:
     yield Row(0, piece.path, name, givens)
 
 
-def _lines(piece: Piece, quick: bool) -> Iterator[Row | Digested]:
+def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
     for lines in _together(_numbered(piece)):
         numbers = [number for number, _ in lines]
         left: Iterable[int] = range(len(lines))
-        if quick:
-            known, left = _known(
-                of_lines([line if len(line) <= LINE_LIMIT else b"" for _, line in lines]), numbers
-            )
+        if wanted is not None:
+            read = of_lines([line if len(line) <= LINE_LIMIT else b"" for _, line in lines])
+            known, left = _known(read, numbers, wanted)
             yield known
         for at in left:
             number, line = lines[at]
@@ -155,18 +155,20 @@ def _lines(piece: Piece, quick: bool) -> Iterator[Row | Digested]:
                 if len(line) > LINE_LIMIT:
                     raise TextError(f"longer than {LINE_LIMIT:,} bytes")
                 record = decode_json(decode(line, piece.path), piece.path)
-                yield _row(number, place, record, piece.path, quick)
+                yield _row(number, place, record, piece.path, wanted)
             except MicrocosmError as error:
                 yield Row(number, place, fault=_said(error))
 
 
-def _known(read: tuple[Relations, list[str]], numbers: Sequence[int]) -> tuple[Digested, list[int]]:
-    """The rows whose digests are known, and the places of the others."""
+def _known(
+    read: tuple[Relations, list[str]], numbers: Sequence[int], wanted: Set[str]
+) -> tuple[Digested, list[int]]:
+    """The rows whose digests are known and enough, and the places of the others."""
     given, ids = read
     known = Digested([], [], [])
     left = []
     for at, digest in enumerate(digests(given)):
-        if digest is None:
+        if digest is None or ids[at] in wanted:
             left.append(at)
         else:
             known.at.append(numbers[at])
@@ -202,7 +204,7 @@ def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
                 line = lines.readline(LINE_LIMIT + 1) or b"\n"
 
 
-def _parquet_rows(piece: Piece, quick: bool) -> Iterator[Row | Digested]:
+def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -217,22 +219,22 @@ def _parquet_rows(piece: Piece, quick: bool) -> Iterator[Row | Digested]:
             for batch in table.iter_batches(size, row_groups=groups):
                 numbers = range(number + 1, number + 1 + batch.num_rows)
                 number += batch.num_rows
-                read = of_batch(batch) if quick else None
+                read = of_batch(batch) if wanted is not None else None
                 left: Sequence[int] = range(batch.num_rows)
-                if read is not None:
-                    known, left = _known(read, numbers)
+                if read is not None and wanted is not None:
+                    known, left = _known(read, numbers, wanted)
                     yield known
                 for at, record in zip(left, batch.take(pa.array(left, pa.int64())).to_pylist(), strict=True):
                     place = f"{piece.path}, row {numbers[at]}"
                     try:
-                        yield _row(numbers[at], place, json_form(record), piece.path, quick)
+                        yield _row(numbers[at], place, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
                         yield Row(numbers[at], place, fault=_said(error))
     except pa.ArrowException as error:
         yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 
 
-def _row(at: int, place: str, record: object, file: str, quick: bool) -> Row:
+def _row(at: int, place: str, record: object, file: str, wanted: Set[str] | None) -> Row:
     if not isinstance(record, dict):
         return Row(at, place, fault="a row is a JSON object")
     name = record.pop("id", None)
@@ -240,7 +242,7 @@ def _row(at: int, place: str, record: object, file: str, quick: bool) -> Row:
         name = str(name)
     if not isinstance(name, str) or not name:
         return Row(at, place, fault="`id` must be some text")
-    digest = plain_digest(record) if quick else None
+    digest = plain_digest(record) if wanted is not None and name not in wanted else None
     if digest is not None:
         return Row(at, place, name, digest=digest)
     return Row(at, place, name, givens_from_json(record, file))

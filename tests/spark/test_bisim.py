@@ -148,14 +148,23 @@ def test_classes_are_the_same_where_rows_are_too_many_for_one_place(
     records = [{"id": name, **givens_to_json(read_givens(text))} for name, text in texts(3, 60).items()]
     lines = [json.dumps(record) for record in [*records, *records[5:8], records[5]]]
     (tmp_path / "table.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"))
+    pairs = [(one["id"], other["id"]) for one, other in zip(records, records[20:], strict=False)][:20]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    asked = str(tmp_path / "pairs.tsv")
+    one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"), asked)
     monkeypatch.setattr(classes, "TOGETHER", 10)
-    several = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "several"))
-    assert several.stages.keys() > {"first", "classed"} > one.stages.keys() - {"judged"}
+    several = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "several"), asked)
+    assert several.stages.keys() - one.stages.keys() == {"first", "classed", "classes"}
     assert (several.summary, several.faults) == (one.summary, one.faults)
-    assert one.summary["reported"] == {"duplicate-id": 4}
+    assert one.summary["reported"]["duplicate-id"] == 4
     assert one.faults[0].startswith(f"there are 3 microcosms {records[5]['id']};")
-    assert table(tmp_path / "several", "classes") == table(tmp_path / "one", "classes")
+    for name in ("classes", "differences"):
+        assert table(tmp_path / "several", name) == table(tmp_path / "one", name)
+    for row in table(tmp_path / "one", "differences"):
+        left, right = (Microcosm(read_givens(texts(3, 60)[row[f"{side}_id"]])) for side in ("left", "right"))
+        witness = bisimilar(left, right).witness
+        assert witness is not None
+        assert witness.pair == (row["a"], row["b"])
 
 
 def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
