@@ -15,8 +15,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from microcosm.spark.bisim import _judged_batches
-from microcosm.spark.microcosms import judged, rows
+from microcosm.spark.judgements import judgements
+from microcosm.spark.microcosms import Row, judged, rows
 from microcosm.spark.pieces import by_lines
 
 
@@ -37,10 +37,11 @@ def seconds(file: Path, quick: bool) -> tuple[float, list[str | None]]:
     for task in by_lines(file):
         for piece in task:
             if quick:
-                for batch in _judged_batches(0, piece, False, None):
+                for _, batch in judgements(0, piece, frozenset(), None):
                     digests += batch.column(1).to_pylist()
             else:
-                digests += [judged(row.givens)[0] for row in rows(piece) if row.givens is not None]
+                each = (row for row in rows(piece) if isinstance(row, Row))
+                digests += [judged(row.givens)[0] for row in each if row.givens is not None]
     return process_time() - begin, digests
 
 

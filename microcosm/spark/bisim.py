@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,11 @@ from microcosm import files
 from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
 from microcosm.spark import pieces
+from microcosm.spark.classes import Classes, classes
 from microcosm.spark.events import arrow_schema
-from microcosm.spark.microcosms import (
-    Row,
-    difference,
-    document,
-    judged,
-    plain_enough,
-    rows,
-)
-from microcosm.spark.microcosms import (
-    offline as offline_left,
-)
+from microcosm.spark.judgements import TABLES, judgements
+from microcosm.spark.microcosms import difference
+from microcosm.spark.microcosms import offline as offline_left
 from microcosm.spark.output import Output, fingerprint
 from microcosm.spark.pairs import read_pairs
 
@@ -37,12 +30,14 @@ if TYPE_CHECKING:
 
 ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
 
-_JUDGED = "id string, digest string, consistent boolean, document string, fault string, place string, at long"
 _DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
 _LEFT = "id string, a string, b string, possible array<string>"
 _BATCH = 1024
-_ROWS = 1 << 32
-"""More rows than a piece has."""
+_MOST_ASKED = 100_000
+"""Of so many ids each task is told that they are asked for."""
+
+_TOLD = 5
+"""So many faults of a kind are told one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +104,20 @@ class _Job:
 
     def run(self, paths: Sequence[Path]) -> Compared:
         judged_rows = self._judge(paths)
-        self._report_faults(judged_rows)
-        kept = self._without_repeated(judged_rows)
-        classes = self._output.stage(self._spark, "classes", lambda: _classes(kept))
+        self._report_faults()
+        found = self._classes()
         tables = ["classes"]
-        summary = _counts(classes)
+        summary: dict[str, Any] = {
+            "microcosms": found.microcosms,
+            "classes": found.classes,
+            "inconsistent": found.inconsistent,
+        }
+        kept = self._kept(judged_rows, found)
         if self._asked is not None:
             compared = self._output.stage(self._spark, "compared", lambda: self._differences(kept))
             self._report_pairs(compared)
-            found = compared.where("a is not null")
-            differences = self._output.stage(self._spark, "differences", lambda: found)
+            unlike = compared.where("a is not null")
+            differences = self._output.stage(self._spark, "differences", lambda: unlike)
             tables.append("differences")
             summary["differences"] = differences.count()
         if self._offline:
@@ -136,45 +135,53 @@ class _Job:
         small: list[Path] = []
         for path in paths:  # small pieces, so that one great microcosm holds up few others
             if path.suffix in pieces.LINES:
-                tasks += pieces.by_lines(path, pieces.LARGEST // 4)
-            elif path.suffix == pieces.PARQUET and path.stat().st_size > pieces.LARGEST // 4:
-                tasks += pieces.by_row_groups(path, pieces.LARGEST // 4)
+                tasks += pieces.by_lines(path, pieces.LARGEST)
+            elif path.suffix == pieces.PARQUET and path.stat().st_size > pieces.LARGEST:
+                tasks += pieces.by_row_groups(path, pieces.LARGEST)
             else:
                 small.append(path)
         tasks += pieces.whole(small)
-        with_documents, rules = self._asked is not None or self._offline, self._rules
+        documents, rules = self._documents(), self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-            for batch in _judged_batches(number, piece, with_documents, rules):
-                yield "judged", batch
+            return judgements(number, piece, documents, rules)
 
         work = pieces.work(self._spark, tasks, read)
-        return self._output.tables(self._spark, "judged", {"judged": _JUDGED}, *work)["judged"]
+        return self._output.tables(self._spark, "judged", TABLES, *work)["judged"]
 
-    def _report_faults(self, judged_rows: DataFrame) -> None:
-        bad = judged_rows.where("fault is not null")
-        count = bad.count()
-        if count:
-            self.reported["bad-row"] = count
-            first = bad.orderBy("at").limit(5).select("place", "fault").collect()
-            self.faults += [f"{row.place}: {row.fault} [bad-row]" for row in first]
+    def _documents(self) -> frozenset[str] | None:
+        """The ids of the microcosms whose givens are needed later; None for all."""
+        asked = frozenset(chain.from_iterable(self._asked or ()))
+        return None if self._offline or len(asked) > _MOST_ASKED else asked
 
-    def _without_repeated(self, judged_rows: DataFrame) -> DataFrame:
-        """The rows that are microcosms, the first of each id."""
+    def _report_faults(self) -> None:
+        """Tell of the rows that are no microcosms."""
+        import pyarrow.parquet as pq
+
+        odd = pq.read_table(self._output.staged("judged") / "odd")
+        if odd.num_rows:
+            self.reported["bad-row"] = odd.num_rows
+            first = odd.sort_by("at").slice(0, _TOLD).to_pylist()
+            self.faults += [f"{row['place']}: {row['fault']} [bad-row]" for row in first]
+
+    def _classes(self) -> Classes:
+        found = classes(self._spark, self._output, self._output.staged("judged") / "judged")
+        if found.repeated:
+            self.reported["duplicate-id"] = found.repeated
+            self.faults += [
+                f"there are {times} microcosms {name}; the first counts [duplicate-id]"
+                for name, times in found.some
+            ]
+        return found
+
+    def _kept(self, judged_rows: DataFrame, found: Classes) -> DataFrame:
+        """The first row of each id."""
         from pyspark.sql import functions as F
 
-        good = judged_rows.where("fault is null")
-        first = good.groupBy("id").agg(F.min("at").alias("at"), F.count("*").alias("times"))
-        repeated = first.where("times > 1")
-        count = repeated.agg(F.sum(F.col("times") - 1)).first()
-        if count is None or not count[0]:
-            return good
-        self.reported["duplicate-id"] = int(count[0])
-        self.faults += [
-            f"there are {row.times} microcosms {row.id}; the first counts [duplicate-id]"
-            for row in repeated.orderBy("at").limit(5).collect()
-        ]
-        return good.join(first.select("id", "at"), ["id", "at"])
+        if not found.repeated:
+            return judged_rows
+        first = judged_rows.groupBy("id").agg(F.min("at").alias("at"))
+        return judged_rows.join(first, ["id", "at"])
 
     def _differences(self, kept: DataFrame) -> DataFrame:
         """A row for each pair asked for that is known to differ, or, `a` being null, cannot be compared."""
@@ -211,51 +218,6 @@ class _Job:
                 f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself [incomparable-pair]"
                 for row in lacking.orderBy("left_id", "right_id").limit(5).collect()
             ]
-
-
-def _classes(kept: DataFrame) -> DataFrame:
-    """`class`: the least id of those with the digest. Digests are gathered, never the documents."""
-    from pyspark.sql import functions as F
-
-    light = kept.select("id", "digest", "consistent")
-    least = light.where("digest is not null").groupBy("digest").agg(F.min("id").alias("class"))
-    return light.join(least, "digest", "left").select("id", "digest", "class", "consistent")
-
-
-def _counts(classes: DataFrame) -> dict[str, Any]:
-    from pyspark.sql import functions as F
-
-    row = classes.agg(
-        F.count("*").alias("microcosms"),
-        F.countDistinct("digest").alias("classes"),
-        F.count(F.when(~F.col("consistent"), 1)).alias("inconsistent"),
-    ).first()
-    assert row is not None
-    return dict(row.asDict())
-
-
-def _judged_batches(
-    number: int, piece: pieces.Piece, with_documents: bool, rules: str | None
-) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    schema = arrow_schema(_JUDGED)
-    found_rows = rows(piece, quick=not with_documents and plain_enough(rules))
-    judging = (_judged(number, row, with_documents, rules) for row in found_rows)
-    while found := list(islice(judging, _BATCH)):
-        columns = zip(*found, strict=True)
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _judged(number: int, row: Row, with_documents: bool, rules: str | None) -> tuple[object, ...]:
-    """The columns of `_JUDGED`."""
-    digest, kept = row.digest, None
-    consistent = True if digest is not None else None
-    if row.givens is not None:
-        digest, consistent = judged(row.givens, rules)
-        kept = document(row.givens) if with_documents and digest is not None else None
-    return row.id, digest, consistent, kept, row.fault, row.place, number * _ROWS + row.at
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:

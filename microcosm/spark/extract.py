@@ -7,20 +7,22 @@ process (`microcosm.spark.found`). A trace of very many events is done in slices
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
 from microcosm.spark import events as rows
 from microcosm.spark import found as finding
-from microcosm.spark import pieces, progress, reading
+from microcosm.spark import gathered, pieces, progress, reading, tasks
 from microcosm.spark.agreeing import Whole
 from microcosm.spark.chains import ODD_ROWS
 from microcosm.spark.giant import Found, Giant, InSlices
+from microcosm.spark.named import NAMED, named
 from microcosm.spark.output import Output, fingerprint
-from microcosm.spark.routes import id_of, routed
+from microcosm.spark.routes import Routes, id_of, routed
 from microcosm.spark.told import linked, told
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 TABLES = ("events", "edges", "frontiers")
+
+Stages = dict[str, dict[str, "DataFrame"]]
+"""The tables of some stages."""
 
 Giants = Sequence[tuple[str | None, Found]]
 """The traces that are done in slices, and what is found of each."""
@@ -105,14 +110,18 @@ class _Job:
                 giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
             except Whole as reason:
                 routes.give_up(trace, [str(reason)])
-        rest = marked if routes.traces > len(sliced) else marked.limit(0)
+        rest = marked
         for trace in sliced:
             rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
-        found = self._find(rest, several, not lost)
-        odd = [self._output.staged("found") / "odd", *(path for _, giant in giants for path in giant.odd)]
+        found = {} if routes.all_sliced else self._find(rest, routes, several, not lost)
+        odd = [self._output.staged(name) / "odd" for name in found]
+        odd += [path for _, giant in giants for path in giant.odd]
         links = None
-        if self._output.filled("found", "foreign"):  # there are rows
-            links, unknown = linked(found["foreign"], _named(good, several))
+        foreign = [
+            tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
+        ]
+        if foreign:
+            links, unknown = linked(_all(foreign), _named(good, several))
             self._output.stage(self._spark, "unknown", lambda: unknown)
             odd.append(self._output.staged("unknown"))
         more, more_faults, repeated = told(odd)
@@ -120,11 +129,14 @@ class _Job:
             reported[kind] = reported.get(kind, 0) + count
         faults += more_faults
         self._refuse(reported, faults)
-        kept = self._without_lost(good, found["odd"], giants) if repeated else good
-        self._output.stage(self._spark, "events", lambda: _named(kept, several))
-        events = progress.rows(self._output.staged("events"))
-        edges = self._edges(links, giants)
-        frontiers = self._frontiers(giants)
+        if repeated:
+            kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
+            self._output.stage(self._spark, "events", lambda: _named(kept, several))
+            events = progress.rows(self._output.staged("events"))
+        else:
+            events = self._events(several)
+        edges = self._edges(found, links, giants)
+        frontiers = self._frontiers(found, giants)
         summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
         summary["reported"] = dict(sorted(reported.items()))
         summary["whole"] = routes.whole
@@ -183,7 +195,8 @@ class _Job:
             self._spark, "read", reading.TABLES, *pieces.work(self._spark, tasks, kernel)
         )
 
-    def _find(self, events: DataFrame, several: bool, complete: bool) -> dict[str, DataFrame]:
+    def _find(self, events: DataFrame, routes: Routes, several: bool, complete: bool) -> Stages:
+        """What is found of the traces that are not done in slices."""
         token = self._asked.token
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -194,13 +207,27 @@ class _Job:
         if token is not None:
             more.add("attributes")
         columns = [name for name in events.columns if name in needed | more]
-        by_trace = events.select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
-        return self._output.tables(self._spark, "found", finding.TABLES, by_trace, kernel)
+        some = events.select(*columns)
+        return gathered.by_trace(
+            self._spark, self._output, some, tuple(routes.sliced), finding.TABLES, kernel
+        )
 
-    def _edges(self, links: DataFrame | None, giants: Giants) -> int:
+    def _events(self, several: bool) -> int:
+        """The table `events`, of all that was read; how many there are."""
+
+        def name(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return (("events", named(batch, several)) for batch in batches)
+
+        read = tasks.over(
+            self._spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
+        )
+        self._output.tables(self._spark, "named", {"events": NAMED}, *read)
+        return self._output.gather("events", [self._output.staged("named") / "events"])
+
+    def _edges(self, found: Iterable[str], links: DataFrame | None, giants: Giants) -> int:
         """The edges of traces, of links and of giants in one table; how many there are."""
         output, columns = self._output, rows.arrow_names(finding.TABLES["edges"])
-        sources = [output.staged("found") / "edges"]
+        sources = [output.staged(name) / "edges" for name in found]
         if links is not None:
             output.stage(self._spark, "links", lambda: links.select(*columns))
             sources.append(output.staged("links"))
@@ -210,21 +237,22 @@ class _Job:
             sources.append(output.staged(own))
         return output.gather("edges", sources)
 
-    def _frontiers(self, giants: Giants) -> int:
+    def _frontiers(self, found: Iterable[str], giants: Giants) -> int:
         """The frontiers of traces and of giants in one table; how many there are."""
-        sources = [self._output.staged("found") / "frontiers"]
+        sources = [self._output.staged(name) / "frontiers" for name in found]
         sources += [
             self._output.put(f"frontiers-{number}", giant.frontiers)
             for number, (_, giant) in enumerate(giants)
         ]
         return self._output.gather("frontiers", sources)
 
-    def _without_lost(self, events: DataFrame, odd: DataFrame, giants: Giants) -> DataFrame:
+    def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
         """The events without those that are there already."""
+        tables = list(found)
         for trace, giant in giants:
             paths = list(map(str, giant.odd))
-            own = _of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths))
-            odd = odd.unionByName(own.select(*odd.columns))
+            tables.append(_of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths)))
+        odd = _all(tables)
         lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
         same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
         return events.join(lost, same, "left_anti")
@@ -243,8 +271,11 @@ def _of(trace: str | None, table: DataFrame) -> DataFrame:
     return table.withColumn("trace", F.lit(trace).cast("string"))
 
 
+def _all(tables: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionByName(other), tables)
+
+
 def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
-    names = [column.split(" ")[0] for column in rows.EVENT.split(", ")]
-    columns = [name for name in names if name not in ("trace", "name")]
-    return events.select("trace", id_of(several).alias("id"), *columns)
+    trace, _, *columns = rows.arrow_names(NAMED)
+    return events.select(trace, id_of(several).alias("id"), *columns)

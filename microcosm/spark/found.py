@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.spark import events as rows
-from microcosm.spark.plain_traces import EDGES, FRONTIERS, ODD, bounds, plain, whole_traces
+from microcosm.spark.plain_traces import EDGES, FRONTIERS, ODD, plain
+from microcosm.spark.whole_traces import bounds, whole_traces
 from microcosm.traces.covering import covering
 from microcosm.traces.report import Irregularity, Report
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, RawIOBase
@@ -18,10 +18,12 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.givens import Givens
 from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
-from microcosm.spark.digests import of_batch, of_lines
+from microcosm.spark.digests import Relations, digests
 from microcosm.spark.nested import json_form
 from microcosm.spark.pieces import LINES, PARQUET, Piece
 from microcosm.spark.plain import plain_digest
+from microcosm.spark.plain_lines import of_lines
+from microcosm.spark.plain_rows import of_batch
 from microcosm.state.bisimilarity import bisimilar
 from microcosm.state.digest import analogy_digest_of
 from microcosm.state.microcosm import Microcosm
@@ -30,11 +32,9 @@ from microcosm.state.possibility import Worlds
 from microcosm.state.verdict_rows import seeds_own
 from microcosm.traces.lines import LINE_LIMIT
 
-_BATCH = 64
-"""Rows of a table at hand; one may be a microcosm of many events."""
 _TOGETHER = 512
 _BYTES = 1 << 20
-"""So many lines, or so long ones, are looked at together."""
+"""So many rows of a table, or so long ones, are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,27 @@ class Row:
     fault: str | None = None
 
 
-def rows(piece: Piece, quick: bool = False) -> Iterator[Row]:
+@dataclass(frozen=True, slots=True)
+class Digested:
+    """Plain microcosms of a table: where each stands, its id and its digest."""
+
+    at: list[int]
+    ids: list[str]
+    digests: list[str]
+
+
+def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digested]:
     """The rows of a piece; one that cannot be read is a row with a `fault`.
 
-    `quick`: only the digest is told of a plain microcosm in a table (`microcosm.spark.plain`).
+    Only the digests are told of plain microcosms in a table (`microcosm.spark.plain`), but for those whose
+    ids are `wanted` (None: of none).
     """
     ending = Path(piece.path).suffix
     try:
         if ending == PARQUET:
-            yield from _parquet_rows(piece, quick)
+            yield from _parquet_rows(piece, wanted)
         elif ending in LINES:
-            yield from _lines(piece, quick)
+            yield from _lines(piece, wanted)
         else:
             yield from _document(piece)
     except (MicrocosmError, OSError) as error:
@@ -130,21 +140,41 @@ def _document(piece: Piece) -> Iterator[Row]:
     yield Row(0, piece.path, name, givens)
 
 
-def _lines(piece: Piece, quick: bool) -> Iterator[Row]:
+def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
     for lines in _together(_numbered(piece)):
-        known = of_lines([line for _, line in lines]) if quick else [None] * len(lines)
-        for (number, line), plain in zip(lines, known, strict=True):
+        numbers = [number for number, _ in lines]
+        left: Iterable[int] = range(len(lines))
+        if wanted is not None:
+            read = of_lines([line if len(line) <= LINE_LIMIT else b"" for _, line in lines])
+            known, left = _known(read, numbers, wanted)
+            yield known
+        for at in left:
+            number, line = lines[at]
             place = f"{piece.path}:{number}"
-            if plain is not None:
-                yield Row(number, place, plain[0], digest=plain[1])
-                continue
             try:
                 if len(line) > LINE_LIMIT:
                     raise TextError(f"longer than {LINE_LIMIT:,} bytes")
                 record = decode_json(decode(line, piece.path), piece.path)
-                yield _row(number, place, record, piece.path, quick)
+                yield _row(number, place, record, piece.path, wanted)
             except MicrocosmError as error:
                 yield Row(number, place, fault=_said(error))
+
+
+def _known(
+    read: tuple[Relations, list[str]], numbers: Sequence[int], wanted: Set[str]
+) -> tuple[Digested, list[int]]:
+    """The rows whose digests are known and enough, and the places of the others."""
+    given, ids = read
+    known = Digested([], [], [])
+    left = []
+    for at, digest in enumerate(digests(given)):
+        if digest is None or ids[at] in wanted:
+            left.append(at)
+        else:
+            known.at.append(numbers[at])
+            known.ids.append(ids[at])
+            known.digests.append(digest)
+    return known, left
 
 
 def _together(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
@@ -174,33 +204,37 @@ def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
                 line = lines.readline(LINE_LIMIT + 1) or b"\n"
 
 
-def _parquet_rows(piece: Piece, quick: bool) -> Iterator[Row]:
+def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = piece.line
-    groups = None if piece.stop is None else range(piece.start, piece.stop)
     try:
         with pq.ParquetFile(piece.path) as table:
-            for batch in table.iter_batches(_BATCH, row_groups=groups):
-                known = of_batch(batch) if quick else [None] * batch.num_rows
-                left = iter(batch.filter(pa.array([each is None for each in known])).to_pylist())
-                for plain in known:
-                    number += 1
-                    place = f"{piece.path}, row {number}"
-                    if plain is not None:
-                        yield Row(number, place, plain[0], digest=plain[1])
-                        continue
-                    record = next(left)
+            groups = range(piece.start, table.num_row_groups if piece.stop is None else piece.stop)
+            described = [table.metadata.row_group(group) for group in groups]
+            long = sum(each.total_byte_size for each in described)
+            count = sum(each.num_rows for each in described)
+            size = max(1, min(_TOGETHER, _BYTES * count // max(1, long)))
+            for batch in table.iter_batches(size, row_groups=groups):
+                numbers = range(number + 1, number + 1 + batch.num_rows)
+                number += batch.num_rows
+                read = of_batch(batch) if wanted is not None else None
+                left: Sequence[int] = range(batch.num_rows)
+                if read is not None and wanted is not None:
+                    known, left = _known(read, numbers, wanted)
+                    yield known
+                for at, record in zip(left, batch.take(pa.array(left, pa.int64())).to_pylist(), strict=True):
+                    place = f"{piece.path}, row {numbers[at]}"
                     try:
-                        yield _row(number, place, json_form(record), piece.path, quick)
+                        yield _row(numbers[at], place, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
-                        yield Row(number, place, fault=_said(error))
+                        yield Row(numbers[at], place, fault=_said(error))
     except pa.ArrowException as error:
         yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 
 
-def _row(at: int, place: str, record: object, file: str, quick: bool) -> Row:
+def _row(at: int, place: str, record: object, file: str, wanted: Set[str] | None) -> Row:
     if not isinstance(record, dict):
         return Row(at, place, fault="a row is a JSON object")
     name = record.pop("id", None)
@@ -208,7 +242,7 @@ def _row(at: int, place: str, record: object, file: str, quick: bool) -> Row:
         name = str(name)
     if not isinstance(name, str) or not name:
         return Row(at, place, fault="`id` must be some text")
-    digest = plain_digest(record) if quick else None
+    digest = plain_digest(record) if wanted is not None and name not in wanted else None
     if digest is not None:
         return Row(at, place, name, digest=digest)
     return Row(at, place, name, givens_from_json(record, file))

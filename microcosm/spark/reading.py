@@ -30,8 +30,11 @@ ODD = f"trace string, file string, line long, {rows.REPORTED}"
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
-SIZES = "trace string, events long, " + ", ".join(f"{name} long" for name in ORDERING)
-"""How many events of a trace there are, and in how many a column is not null; to be summed up."""
+SIZES = (
+    "trace string, events long, " + ", ".join(f"{name} long" for name in ORDERING) + ", first long, last long"
+)
+"""How many events of a trace there are in a piece, and in how many a column is not null; and the `at` of the
+first and of the last."""
 
 TABLES = {"events": EVENTS, "odd": ODD, "sizes": SIZES}
 
@@ -99,12 +102,14 @@ def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[s
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_batches([batch]).select(["trace", "process", *ORDERING])
-    counted = table.group_by("trace").aggregate([(name, "count") for name in ("process", *ORDERING)])
+    table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *ORDERING])
+    asked = [*((name, "count") for name in ("process", *ORDERING)), ("at", "min"), ("at", "max")]
+    counted = table.group_by("trace").aggregate(asked)
     for row in counted.to_pylist():
-        counts = sizes.setdefault(row["trace"], [0] * (1 + len(ORDERING)))
+        counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(ORDERING)), row["at_min"], 0])
         for at, name in enumerate(("process", *ORDERING)):
             counts[at] += row[f"{name}_count"]
+        counts[-1] = row["at_max"]
 
 
 def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:

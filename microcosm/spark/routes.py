@@ -39,6 +39,11 @@ class Routes:
         events = f"{self._events[trace]:,}"
         _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
 
+    @property
+    def all_sliced(self) -> bool:
+        """Whether there are traces, and no other than these."""
+        return 0 < self.traces == len(self.sliced)
+
 
 def routed(events: DataFrame, sizes: DataFrame, slices: int | None) -> Routes:
     """In slices are done large traces, and one that is alone where `slices` are asked for.

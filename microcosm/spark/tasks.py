@@ -32,15 +32,19 @@ def over(
 
     `kernel` is given the columns of some row groups, and called once in each task.
     """
-    parts = sorted(folder.glob("*.parquet"))
-    groups = list(chain.from_iterable(pieces.by_row_groups(path) for path in parts))
-    own = list(columns)
+    groups, own = row_groups(folder), list(columns)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
         asked = [at for batch in batches for at in batch.column(0).to_pylist()]
         return kernel(_read([piece for at in asked for piece in groups[at]], own))
 
     return partitions(spark, len(groups)), run
+
+
+def row_groups(folder: Path) -> list[list[pieces.Piece]]:
+    """What each task over the files of a folder reads."""
+    parts = sorted(folder.glob("*.parquet"))
+    return list(chain.from_iterable(pieces.by_row_groups(path) for path in parts))
 
 
 def partitions(spark: SparkSession, count: int) -> DataFrame:

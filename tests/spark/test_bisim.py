@@ -19,6 +19,7 @@ from microcosm.errors import Contradiction
 from microcosm.files import shipped
 from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.spark import bisim as job
+from microcosm.spark import classes
 from microcosm.state.digest import analogy_digest_of
 from microcosm.state.possibility import Worlds
 from tests.spark.conftest import table
@@ -139,6 +140,31 @@ def test_lines_and_parquet_say_the_same_and_bad_rows_are_named(spark: Any, tmp_p
     assert f"{tmp_path / 'table.jsonl'}:4: " in one.faults[0]
     assert two.summary["reported"] == {}
     assert table(tmp_path / "one", "classes") == table(tmp_path / "two", "classes")
+
+
+def test_classes_are_the_same_where_rows_are_too_many_for_one_place(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [{"id": name, **givens_to_json(read_givens(text))} for name, text in texts(3, 60).items()]
+    lines = [json.dumps(record) for record in [*records, *records[5:8], records[5]]]
+    (tmp_path / "table.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    pairs = [(one["id"], other["id"]) for one, other in zip(records, records[20:], strict=False)][:20]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    asked = str(tmp_path / "pairs.tsv")
+    one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"), asked)
+    monkeypatch.setattr(classes, "TOGETHER", 10)
+    several = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "several"), asked)
+    assert several.stages.keys() - one.stages.keys() == {"first", "classed", "classes"}
+    assert (several.summary, several.faults) == (one.summary, one.faults)
+    assert one.summary["reported"]["duplicate-id"] == 4
+    assert one.faults[0].startswith(f"there are 3 microcosms {records[5]['id']};")
+    for name in ("classes", "differences"):
+        assert table(tmp_path / "several", name) == table(tmp_path / "one", name)
+    for row in table(tmp_path / "one", "differences"):
+        left, right = (Microcosm(read_givens(texts(3, 60)[row[f"{side}_id"]])) for side in ("left", "right"))
+        witness = bisimilar(left, right).witness
+        assert witness is not None
+        assert witness.pair == (row["a"], row["b"])
 
 
 def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

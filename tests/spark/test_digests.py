@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from microcosm.errors import MicrocosmError
 from microcosm.files import decode
 from microcosm.logic.document_json import decode_json, givens_from_json
-from microcosm.spark.digests import of_batch, of_lines
+from microcosm.spark import plain_lines, plain_rows
+from microcosm.spark.digests import digests
 from microcosm.state.digest import analogy_digest
 from microcosm.state.microcosm import Microcosm
 from tests.spark.test_plain import FACTS, GOOD, RECORDS
@@ -51,6 +52,20 @@ ODD_LINES = st.sampled_from(
         b"[]",
     )
 )
+
+
+def of_lines(lines: list[bytes]) -> list[tuple[str, str] | None]:
+    """Id and digest of each line; None where it is left to the code for one."""
+    read, names = plain_lines.of_lines(lines)
+    return [digest and (name, digest) for name, digest in zip(names, digests(read), strict=True)]
+
+
+def of_batch(batch: pa.RecordBatch) -> list[tuple[str, str] | None]:
+    """The same of each row."""
+    found = plain_rows.of_batch(batch)
+    assert found is not None
+    read, names = found
+    return [digest and (name, digest) for name, digest in zip(names, digests(read), strict=True)]
 
 
 def expected(line: bytes) -> tuple[str, str] | None:
@@ -106,3 +121,29 @@ def test_many_events_and_facts_of_few_and_many() -> None:
     found = of_lines(lines)
     assert found[:2] == [expected(line) for line in lines[:2]]
     assert found[2] is None
+
+
+PIECES = st.sampled_from(
+    (
+        *b'[]{}:,"\n \\',
+        *(b"null", b"false", b"true", b"5", b'"id"', b'"internal"', b'["a"]', b'["a", "<"', b"]]"),
+    )
+)
+
+
+@given(
+    st.lists(PLAIN, min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0), st.integers(0, 3), PIECES), max_size=3),
+    st.booleans(),
+)
+def test_a_line_that_was_changed_anywhere_is_no_other_than_the_engine_says(
+    records: list[dict[str, Any]], changes: list[tuple[int, int, int | bytes]], escaped: bool
+) -> None:
+    texts = [json.dumps({"id": str(at), **each}, ensure_ascii=escaped) for at, each in enumerate(records)]
+    block = "\n".join(texts).encode()
+    for place, length, piece in changes:
+        at = place % (len(block) + 1)
+        block = block[:at] + (bytes([piece]) if isinstance(piece, int) else piece) + block[at + length :]
+    lines = [line for line in block.split(b"\n") if line.strip()]
+    for found, line in zip(of_lines(lines), lines, strict=True):
+        assert found is None or found == expected(line)

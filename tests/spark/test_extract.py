@@ -16,6 +16,7 @@ import pytest
 from microcosm.cli.app import main
 from microcosm.errors import TextError
 from microcosm.spark import extract as job
+from microcosm.spark import gathered, pieces
 from microcosm.spark.extract import Asked
 from microcosm.spark.output import SCHEMA
 from microcosm.traces import formats
@@ -169,6 +170,29 @@ def test_the_tables_can_be_read_again(spark: Any, tmp_path: Path) -> None:
         assert SCHEMA in str(pq.read_schema(part).metadata)
 
 
+def test_the_same_is_found_however_traces_are_gathered(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole in a file, some of them; through files for other tasks; by Spark."""
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, traces(8, count=6, steps=30))), encoding="utf-8")
+    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
+    assert {"found", "gathered", "shuffled"} & whole.stages.keys() == {"found"}
+    monkeypatch.setattr(pieces, "LARGEST", log.stat().st_size // 3)
+    several = job.extract(spark, [str(log)], str(tmp_path / "several"))
+    assert several.stages.keys() > {"found", "gathered"}
+    monkeypatch.setattr(gathered, "FILES", 0)
+    some = job.extract(spark, [str(log)], str(tmp_path / "some"))
+    assert some.stages.keys() > {"found", "shuffled"}
+    monkeypatch.setattr(gathered, "MOST", 0)
+    none = job.extract(spark, [str(log)], str(tmp_path / "none"))
+    assert {"found", "gathered", "shuffled"} & none.stages.keys() == {"shuffled"}
+    for name, found in (("several", several), ("some", some), ("none", none)):
+        assert found.summary == whole.summary
+        for each in job.TABLES:
+            assert table(tmp_path / name, each) == table(tmp_path / "whole", each)
+
+
 def test_a_job_killed_half_way_and_started_again_gives_the_same(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +206,7 @@ def test_a_job_killed_half_way_and_started_again_gives_the_same(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.extract._named", killed)
+        patch.setattr("microcosm.spark.extract._Job._events", killed)
         with pytest.raises(Killed):
             job.extract(spark, [str(log)], str(out))
     assert not (out / "edges").exists()

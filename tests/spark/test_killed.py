@@ -120,5 +120,5 @@ def test_a_driver_that_is_killed_and_started_again(
 
         patch.setattr(written, "write", noted)
         both(spark, log, out, asked)
-    assert again == ["bases-0", "looked-0", "found"]  # nothing is done that had been done
+    assert again == ["bases-0", "looked-0", "named"]  # nothing is done that had been done
     assert job.extract(spark, [str(log)], str(out), asked).stages == {}
