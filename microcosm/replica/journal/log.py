@@ -109,7 +109,7 @@ class Journal:
             if findings.faults:
                 hint = "`microcosm replica fsck` says more, and cuts with --repair; or restore a backup"
                 raise DamagedJournal(findings.faults, file=str(path), copy=files.try_to_keep(), hint=hint)
-            writer = Writer(files, disk, mode, application)
+            writer = Writer(files, disk, mode, application, findings.state)
             try:
                 reader = Reader(files.database, application=application, disk=disk)
             except BaseException:
