@@ -99,8 +99,8 @@ class Journal:
         if mode not in journal_head.MODES:
             raise ValueError(f"no such mode: {mode}")
         files = Files(Path(path))
-        if not create:
-            files.must_exist()
+        if not create or files.database.exists():
+            files.must_be_journal()
         lock = Lock(files.lock, files.database)
         try:
             if create and not files.database.exists():

@@ -96,14 +96,12 @@ def survey(connection: sqlite3.Connection, about: About) -> State:
     [[below]] = connection.execute(covered, (start.number,)).fetchall()
     if below:
         raise Broken(f"{below} records are there that the snapshot stands for")
-    last, chain = start
-    since = first = last
-    for number, group, _, _, chain in rows(connection, start):
-        if group < first:
-            group = first  # a snapshot may stand for a part of a transaction
-        if group != since and group != last:
+    last, since, chain = start.number, start.number, start.chain
+    for number, written_after, _, _, link in rows(connection, start):
+        group = max(written_after, start.number)  # a snapshot may stand for a part of a transaction
+        if group not in (since, last):
             raise Broken(f"record {number} is in no transaction")
-        last, since = number, group
+        last, since, chain = number, group, link
     return State(about.instance, start, edition, seal, Place(last, chain), since)
 
 

@@ -29,9 +29,7 @@ class Writer:
     RESERVE = 1 << 18
     """Bytes of it after which it is made as large as it will become, and more than that."""
 
-    def __init__(
-        self, files: Files, disk: Disk, mode: str, application: str, found: State | None
-    ) -> None:
+    def __init__(self, files: Files, disk: Disk, mode: str, application: str, found: State | None) -> None:
         """Take over a journal that `examine` found whole, in the state `found` (None: its tables are of an
         older version). The caller holds the lock.
         """

@@ -273,6 +273,8 @@ def test_what_is_no_journal_of_ours_is_left_alone(tmp_path: Path, create: bool) 
             assert said in str(found.value)
             assert "\n" not in str(found.value)
         assert not path.is_file() or path.read_bytes() == before
+    beside = {path.name for path in tmp_path.iterdir()} - {"text", "database"}
+    assert all(name.startswith("foreign") for name in beside), "a lock beside what is no journal"
 
 
 def test_there_is_none(tmp_path: Path) -> None:
