@@ -286,7 +286,7 @@ class Journal:
             assert state == self._writer.state
             assert head is not None
             assert disagreement(connection, state, head) is None
-            assert head.mode != "full" or replace(head, turn=0) == self._writer.head()
+            assert head.mode != "full" or replace(head, turn=head.turn + 1) == self._writer.head()
 
 
 def _check_record(kind: str, payload: bytes) -> None:

@@ -56,10 +56,11 @@ class Writer:
             return
         size = 0
         number, chain = since, _ = self.state.last
+        link = journal_chain.link
         rows = []
         for kind, payload in records:
             number += 1
-            chain = journal_chain.link(chain, number, kind.encode(), payload)
+            chain = link(chain, number, kind.encode(), payload)
             rows.append((number, since, kind, payload, chain))
             size += len(payload)
         with self._writing():
@@ -106,12 +107,11 @@ class Writer:
                 self._stop(error)
 
     def head(self) -> Head:
-        """What the head file has to say of the state."""
-        state = self.state
-        return Head(
-            *(0, journal_schema.version(), self._mode, state.instance, *state.last),
-            *(state.base.number, state.edition, state.seal),
-        )
+        """What the head file has to say of the state, when it is written next."""
+        assert self._head is not None
+        instance, base, edition, seal, (number, chain), _ = self.state
+        turn, schema = self._head.next, journal_schema.version()
+        return Head(turn, schema, self._mode, instance, number, chain, base.number, edition, seal)
 
     def check_open(self) -> None:
         """Raise `JournalError` where a failure has stopped this."""
