@@ -7,15 +7,18 @@ the choice says by way of which `<>`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
+from operator import and_
 
 from microcosm.relations.bits import lowest
 from microcosm.relations.fit import Fit
 from microcosm.relations.graph import Graph
 from microcosm.relations.knowledge import Knowledge, Pair
-from microcosm.relations.orientation import Orientation
+
+Rows = list[int]
+"""For each position a row of others."""
 
 
 class Choice:
@@ -44,34 +47,33 @@ class Choice:
         return cls(known, Graph(known.size, edges).order, edges)
 
     @classmethod
-    def along(cls, state: Orientation) -> Choice:
-        """Each `<>` as its events stand in a line that extends what is known. Cost: O(E · n/64).
+    def along(cls, known: Knowledge, future: Rows, past: Rows, chosen: Iterable[Pair] = ()) -> Choice:
+        """Each `<>` as its events stand in a line that extends an order, given by its rows.
 
         Of two events that nothing orders the one comes first that orders fewer pairs by coming first.
+        `chosen` are pairs of that order which did not follow from what is known. Cost: O(E · n/64).
         """
-        known = state.known
-        early = [p.bit_count() / f.bit_count() for p, f in zip(state.past, state.future, strict=True)]
-        order = sorted(range(state.size), key=early.__getitem__)
-        place = [0] * state.size
+        early = [p.bit_count() / f.bit_count() for p, f in zip(past, future, strict=True)]
+        order = sorted(range(known.size), key=early.__getitem__)
+        place = [0] * known.size
         for rank, v in enumerate(order):
             place[v] = rank
-        edges = [*known.before, *state.chosen]
+        edges = [*known.before, *chosen]
         edges += [(a, b) if place[a] < place[b] else (b, a) for a, b in known.related]
         for group in known.groups:
             edges += pairwise(sorted(group, key=place.__getitem__))
         return cls(known, order, edges)
 
-    def failing(self, state: Orientation) -> Iterator[tuple[int, int]]:
-        """Events v before w with v !< w known: one w for each v. None where the choice fits the state."""
-        for v, (refuted, later) in enumerate(zip(state.beyond, self.future, strict=True)):
-            if refuted & later:
-                yield v, lowest(refuted & later)
+    def failing(self, refuted: Rows) -> list[Pair]:
+        """Events v before w with v !< w, one w for each v. Where there are none the choice fits."""
+        meets = enumerate(map(and_, refuted, self.future))
+        return [(v, lowest(both)) for v, both in meets if both]
 
-    def culprit(self, state: Orientation, v: int, w: int) -> Pair | None:
-        """A pair of the way from v to w that the state leaves open, as it was chosen; None without one."""
+    def culprit(self, v: int, w: int, future: Rows) -> Pair | None:
+        """The first pair of a way from v to w that is chosen, `future` not having it; None without one."""
         while v != w:
             v, before = next(x for x in self.successors[v] if self.future[x] >> w & 1), v
-            if state.open[before] >> v & 1:
+            if not future[before] >> v & 1:
                 return before, v
         return None
 
@@ -98,8 +100,6 @@ class Choice:
     def _beyond(self) -> list[int]:
         """For each event what is refuted of something at or before it."""
         rows = self._known.refuted_rows()
-        if stamps := self._known.stamps:
-            rows = [row | stamps.row(v) for v, row in enumerate(rows)]
         for v in self.order:
             if row := rows[v]:
                 for w in self.successors[v]:

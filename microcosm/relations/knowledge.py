@@ -78,10 +78,10 @@ class Knowledge:
         return rows
 
     def refuted_rows(self) -> list[int]:
-        """For each position a the row of each b with a !< b, stamps left out."""
-        rows = [0] * self.size
+        """For each position a the row of each b with a !< b."""
+        rows = list(map(self.stamps.row, range(self.size))) if self.stamps else [0] * self.size
         for a, row in self.unseen.items():
-            rows[a] = row
+            rows[a] |= row
         for a, b in self.refuted:
             rows[a] |= 1 << b
         for a, b in self.concurrent:

@@ -25,7 +25,7 @@ class Orientation:
     """What follows from a knowledge by propagation; `open` are the `<>` whose direction does not.
 
     `consistent` is False where propagation contradicts itself; the state is then of no use until undone.
-    `chosen` are the pairs that were ordered from outside. Raises `Cycle` where `before` itself runs in one.
+    `chosen` are the pairs that were ordered from outside.
 
     >>> known = Knowledge.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
@@ -44,7 +44,6 @@ class Orientation:
         self.open = [0] * self.size
         self.chosen: list[Pair] = []
         self.trail: Trail = []
-        self.graph = known.graph()
         try:
             self.consistent = self._start(known)
         except Cycle:
@@ -52,9 +51,7 @@ class Orientation:
 
     def _start(self, known: Knowledge) -> bool:
         """Close the rows; what they force at once is put into the order at once, as long as it is much."""
-        graph, own = self.graph, known.refuted_rows()
-        if known.stamps:
-            own = [row | known.stamps.row(v) for v, row in enumerate(own)]
+        graph, own = known.graph(), known.refuted_rows()
         unordered = known.related
         while True:
             self.future, self.beyond = graph.futures(), graph.inherited(own)

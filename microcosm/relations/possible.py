@@ -21,7 +21,7 @@ from microcosm.relations.orientation import Orientation
 from microcosm.relations.plain import Plain
 from microcosm.relations.possible_table import MEMBERS, Table, of_order, propagated
 from microcosm.relations.relation import Relation
-from microcosm.relations.search import Outcome, Stop, complete
+from microcosm.relations.search import Outcome, Stop, complete, guess
 from microcosm.relations.stamped import Part
 
 CAP = 2
@@ -68,21 +68,26 @@ class Possibilities:
         self._choices: list[Choice] = []
         self._impossible = False
         self._plain: Plain | None = None
-        self._state: Orientation | None = None
+        self._propagated: Orientation | None = None
         self._part = Part.of(known)
         self._parts: list[tuple[Part, Possibilities]] = []
         if self._part is None:
             self._start()
 
     def _start(self) -> None:
-        try:
-            if self.known.decides:
-                self._state = Orientation(self.known)
-                self._impossible = not self._state.consistent
-            else:
+        if not self.known.decides:
+            try:
                 self._plain = Plain(self.known)
-        except Cycle:
-            self._impossible = True
+            except Cycle:
+                self._impossible = True
+
+    @property
+    def _state(self) -> Orientation:
+        """What propagation makes of a knowledge with `<>`, when it is first asked for."""
+        if self._propagated is None:
+            self._propagated = Orientation(self.known)
+            self._impossible = not self._propagated.consistent
+        return self._propagated
 
     def _within(self, part: Part) -> Possibilities:
         """The same questions about a part; the last few are remembered."""
@@ -98,11 +103,11 @@ class Possibilities:
         """Whether some world fits. Raises `Undecided`."""
         if self._part is not None:
             return self._within(self._part).realisable()
-        if self._plain is not None and not self._impossible:
+        if self._impossible or self._choices:
+            return not self._impossible
+        if self._plain is not None:
             self._impossible = self._plain.contradicts
-        if self._impossible:
-            return False
-        if self._state is not None and not self._choices:
+        elif not self._guessed() and self._state.consistent:
             match self._search():
                 case Outcome.NONE:
                     self._impossible = True
@@ -144,7 +149,7 @@ class Possibilities:
     def table(self) -> Table | None:
         """All pairs at once; None where no world fits."""
         self._all()
-        if self._state is None:
+        if not self.known.decides:
             return self.propagated()
         return self._searched_table(self._state) if self._may_fit() else None
 
@@ -153,8 +158,8 @@ class Possibilities:
         self._all()
         if self._impossible:
             return None
-        if self._state is not None:
-            return propagated(self._state)
+        if self.known.decides:
+            return propagated(self._state) if self._state.consistent else None
         try:
             found = of_order(self.known, self.known.before)
         except Cycle:
@@ -172,12 +177,12 @@ class Possibilities:
             made = self._within(part).certificate(part.place[a], relation, part.place[b])
             return None if made is None else part.certified(made)
         found = Certificate([], [[]], ["0"])
-        state = self._state
-        if state is None:
+        if self._plain is not None:
             fits = self.realisable() and not isinstance(self._member(a, relation, b), Outcome)
             return None if fits else found
-        if self._impossible:
+        if self._impossible or not self._state.consistent:
             return found
+        state = self._state
         if relation is Relation.AFTER:
             a, b = b, a
         mark = state.mark()
@@ -211,7 +216,6 @@ class Possibilities:
             edges = [*self.known.before, (a, b)] if ordered else self.known.before
             return lambda: Fit.of(self.known.size, edges)
         state = self._state
-        assert state is not None
         if state.refuted(a, b) if ordered else state.is_related(a, b):
             return Outcome.NONE
         for choice in reversed(self._choices):
@@ -220,10 +224,21 @@ class Possibilities:
         found = self._search((a, b), ordered)
         return found if isinstance(found, Outcome) else found.world
 
+    def _guessed(self) -> bool:
+        """Whether a world is found before anything is propagated."""
+        if self.stop is not None and self.stop():
+            return False
+        try:
+            found = guess(self.known)
+        except Cycle:
+            return False
+        if found is not None:
+            self._choices.append(found)
+        return found is not None
+
     def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> Choice | Outcome:
         """Look for directions, under an assumption about a pair: that it is ordered so, or concurrent."""
         state = self._state
-        assert state is not None
         mark = state.mark()
         found: Choice | Outcome = Outcome.NONE
         try:

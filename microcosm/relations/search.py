@@ -12,7 +12,8 @@ from collections.abc import Callable
 from enum import Enum
 
 from microcosm.relations.choice import Choice
-from microcosm.relations.knowledge import Pair
+from microcosm.relations.happens_before import Cycle
+from microcosm.relations.knowledge import Knowledge, Pair
 from microcosm.relations.orientation import Orientation
 
 Stop = Callable[[], bool]
@@ -31,6 +32,39 @@ class Outcome(Enum):
     CAPPED = "capped"
     """Something else may do better: all choices fail widely, or backtracks are more than allowed."""
     STOPPED = "stopped"
+
+
+def guess(known: Knowledge) -> Choice | None:
+    """A direction for every `<>` without any propagation, as a line has them, once mended; or None.
+
+    Most knowledge that fits a world at all is shown to do so for the price of three closures. Raises
+    `Cycle` where `before` itself runs in one.
+
+    >>> world = guess(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)]))
+    >>> world.edges
+    [(0, 1), (2, 1)]
+    """
+    graph, refuted = known.graph(), known.refuted_rows()
+    turned: list[Pair] = []
+    for last in (False, True):
+        future = graph.futures()
+        choice = Choice.along(known, future, graph.pasts(), turned)
+        failing = choice.failing(refuted)
+        if not failing:
+            return choice
+        if last or _widely(failing, known.size):
+            return None
+        culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in failing)
+        turned = [pair[::-1] for pair in culprits if pair is not None]
+        try:
+            graph.add(turned)
+        except Cycle:
+            return None
+    return None
+
+
+def _widely(failing: list[Pair], size: int) -> bool:
+    return len(failing) > max(FEW, size // MANY)
 
 
 def complete(state: Orientation, *, stop: Stop | None = None, cap: int | None = None) -> Choice | Outcome:
@@ -59,14 +93,14 @@ def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> Choice 
     while True:
         if stop is not None and stop():
             return Outcome.STOPPED
-        choice = Choice.along(state)
-        failing = list(choice.failing(state))
+        choice = Choice.along(state.known, state.future, state.past, state.chosen)
+        failing = choice.failing(state.beyond)
         if not failing:
             return choice
-        if cap is not None and len(failing) > max(FEW, state.size // MANY) and not decisions:
+        if cap is not None and _widely(failing, state.size) and not decisions:
             return Outcome.CAPPED
         for v, w in failing:
-            pair = choice.culprit(state, v, w)
+            pair = choice.culprit(v, w, state.future)
             if pair is None:
                 continue  # what was decided since has put it right, or refutes it
             decisions.append((state.mark(), pair))

@@ -17,7 +17,7 @@ from microcosm.relations.orientation import Orientation
 from microcosm.relations.possible import Possibilities, Undecided
 from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
-from microcosm.relations.search import Outcome, complete
+from microcosm.relations.search import Outcome, complete, guess
 from microcosm.relations.stamps import StampOrder
 from tests import posets
 from tests.families import crafted, planted
@@ -157,6 +157,20 @@ def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
         found = complete(one)
         assert (sat.solve(other) is Outcome.NONE) is (found is Outcome.NONE)
         assert (Possibilities(known, solver=False).world() is None) is (found is Outcome.NONE)
+
+
+def test_a_guess_finds_a_world_in_what_has_room_for_it() -> None:
+    """At the first or the second look; and none where what is given contradicts itself."""
+    first_looks = 0
+    for seed in range(10):
+        known = planted(200, seed)
+        world = guess(known)
+        assert world is not None
+        assert fault(known, world.world()) is None
+        first_looks += len(world.edges) == len(known.before) + len(known.related)
+    assert 0 < first_looks < 10, "both are tried"
+    assert guess(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 1)], related=[(1, 2)])) is None
+    assert guess(Knowledge.of(3, before=[(0, 1), (1, 2)], concurrent=[(0, 2)], related=[(0, 2)])) is None
 
 
 def test_a_search_can_be_stopped() -> None:
