@@ -1,9 +1,9 @@
 """Claim: a year of events under a window of 10,000 keeps disk and memory flat.
 
-One replica in a journal of its own, in a process of its own: a million events, committed by the hundred, each
-thousandth with a correspondence that somebody told. *Median* is the time of the clock up to there, syncs
-included; *ratio* is the size of the journal's files, or the greatest memory of the process so far, to that
-after a quarter of the events.
+One replica in a journal of its own, in a process of its own: a million events, committed by the hundred; for
+each hundred there are ten events of another device, the last of them before the first of the hundred.
+*Median* is the time of the clock up to there, syncs included; *ratio* is the size of the journal's files, or
+the greatest memory of the process so far, to that after a quarter of the events.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from time import perf_counter
 from typing import NamedTuple
 
 from benchmarks.measure import Line
+from microcosm.replica.dots import Dot
+from microcosm.replica.evolution import Append
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 
 NAME = "year"
 ROOT = Path(__file__).parents[1]
-TOGETHER, TOLD = 100, 1000
+TOGETHER, OTHERS = 100, 10
 
 
 class Look(NamedTuple):
@@ -64,8 +66,9 @@ def year(count: int, window: int) -> Iterator[Look]:
             with replica.transaction():
                 for n in range(first, first + TOGETHER):
                     replica.local(f"e{n}")
-            if first % TOLD == 0:
-                replica.learn(f'"told {first}" < e{first}')
+                at = first // TOGETHER * OTHERS + 1
+                replica.take(Append(Dot("laptop", 1, n), f"l{n}") for n in range(at, at + OTHERS))
+                replica.learn(f"l{at + OTHERS - 1} < e{first}")
             done = first + TOGETHER
             if done % (count // 4) == 0:
                 disk = sum(path.stat().st_size for path in Path(folder).iterdir())
