@@ -39,7 +39,7 @@ class Look(NamedTuple):
 
 def run(quick: bool = False) -> list[Line]:
     """Four looks, a quarter of the events apart."""
-    count, window = (20_000, 1000) if quick else (1_000_000, 10_000)
+    count, window = (8_000, 400) if quick else (1_000_000, 10_000)
     command = [sys.executable, "-m", "benchmarks.year", str(count), str(window)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     looks = [Look(*json.loads(line)) for line in done.stdout.splitlines()]
