@@ -41,7 +41,7 @@ def main() -> int:
     option("--quick", action="store_true", help="small inputs and few rounds: does it run at all?")
     option("--only", choices=ALL, action="append", help="one of the benchmarks (may be repeated)")
     option("--json", metavar="FILE", help="write the results there as well; - is standard output")
-    option("--write-docs", action="store_true", help="write docs/benchmarks.md from this run")
+    option("--write-docs", action="store_true", help="write docs/benchmarks.md, as far as this run goes")
     asked = parser.parse_args()
     lines: list[Line] = []
     for name in asked.only or ALL:
@@ -55,7 +55,8 @@ def main() -> int:
     if asked.json and asked.json != "-":
         Path(asked.json).write_text(results + "\n", encoding="utf-8")
     if asked.write_docs:
-        DOCS.write_text(page(lines), encoding="utf-8")
+        before = DOCS.read_text(encoding="utf-8") if DOCS.exists() else ""
+        DOCS.write_text(page(lines, before), encoding="utf-8")
     return 0
 
 
@@ -91,8 +92,8 @@ def show(lines: list[Line]) -> None:
         Console().print(table)
 
 
-def page(lines: list[Line]) -> str:
-    """The page `docs/benchmarks.md`."""
+def page(lines: list[Line], before: str = "") -> str:
+    """The page `docs/benchmarks.md`; what was not measured now stays as it was before."""
     text = [
         "# Benchmarks",
         "",
@@ -102,14 +103,18 @@ def page(lines: list[Line]) -> str:
         "machine to machine and from run to run, and ratios are steadier.",
         "",
         *(f"- {what}: {value}" for what, value in machine().items()),
+        "",
     ]
+    sections = dict(section.split("\n", 1) for section in before.split("\n## ")[1:])
     for name, module in ALL.items():
         mine = [line for line in lines if line.benchmark == module.NAME]
         if mine:
-            text += ["", f"## {name}", "", (module.__doc__ or "").strip(), ""]
-            text += ["| " + " | ".join(COLUMNS) + " |", "|---|---|--:|--:|--:|"]
-            text += ["| " + " | ".join(cells(line)) + " |" for line in mine]
-    return "\n".join(text) + "\n"
+            table = ["| " + " | ".join(COLUMNS) + " |", "|---|---|--:|--:|--:|"]
+            table += ["| " + " | ".join(cells(line)) + " |" for line in mine]
+            sections[name] = "\n".join(["", (module.__doc__ or "").strip(), "", *table])
+        if name in sections:
+            text += [f"## {name}", sections[name].rstrip(), ""]
+    return "\n".join(text)
 
 
 if __name__ == "__main__":

@@ -30,11 +30,11 @@ def run(quick: bool = False) -> list[Line]:
     """Random pairs, and logs of 8 and 64 processes."""
     if graphs.missing():
         print(f"{NAME}: {', '.join(graphs.missing())} not installed, and left out", file=sys.stderr)
-    sizes = (300,) if quick else (GRAPH_LIMIT, 5_000, 20_000)
+    sizes = (200,) if quick else (GRAPH_LIMIT, 5_000, 20_000)
     lines = []
     for size in sizes:
         for family in (rand(size, 4), trace(size, 8), trace(size, 64)):
-            lines += measure(family, rounds=3 if quick else 7)
+            lines += measure(family, rounds=1 if quick else 7)
     return lines
 
 

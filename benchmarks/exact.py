@@ -38,10 +38,10 @@ def run(quick: bool = False) -> list[Line]:
     """Planted, unplanted and crafted knowledge, and pairs of a planted one."""
     for name in solvers.missing():
         print(f"{NAME}: {name} is not installed, and left out", file=sys.stderr)
-    sizes = (30, 60) if quick else (100, 300)
+    sizes = (20, 40) if quick else (100, 300)
     cases = [family(size) for size in sizes for family in (planted, unplanted)]
     cases += [crafted(size, ratio) for size in (*sizes, *(() if quick else (600,))) for ratio in (1.7, 2.1)]
-    rounds = 2 if quick else 9
+    rounds = 1 if quick else 9
     lines = [line for family in cases for line in fits(family, rounds)]
     return lines + pair_query(planted(sizes[-1]), rounds)
 

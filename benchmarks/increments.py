@@ -21,7 +21,7 @@ NAME = "increments"
 
 def run(quick: bool = False) -> list[Line]:
     """Logs and random pairs."""
-    size, added = (600, 200) if quick else (20_000, 10_000)
+    size, added = (300, 100) if quick else (20_000, 10_000)
     lines = []
     for family in (trace(size, 8), rand(size, 4)):
         for shuffled in (False, True):

@@ -28,7 +28,7 @@ THREADS = 16
 def run(quick: bool = False) -> list[Line]:
     """Durable commits by the clock, syncs included, in groups of several sizes."""
     lines: list[Line] = []
-    rounds = 2 if quick else 5
+    rounds = 1 if quick else 5
     for size, groups in ((1, 500), (10, 500), (100, 200), (1000, 50)):
         count = groups // 10 if quick else groups
         lines += _case(f"{count} groups of {size}", _journal(size, count), _bare(size, count), rounds)

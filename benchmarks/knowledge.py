@@ -59,10 +59,15 @@ def crafted(size: int, ratio: float = 2.1, seed: int = 1) -> Family:
     rng = Random(seed)
     variables = max(3, round(size / (2 + 6 * ratio)))
     clauses = (size - 2 * variables) // 6
-    name = rng.sample(range(size), size)
+    concurrent, related = triangles(rng, rng.sample(range(size), size), variables, clauses)
+    return Family(f"crafted {size}, {ratio} clauses a variable", size, [], concurrent, related)
+
+
+def triangles(rng: Random, name: list[int], variables: int, clauses: int) -> tuple[Pairs, Pairs]:
+    """The `||` and the `<>` of so many clauses, each of three variables drawn; `name` in turn."""
     fresh = iter(name[2 * variables :])
     ends = [(name[2 * v], name[2 * v + 1]) for v in range(variables)]
-    related, concurrent = list(ends), []
+    related, concurrent = list(ends), Pairs()
     for _ in range(clauses):
         corners = [next(fresh) for _ in range(3)]
         for at, variable in enumerate(rng.sample(range(variables), 3)):
@@ -71,4 +76,4 @@ def crafted(size: int, ratio: float = 2.1, seed: int = 1) -> Family:
             tie = next(fresh)
             related += [(a, b), (b, tie), (tie, p)]
             concurrent += [(a, tie), (b, p), (tie, q)]
-    return Family(f"crafted {size}, {ratio} clauses a variable", size, [], concurrent, related)
+    return concurrent, related

@@ -33,7 +33,7 @@ from microcosm.state.bulk import VERDICTS
 NAME = "labels"
 
 SINGLE = 100_000
-"""So many questions are asked one by one of each subject, ten times as many at once; `--quick`: a tenth."""
+"""So many questions are asked one by one of each subject, ten times as many at once; `--quick`: 1 of 100."""
 
 
 def run(quick: bool = False) -> list[Line]:
@@ -41,7 +41,7 @@ def run(quick: bool = False) -> list[Line]:
     sizes = (2_000, 21_000) if quick else (10_000, 100_000, 1_000_000)
     lines = []
     for processes in (8, 64):
-        found = {size: alone(size, processes, SINGLE // 10 if quick else SINGLE) for size in sizes}
+        found = {size: alone(size, processes, SINGLE // 100 if quick else SINGLE) for size in sizes}
         peaks = ", ".join(f"{found[size].pop('peak'):,.0f} MB" for size in sizes)
         for what in found[sizes[0]]:
             first = found[sizes[0]][what]

@@ -27,10 +27,10 @@ SETS_LIMIT = 1_000
 
 def run(quick: bool = False) -> list[Line]:
     """Sparse microcosms of three sizes, and a dense one."""
-    cases = [mixed(100), mixed(300 if quick else 1_000)]
+    cases = [mixed(100), mixed(200 if quick else 1_000)]
     if not quick:
         cases += [mixed(3_000), mixed(3_000, dense=True)]
-    return [line for family in cases for line in measure(family, rounds=3 if quick else 7)]
+    return [line for family in cases for line in measure(family, rounds=1 if quick else 7)]
 
 
 def measure(family: Family, rounds: int) -> list[Line]:

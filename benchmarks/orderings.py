@@ -21,14 +21,16 @@ PEERS = 64
 
 def run(quick: bool = False) -> list[Line]:
     """Sizes a factor of ten apart, of events."""
-    sizes = (2_000, 20_000) if quick else (10_000, 100_000, 1_000_000)
+    sizes = (1_000, 5_000) if quick else (10_000, 100_000, 1_000_000)
     lines = []
     for network in ("queue", "mailbox", "rendezvous", "free"):
         seconds = []
         for size in sizes:
             computation, order = log_of(network, size)
             subjects = {"eighteen verdicts": lambda c=computation, o=order: classify(c, o)}
-            found, _ = paired(NAME, f"{network}, {size:,} events", subjects, rounds=1 if size > 20_000 else 3)
+            found, _ = paired(
+                NAME, f"{network}, {size:,} events", subjects, rounds=1 if quick or size > 20_000 else 3
+            )
             lines += found
             seconds.append(found[0].seconds)
         slope = log(seconds[-1] / seconds[0]) / log(sizes[-1] / sizes[0])

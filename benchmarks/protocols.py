@@ -24,7 +24,7 @@ def run(quick: bool = False) -> list[Line]:
     """As many steps of each protocol; the ratio is to Algorithm 1."""
     steps = 3_000 if quick else 60_000
     subjects = {name: working(name, steps) for name in SUBJECTS}
-    lines, _ = paired(NAME, f"{steps:,} steps", subjects, rounds=2 if quick else 7)
+    lines, _ = paired(NAME, f"{steps:,} steps", subjects, rounds=1 if quick else 7)
     return lines
 
 

@@ -31,10 +31,10 @@ def run(quick: bool = False) -> list[Line]:
     if find_spec("graphblas") is None:
         print(f"{NAME}: GraphBLAS is not installed, and left out", file=sys.stderr)
     if quick:
-        cases = [mixed(100), mixed(300, dense=True)]
+        cases = [mixed(100), mixed(200, dense=True)]
     else:
         cases = [mixed(1_000), mixed(3_000), mixed(3_000, dense=True), mixed(10_000)]
-    return [line for family in cases for line in measure(family, rounds=3 if quick else 5)]
+    return [line for family in cases for line in measure(family, rounds=1 if quick else 5)]
 
 
 def measure(family: Family, rounds: int) -> list[Line]:

@@ -22,7 +22,7 @@ def run(quick: bool = False) -> list[Line]:
         "import networkx": command("-c", "import networkx"),
         "python alone": command("-c", "pass"),
     }
-    lines, _ = paired(NAME, "one process", subjects, rounds=3 if quick else 15, patience=60, processes=True)
+    lines, _ = paired(NAME, "one process", subjects, rounds=1 if quick else 15, patience=60, processes=True)
     return lines
 
 

@@ -15,7 +15,7 @@ def verdicts(name, seed, receivers):
     tolerates = PROTOCOLS[name].machine.TOLERATES
     faults = {"reorder": "reorder" in tolerates, "loss": 0.2 * ("loss" in tolerates)}
     events = []
-    simulate(name, Setting(PROCESSES, 200, seed, **faults), events.append)
+    simulate(name, Setting(PROCESSES, 100, seed, **faults), events.append)
     chains, order = {f"p{process + 1}": [] for process in range(PROCESSES)}, []
     for event in events:
         sent = event.kind == "causal_send" and not receivers.isdisjoint(event.to)

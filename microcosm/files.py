@@ -22,13 +22,11 @@ STDIN = "-"
 """Wherever a path is read, `-` is standard input."""
 
 
-def read_bytes(path: AnyPath) -> bytes:
-    """The content of `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
-    name = os.fspath(path)
+@contextmanager
+def explaining(name: str) -> Iterator[None]:
+    """What keeps the file `name` from being opened or read, as one `TextError`."""
     try:
-        if name == STDIN:
-            return sys.stdin.buffer.read()
-        return Path(name).read_bytes()
+        yield
     except IsADirectoryError:
         raise TextError("is a directory, not a file", file=name) from None
     except FileNotFoundError:
@@ -36,6 +34,13 @@ def read_bytes(path: AnyPath) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TextError(f"cannot be read: {reason}", file=name) from None
+
+
+def read_bytes(path: AnyPath) -> bytes:
+    """The content of `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
+    name = os.fspath(path)
+    with explaining(name):
+        return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
 
 
 def read_text(path: AnyPath) -> str:

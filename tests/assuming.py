@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import permutations
 
-from microcosm.engine.naive import Naive
+from microcosm.engine.naive import Naive, turns
 from microcosm.engine.strata import strata
 from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rule import Assume, Incompatible, Instance, Judged
@@ -27,9 +27,8 @@ class Assuming(Naive):
 
     def __init__(self, rules: RuleBook, givens: Givens, depth: int) -> None:
         super().__init__(rules, givens)
-        self._plain = [
-            i for stratum in strata(rules) for i in stratum.instances if i.conclusion.judgement is OFFLINE
-        ]
+        saturating = [i for stratum in strata(rules) for i in stratum.instances]
+        self._plain = [(i.conclusion, turns(i)) for i in saturating if i.conclusion.judgement is OFFLINE]
         assuming = [i for i in rules.instances if any(isinstance(p, Assume) for p in i.premises)]
         self._clashing = {_clash(i) for i in assuming}
         self._assuming = list({(_guards(i), _assumed(i), i.conclusion): i for i in assuming}.values())
@@ -81,7 +80,7 @@ class Assuming(Naive):
         while new := set(new) - self.facts:
             self.facts |= new
             self._judged_pairs |= {(f.judgement, f.left, f.right) for f in new}
-            new = {fact for i in self._plain for fact in self._conclusions(i)}
+            new = {fact for rule in self._plain for fact in self._conclusions(*rule)}
 
     def _clashes(self) -> bool:
         judged = {(f.left, f.relation, f.right) for f in self.facts if f.judgement is OFFLINE}

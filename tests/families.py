@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from benchmarks.knowledge import triangles
 from microcosm.relations.knowledge import Knowledge
 
 
@@ -35,16 +36,5 @@ def crafted(size: int, seed: int, ratio: float) -> Knowledge:
     variables = max(3, round(size / (2 + 6 * ratio)))
     clauses = max(1, (size - 2 * variables) // 6)
     count = 2 * variables + 6 * clauses
-    name = rng.sample(range(count), count)
-    fresh = iter(name[2 * variables :])
-    ends = [(name[2 * v], name[2 * v + 1]) for v in range(variables)]
-    related, concurrent = list(ends), []
-    for _ in range(clauses):
-        corners = [next(fresh) for _ in range(3)]
-        for at, variable in enumerate(rng.sample(range(variables), 3)):
-            a, b = corners[at], corners[(at + 1) % 3]
-            p, q = ends[variable] if rng.random() < 0.5 else ends[variable][::-1]
-            tie = next(fresh)
-            related += [(a, b), (b, tie), (tie, p)]
-            concurrent += [(a, tie), (b, p), (tie, q)]
+    concurrent, related = triangles(rng, rng.sample(range(count), count), variables, clauses)
     return Knowledge.of(count, (), concurrent, related)

@@ -7,9 +7,11 @@ package is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from itertools import combinations
 
 from tests import oracle
+from tests.enumeration import enumerated
 from tests.oracle import Triple
 
 State = frozenset[Triple]
@@ -17,19 +19,27 @@ Label = tuple[str, Triple]
 Steps = Mapping[Label, State]
 
 
-def knows(state: State, a: str, b: str) -> bool:
-    """Whether some relation of a and b is judged initially, in either direction."""
-    return any({a, b} == {x, y} for x, _, y in oracle.initial(state))
+@cache
+def known(state: State) -> set[frozenset[str]]:
+    """The pairs of which some relation is judged initially, in either direction."""
+    return {frozenset((a, b)) for a, _, b in oracle.initial(state)}
 
 
+@cache
+def fits(state: State) -> bool:
+    """Whether a microcosm is accepted in the strict profile."""
+    return oracle.refusal(state, strict=True) is None
+
+
+@cache
 def additions(state: State, events: str) -> dict[Label, State]:
     """Each M + (a R b) that is defined in the strict profile."""
-    found = {}
+    found, pairs = {}, known(state)
     for a, b in combinations(events, 2):
-        if not knows(state, a, b):
+        if frozenset((a, b)) not in pairs:
             for fact in ((a, "<", b), (b, "<", a), (a, "||", b), (a, "<>", b)):
                 after = state | {fact}
-                if oracle.refusal(after, strict=True) is None:
+                if fits(after):
                     found["add", fact] = after
     return found
 
@@ -41,7 +51,7 @@ def updates(state: State) -> dict[Label, State]:
         if sign == "<>":
             for fact in ((a, "<", b), (b, "<", a)):
                 after = state - {(a, sign, b)} | {fact}
-                if oracle.refusal(after, strict=True) is None:
+                if fits(after):
                     found["update", fact] = after
     return found
 
@@ -50,9 +60,18 @@ def removals(state: State) -> dict[Label, State]:
     """Each M' with M = M' + c."""
     found = {}
     for fact in state:
-        if not knows(state - {fact}, fact[0], fact[2]):
+        if frozenset((fact[0], fact[2])) not in known(state - {fact}):
             found["remove", fact] = state - {fact}
     return found
+
+
+@cache
+def forward_classes(events: str, *, updating: bool) -> dict[State, int]:
+    """The forward class of every well-formed microcosm of some events, by additions, or by updates too."""
+    return classes(
+        map(frozenset, enumerated(events)),
+        lambda state: additions(state, events) | (updates(state) if updating else {}),
+    )
 
 
 def classes(states: Iterable[State], steps: Callable[[State], Steps]) -> dict[State, int]:

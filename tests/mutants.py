@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator
 from itertools import combinations
@@ -12,13 +11,26 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.relations.givens import Givens
 from tests.derivations import TURNSTILES, Node, absent
 
+Place = tuple[tuple[str, int], ...]
+"""Where a node stands: in which list of its parent, as which one, from the root down."""
 
-def nodes(value: Any, path: str = "root") -> Iterator[tuple[Node, str]]:
-    """The nodes of a small proof, with their paths."""
-    yield value, path
+
+def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Node, Place]]:
+    """The nodes of a small proof, with their places."""
+    yield value, place
     for list_ in ("premises", "lemmas"):
         for k, below in enumerate(value.get(list_, ())):
-            yield from nodes(below, f"{path}.{list_}[{k}]")
+            yield from nodes(below, (*place, (list_, k)))
+
+
+def replaced(proof: Node, place: Place, node: Node) -> Node:
+    """The proof with another node in a place; what lies beside the way there is shared."""
+    if not place:
+        return node
+    (list_, k), *rest = place
+    below = list(proof[list_])
+    below[k] = replaced(below[k], tuple(rest), node)
+    return {**proof, list_: below}
 
 
 WRONG: list[Any] = [None, True, "", [], {"a": 1}]
@@ -92,16 +104,14 @@ def edits(node: Node, events: list[str], root: bool) -> Iterator[tuple[str, Node
 def mutants(givens: Givens, proof: Node, stride: int = 1) -> Iterator[tuple[str, Node]]:
     """Every proof that differs from this one in one place, with a description; or one of so many."""
     events = sorted({*givens.named(), "zz"})
+    unchanged = json.dumps(proof)
     number = 0
-    for at, (node, path) in enumerate(nodes(proof)):
-        for what, mutant in edits(node, events, root=at == 0):
+    for node, place in nodes(proof):
+        path = "".join(["root", *(f".{list_}[{k}]" for list_, k in place)])
+        for what, mutant in edits(node, events, root=not place):
             number += 1
             if number % stride:
                 continue
-            whole = copy.deepcopy(proof)
-            old, _ = list(nodes(whole))[at]
-            fresh = copy.deepcopy(mutant)
-            old.clear()
-            old.update(fresh)
-            if json.dumps(whole) != json.dumps(proof):
+            whole = replaced(proof, place, mutant)
+            if json.dumps(whole) != unchanged:
                 yield f"{path}: {what}", whole

@@ -6,7 +6,8 @@ import re
 from functools import cache
 
 from microcosm.files import shipped
-from microcosm.logic.rulebook import RuleBook, parse_rules
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 
 TEN = ("Init", "In-Tr", "Co-Sym", "CR-Sym", "In-OK", "Un-Sym", "Un-1", "Un-2", "Un-3", "Un-4")
 """The rules of ⊢₀ and ⊢ (seed 003, Figures 1 and 3)."""
@@ -67,11 +68,22 @@ def ten() -> str:
     return "\n".join(_blocks()[name] for name in TEN)
 
 
+@cache
+def not_offline() -> RuleBook:
+    """The shipped rules but those that conclude offline, on which no online verdict rests."""
+    rules = read_rules().rules
+    return RuleBook(
+        tuple(r for r in rules if all(c.judgement is not Judgement.OFFLINE for c in r.conclusions))
+    )
+
+
+@cache
 def without(name: str) -> RuleBook:
     """The ten rules but `name`."""
     return parse_rules("\n".join(_blocks()[other] for other in TEN if other != name))
 
 
+@cache
 def edited(old: str, new: str, *, rule: str) -> RuleBook:
     """The ten rules with `old` replaced by `new` in the block of `rule`."""
     block = _blocks()[rule]
@@ -79,6 +91,7 @@ def edited(old: str, new: str, *, rule: str) -> RuleBook:
     return parse_rules(ten().replace(block, block.replace(old, new)))
 
 
+@cache
 def extended(name: str) -> RuleBook:
     """The ten rules and one of `ADDED`."""
     return parse_rules(ten() + ADDED[name])

@@ -26,7 +26,7 @@ import pytest
 from microcosm.cli.app import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 REDIRECTED = re.compile(r"(.*) > (\S+\.\w+)")
 LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
@@ -77,7 +77,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
     code = 0
@@ -107,7 +107,7 @@ def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pyte
                 assert matches(shown, printed), f"$ {command}\n{printed}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_links_lead_somewhere(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
     assert [path for path in links if not (page.parent / path).exists()] == []

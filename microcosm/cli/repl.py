@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -46,16 +47,18 @@ def repl(
     from microcosm.cli.reading import rulebook
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
+    from microcosm.relations.collection import without_collection
 
     how = How(rulebook(rules), strict, format, pattern, process, trace)
-    found = opened(file, how)
-    session = Session(found, how)
+    with without_collection():
+        session = Session(opened(file, how), how)
+    gc.freeze()  # it stays as long as the session: no search for garbage need go through it
     if json:
         from microcosm.cli.session import script
 
         return script.run(session, script.standard_input(), json=True)
     if not output.is_hushed():
-        output.say(f"{found.told}; `help` lists what can be said")
+        output.say(f"{session.told}; `help` lists what can be said")
     if output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
         from microcosm.cli.session import terminal
 

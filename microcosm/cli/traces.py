@@ -10,8 +10,8 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.traces.correspondences import Extraction
     from microcosm.traces.event import TraceEvent
+    from microcosm.traces.extraction import Extraction
     from microcosm.traces.report import Irregularity, Report
 
 app = typer.Typer()
@@ -70,11 +70,18 @@ def extract(
     from microcosm.cli.reading import standard_input_once
     from microcosm.logic.document import givens_to_json
     from microcosm.traces.correspondences import extract as extraction_of
+    from microcosm.traces.plain_log import plain_extraction
 
     standard_input_once(traces)
     report = report_of(strict)
-    events = events_of(traces, format, pattern, report, trace)
-    found = extraction_of(events, process=process, token=token, with_clocks=not without_clocks, report=report)
+    found = None
+    if len(traces) == 1 and not any((format, pattern, process, token, trace, without_clocks)):
+        found = plain_extraction(traces[0], report)
+    if found is None:
+        events = events_of(traces, format, pattern, report, trace)
+        found = extraction_of(
+            events, process=process, token=token, with_clocks=not without_clocks, report=report
+        )
     told_rest(report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")

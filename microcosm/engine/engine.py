@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from microcosm.engine.body import Pred
 from microcosm.engine.clean import surely_clean
 from microcosm.engine.ground import Ground, Universe
 from microcosm.engine.memo import Memo, Orders
+from microcosm.engine.numbering import numbered
 from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.logic.judgement import Judgement
@@ -25,7 +25,7 @@ from microcosm.relations.bits import bits, lowest
 from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
-from microcosm.relations.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
+from microcosm.relations.happens_before import Cycle, HappensBefore
 from microcosm.relations.relation import Relation
 
 
@@ -60,7 +60,7 @@ class Engine:
             self._lay(givens)
 
     def _lay(self, givens: Givens) -> None:
-        self.ground = Ground(givens, base_facts(givens), _causal_names(givens))
+        self.ground = Ground(givens, base_facts(givens), numbered(givens, Universe.OUTSIDERS))
         self.universe = self.ground.universe
         self._processes = Processes(givens, self.universe)
         self._orders = Orders(self.program, self.ground, self._processes)
@@ -237,7 +237,7 @@ class Engine:
 
     def _check(self, givens: Givens) -> None:
         """Assert that universe, given relations and orders are those of a fresh engine on `givens`."""
-        fresh = Ground(givens, base_facts(givens), givens.named())
+        fresh = Ground(givens, base_facts(givens), numbered(givens, Universe.OUTSIDERS))
         mine, theirs = self.universe, fresh.universe
 
         def names(universe: Universe, row: int) -> set[str]:
@@ -317,36 +317,3 @@ class Engine:
 
     def _named(self, cycle: Cycle) -> CyclicGivens:
         return CyclicGivens([self.universe.names[at] for at in cycle.path])
-
-
-def _causal_names(givens: Givens) -> list[str]:
-    """The named events in an order near to causal order, in which rows are short.
-
-    Any order is right; this one costs linear time: as stated where that is causal already, but for events
-    that nothing is stated to come before, which then come first; by the sum of the vector time for a log of
-    clocks; else some order that the stated `<` allow.
-    """
-    names = list(givens.named())
-    if givens.clocks:
-        times = {event: sum(clock.entries.values()) for event, clock in givens.clocks.items()}
-        return sorted(names, key=lambda name: times.get(name, 0))
-    pairs = [*pairwise(givens.internal)]
-    pairs += [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
-    if _causal(names, pairs):
-        return names
-    later = dict.fromkeys([b for _, b in pairs])
-    sources_first = [*(name for name in names if name not in later), *later]
-    if _causal(sources_first, pairs):
-        return sources_first
-    position = {name: at for at, name in enumerate(names)}
-    edges = [(position[a], position[b]) for a, b in pairs]
-    try:
-        return [names[at] for at in cycle_or_order(len(names), *edge_sets(len(names), edges))]
-    except Cycle:
-        return names
-
-
-def _causal(names: list[str], pairs: list[tuple[str, str]]) -> bool:
-    """Whether every pair is in the order of the names."""
-    position = {name: at for at, name in enumerate(names)}
-    return all(position[a] < position[b] for a, b in pairs)

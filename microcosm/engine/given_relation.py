@@ -5,7 +5,10 @@ The internal chain, clocks and tokens stand for up to n² pairs; they are asked,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain as joined
+from itertools import pairwise
 
 from microcosm.relations.bits import from_positions
 from microcosm.relations.clock_rows import ClockRows
@@ -13,44 +16,65 @@ from microcosm.relations.relation import Relation
 
 
 class Pairs:
-    """A relation kept as sets of pairs, both ways."""
+    """A relation kept as sets of pairs, both ways; as two columns until one of these is asked for."""
 
-    def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
-        self.after: dict[int, set[int]] = {}
-        self.before: dict[int, dict[int, None]] = {}  # in the order in which they were put
+    def __init__(self, lefts: Sequence[int] = (), rights: Sequence[int] = ()) -> None:
+        self._columns: tuple[Sequence[int], Sequence[int]] | None = (lefts, rights)
         self._support: tuple[int, int] | None = None
-        self.put_all(pairs)
 
-    def put(self, a: int, b: int) -> None:
-        """Add a pair."""
-        support = self._support
-        self.put_all([(a, b)])
-        if support is not None:
-            self._support = support[0] | 1 << a, support[1] | 1 << b
-
-    def put_all(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Add many pairs."""
-        after, before = self.after, self.before
-        for a, b in pairs:
-            later, earlier = after.get(a), before.get(b)
+    @cached_property
+    def after(self) -> dict[int, set[int]]:
+        """From each first end to the second ones."""
+        after: dict[int, set[int]] = {}
+        for a, b in zip(*self._columns or ((), ()), strict=True):
+            later = after.get(a)
             if later is None:
                 after[a] = {b}
             else:
                 later.add(b)
+        return after
+
+    @cached_property
+    def before(self) -> dict[int, dict[int, None]]:
+        """From each second end to the first ones, in the order in which they were put."""
+        before: dict[int, dict[int, None]] = {}
+        for a, b in zip(*self._columns or ((), ()), strict=True):
+            earlier = before.get(b)
             if earlier is None:
                 before[b] = {a: None}
             else:
                 earlier[a] = None
-        self._support = None
+        return before
+
+    def put(self, a: int, b: int) -> None:
+        """Add a pair."""
+        self._to_change()
+        self.after.setdefault(a, set()).add(b)
+        self.before.setdefault(b, {})[a] = None
+        if self._support is not None:
+            self._support = self._support[0] | 1 << a, self._support[1] | 1 << b
 
     def drop(self, a: int, b: int) -> None:
         """Take a pair away; it must be there."""
+        self._to_change()
         self.after[a].remove(b)
         del self.before[b][a]
         for table, key in ((self.after, a), (self.before, b)):
             if not table[key]:
                 del table[key]
         self._support = None
+
+    def _to_change(self) -> None:
+        """Keep sets from now on, both of them."""
+        if self._columns is not None:
+            _ = self.after, self.before
+            self._columns = None
+
+    def stated(self) -> Iterable[tuple[int, int]]:
+        """Every pair; those with one second end in the order in which they were put."""
+        if self._columns is not None:
+            return zip(*self._columns, strict=True)
+        return ((a, b) for b, earlier in self.before.items() for a in earlier)
 
     def row(self, a: int) -> int:
         return row_of(self.after.get(a))
@@ -63,7 +87,8 @@ class Pairs:
 
     def support(self) -> tuple[int, int]:
         if self._support is None:
-            self._support = row_of(self.after.keys()), row_of(self.before.keys())
+            lefts, rights = self._columns or (self.after, self.before)
+            self._support = row_of(lefts), row_of(rights)
         return self._support
 
 
@@ -75,9 +100,14 @@ class GivenRelation(Pairs):
     """
 
     def __init__(
-        self, relation: Relation, clocks: ClockRows, chain: list[int], groups: list[list[int]]
+        self,
+        relation: Relation,
+        clocks: ClockRows,
+        chain: list[int],
+        groups: list[list[int]],
+        stated: tuple[Sequence[int], Sequence[int]] = ((), ()),
     ) -> None:
-        super().__init__()
+        super().__init__(*stated)
         self.relation = relation
         self._clocks = clocks if relation is not Relation.RELATED else None
         self._by_clocks = {
@@ -106,17 +136,17 @@ class GivenRelation(Pairs):
         """The last event of the chain."""
         return self._chain[-1] if self._chain else None
 
-    def cover(self) -> Iterator[tuple[int, int]]:
+    def cover(self) -> Iterable[tuple[int, int]]:
         """Pairs of a `<` relation whose transitive closure is that of all its pairs.
 
         Those that lead to the same event come in the order in which they were stated.
         """
-        for b, earlier in self.before.items():
-            for a in earlier:
-                yield a, b
-        yield from zip(self._chain, self._chain[1:], strict=False)
-        if self._clocks:
-            yield from self._clocks.cover()
+        return _Cover(self)
+
+    def covering(self) -> Iterator[tuple[int, int]]:
+        """The pairs of the cover, once."""
+        by_clocks = self._clocks.cover() if self._clocks else ()
+        return joined(self.stated(), pairwise(self._chain), by_clocks)
 
     def covers(self, a: int, b: int) -> bool:
         """Whether the compressed givens alone have the pair in their cover (or give it at all)."""
@@ -160,6 +190,16 @@ class GivenRelation(Pairs):
         if self._clocks:
             compressed |= self._clocks.support()
         return rows | compressed, cols | compressed
+
+
+class _Cover:
+    """The cover of a relation, to be gone through as often as needed."""
+
+    def __init__(self, relation: GivenRelation) -> None:
+        self._relation = relation
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return self._relation.covering()
 
 
 def row_of(positions: Iterable[int] | None) -> int:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
+from functools import cached_property
 from itertools import chain as joined
+from itertools import count
+from operator import attrgetter
 from typing import Protocol
 
 from microcosm.engine.given_relation import GivenRelation, Pairs, row_of
+from microcosm.engine.numbering import Columns, Numbered
 from microcosm.relations.base import STAMPED_OUT
 from microcosm.relations.clock_rows import ClockRows
 from microcosm.relations.correspondence import Correspondence
@@ -64,7 +68,7 @@ class Universe:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = ["", "", *names]
-        self.position = {name: at for at, name in enumerate(self.names) if at >= self.OUTSIDERS}
+        self.position = dict(zip(self.names[self.OUTSIDERS :], count(self.OUTSIDERS), strict=False))
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
         self.members = 0
         self.vacant: set[int] = set()
@@ -85,7 +89,7 @@ class Universe:
 class Ground:
     """The universe and the given relations of one `Givens`, kept up to date under small changes.
 
-    `names` are all named events in the order of their positions; `base` the base predicates' facts.
+    `numbered` are all named events in the order of their positions; `base` the base predicates' facts.
     """
 
     RELATIONS = (
@@ -95,29 +99,21 @@ class Ground:
         Relation.NOT_BEFORE,
     )
 
-    def __init__(
-        self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], names: Iterable[str]
-    ) -> None:
-        self.universe = universe = Universe(names)
+    def __init__(self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], numbered: Numbered) -> None:
+        self.universe = universe = Universe(numbered.names)
         position = universe.position
         self.clocks = clocks = ClockRows(givens.clocks, position)
         chain = [position[event] for event in givens.internal]
         groups = [[position[event] for event in group] for group in givens.tokens.values()]
-        self.given = {r: GivenRelation(r, clocks, list(chain), groups) for r in self.RELATIONS}
-        # How many external (refuted) correspondences name an event. Compressed givens hold theirs in M,
-        # stamps and messages among the named, until the ground is built anew.
-        self._members, self._mentions = Counter[int](), Counter[int]()
-        for facts, uses in ((givens.external, self._members), (givens.refuted, self._mentions)):
-            stated: dict[Relation, list[tuple[int, int]]] = {relation: [] for relation in self.RELATIONS}
-            for fact in facts.values():
-                stated[fact.relation].append((position[fact.left], position[fact.right]))
-            for relation, pairs in stated.items():
-                self.given[relation].put_all(pairs)
-                uses.update(joined.from_iterable(pairs))
+        self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | numbered.stated
+        self.given = {
+            r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS
+        }
+        # Compressed givens hold their events in M, stamps and messages among the named, until the ground is
+        # built anew.
         self._in_m = row_of(chain) | clocks.support() | row_of(at for group in groups for at in group)
-        self._in_name = row_of(position[event] for event in givens.stamps)
-        self._in_name |= row_of(position[message.event] for message in givens.messages)
-        universe.members = self._in_m | row_of(self._members)
+        self._other = [*givens.stamps, *map(attrgetter("event"), givens.messages)]
+        universe.members = self._in_m | self._row_of_stated()
         self._base = base
         self.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
         self._subsets: dict[str, int] = {}
@@ -135,7 +131,8 @@ class Ground:
             return self.stamps
         if name not in self._pairs:
             position = self.universe.position
-            self._pairs[name] = Pairs((position[a], position[b]) for a, b in self._base[name])
+            facts = [*self._base[name]]
+            self._pairs[name] = Pairs([position[a] for a, _ in facts], [position[b] for _, b in facts])
         return self._pairs[name]
 
     def put(self, fact: Correspondence) -> None:
@@ -157,19 +154,38 @@ class Ground:
         self._in_m |= 1 << at
         self._enroll(at)
 
-    def _uses(self, fact: Correspondence) -> Counter[int]:
-        return self._mentions if fact.relation is Relation.NOT_BEFORE else self._members
+    @cached_property
+    def _uses(self) -> tuple[Counter[int], Counter[int]]:
+        """How many external, and how many refuted, correspondences name an event."""
+        members, mentions = Counter[int](), Counter[int]()
+        for relation, columns in self._stated.items():
+            for column in columns:
+                (mentions if relation is Relation.NOT_BEFORE else members).update(column)
+        self._stated.clear()
+        return members, mentions
+
+    @cached_property
+    def _in_name(self) -> int:
+        """The events of stamps and messages."""
+        return row_of(map(self.universe.position.__getitem__, self._other))
+
+    def _row_of_stated(self) -> int:
+        """The events that external correspondences name."""
+        external = [pair for relation, pair in self._stated.items() if relation is not Relation.NOT_BEFORE]
+        named = set(joined.from_iterable(joined.from_iterable(external)))
+        return self.universe.named if len(named) == len(self.universe.position) else row_of(named)
 
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:
         for at in (a, b):
-            self._uses(fact)[at] += change
+            self._uses[fact.relation is Relation.NOT_BEFORE][at] += change
             self._enroll(at)
 
     def _enroll(self, at: int) -> None:
         universe, bit = self.universe, 1 << at
-        member = self._in_m & bit or self._members[at]
+        members, mentions = self._uses
+        member = self._in_m & bit or members[at]
         universe.members = universe.members | bit if member else universe.members & ~bit
-        named = member or self._in_name & bit or self._mentions[at]
+        named = member or self._in_name & bit or mentions[at]
         universe.named = universe.named | bit if named else universe.named & ~bit
         (universe.vacant.discard if named else universe.vacant.add)(at)
 

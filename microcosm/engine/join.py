@@ -35,6 +35,11 @@ class Scope(Protocol):
 
 
 Rows = Callable[[int], int]
+Meets = Callable[[int, int], int]
+"""Whether an event is related to one of some others: not 0 where it is."""
+
+Literals = list[tuple[Rows, Meets | None, bool]]
+"""Of each pair literal between two variables: rows from the one, what it meets from the other, the sign."""
 
 
 class Join:
@@ -73,7 +78,7 @@ class Join:
             for none in body.nones
         ]
         self._cut: int | None = next((vs[0] for _, vs in self._nones if vs), None)
-        self._steps: list[tuple[int, int | None, list[tuple[Rows, Rows | None, bool]]]] = []
+        self._steps: list[tuple[int, int | None, Literals]] = []
         if self._cut is None:
             self._cut = self._plan(between)
         if self._cut is not None:
@@ -180,33 +185,38 @@ class Join:
                 continue
             edge = degree[leaf][0]
             parent = edge[0] if edge[1] == leaf else edge[1]
-            literals: list[tuple[Rows, Rows | None, bool]] = []
+            literals: Literals = []
             for p in edges.pop(edge):
                 relation = self._scope.relation(p.source)
                 both: tuple[Rows, Rows] = (relation.row, relation.col)
                 outward, backward = both if p.left == leaf else both[::-1]
-                literals.append(
-                    (outward, None if getattr(relation, "settling", False) else backward, p.positive)
-                )
+                settling = getattr(relation, "settling", False)
+                literals.append((outward, None if settling else _meets(relation, backward), p.positive))
             self._steps.append((leaf, parent, literals))
         return None
 
 
-def _reach(literals: list[tuple[Rows, Rows | None, bool]], far: int, targets: int) -> int:
+def _meets(relation: RowRelation, rows: Rows) -> Meets:
+    """How a relation tells whether a row has one of some events: by the row, if in no better way."""
+    own: Meets | None = getattr(relation, "meets", None)
+    return own or (lambda at, others: rows(at) & others)
+
+
+def _reach(literals: Literals, far: int, targets: int) -> int:
     """The targets that some far candidate is related to by every literal."""
     if not targets:
         return 0
     got = 0
     if len(literals) == 1 and literals[0][2]:
-        outward, backward, _ = literals[0]
-        if backward is None or far.bit_count() <= targets.bit_count():
+        outward, meets, _ = literals[0]
+        if meets is None or far.bit_count() <= targets.bit_count():
             for v in bits(far):
                 got |= outward(v) & targets
                 if got == targets:
                     break
         else:
             for w in bits(targets):
-                if backward(w) & far:
+                if meets(w, far):
                     got |= 1 << w
         return got
     for v in bits(far):

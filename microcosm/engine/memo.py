@@ -58,6 +58,9 @@ class Memo:
         self._ground = orders.ground
         self._program = orders.program
         self._relations: dict[Source, RowRelation] = {}
+        self._judged: dict[Pred, RowRelation] = {}
+        self._forgetting: list[View | AnyOf | Union | Table] = []
+        self._closures: dict[Closure, Pred] = {}
         self._tables: dict[int, Tables] = {}
 
     def relation(self, source: Source) -> RowRelation:
@@ -65,11 +68,19 @@ class Memo:
         found = self._relations.get(source)
         if found is None:
             found = self._relations[source] = self._make(source)
+            if isinstance(found, View | AnyOf | Union | Table):
+                self._forgetting.append(found)
+            elif isinstance(found, Closure) and found not in self._closures:  # else it goes by two names
+                assert source.pred is not None
+                self._closures[found] = source.pred
         return found
 
     def judged(self, pred: Pred) -> RowRelation:
         """The relation of a predicate."""
-        return self.relation(Source("judged", *pred))
+        found = self._judged.get(pred)
+        if found is None:
+            found = self._judged[pred] = self.relation(Source("judged", *pred))
+        return found
 
     def any_of(
         self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None
@@ -93,19 +104,15 @@ class Memo:
     def refresh(self, domain: int) -> None:
         """The ground changed: drop what was derived from it, keep what is kept up to date."""
         self.domain = domain
-        for relation in self._relations.values():
-            if isinstance(relation, (View, AnyOf, Union, Table)):
-                relation.forget()
-            elif isinstance(relation, Closure):
-                relation.order = self._orders.order(self._closure_of(relation))
+        for relation in self._forgetting:
+            relation.forget()
+        for closure, pred in self._closures.items():
+            closure.renew(self._orders.order(pred))
 
     def tables(self, pred: Pred) -> Tables | None:
         """The tables that hold a predicate, where it is one that needs a fixpoint."""
         relation = self.judged(pred)
         return relation.tables if isinstance(relation, Table) else None
-
-    def _closure_of(self, closure: Closure) -> Pred:
-        return next(s.pred for s, r in self._relations.items() if r is closure and s.pred is not None)
 
     def _make(self, source: Source) -> RowRelation:
         if source.pred is not None:

@@ -36,6 +36,9 @@ from microcosm.relations.relation import Relation
 Events = Mapping[str, str]
 """An assignment: which event each variable of a rule stands for."""
 
+Turn = tuple[str, list[Premise]]
+"""A variable, and the premises all of whose events are chosen once it is."""
+
 _BY_ACCURACY = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
 
 
@@ -53,7 +56,8 @@ class Naive:
         self._given = GivenFacts(givens)
         self._base = base_facts(givens)
         for stratum in strata(rules):
-            while new := {fact for i in stratum.instances for fact in self._conclusions(i)} - self.facts:
+            tried = [(instance.conclusion, turns(instance)) for instance in stratum.instances]
+            while new := {fact for rule in tried for fact in self._conclusions(*rule)} - self.facts:
                 self.facts |= new
                 self._judged_pairs |= {(f.judgement, f.left, f.right) for f in new}
 
@@ -73,18 +77,14 @@ class Naive:
         online = (r for r in _BY_ACCURACY if self.holds(Fact(Judgement.ONLINE, a, r, b)))
         return next(online, Relation.SILENT)
 
-    def _conclusions(self, instance: Instance) -> Iterator[Fact]:
+    def _conclusions(self, head: Judged, order: list[Turn]) -> Iterator[Fact]:
         """Every assignment that satisfies the premises; each is tried as soon as its events are chosen."""
-        head = instance.conclusion
         assert isinstance(head.relation, Relation)
         satisfying: list[Events] = [{}]
-        waiting = list(instance.premises)
-        for variable in dict.fromkeys(_variables(head, *instance.premises)):
+        for variable, ready in order:
             satisfying = [{**events, variable: event} for events in satisfying for event in self.events]
-            chosen = set(satisfying[0]) if satisfying else set()
-            ready = [premise for premise in waiting if chosen.issuperset(_variables(premise))]
-            waiting = [premise for premise in waiting if premise not in ready]
-            satisfying = [events for events in satisfying if all(self._true(p, events) for p in ready)]
+            for premise in ready:
+                satisfying = [events for events in satisfying if self._true(premise, events)]
         for events in satisfying:
             left, right = events[head.left], events[head.right]
             if left != right:
@@ -123,6 +123,16 @@ class Naive:
             return any(self._is_given(a, r, b) or self._is_given(b, r, a) for r in GIVEN_RELATIONS)
         assert isinstance(relation, Relation)
         return any(True for _ in self._given.evidence(a, relation, b))
+
+
+def turns(instance: Instance) -> list[Turn]:
+    """The variables of an instance, one after another."""
+    waiting, chosen, found = list(instance.premises), set[str](), list[Turn]()
+    for variable in dict.fromkeys(_variables(instance.conclusion, *waiting)):
+        chosen.add(variable)
+        found.append((variable, [premise for premise in waiting if chosen.issuperset(_variables(premise))]))
+        waiting = [premise for premise in waiting if premise not in found[-1][1]]
+    return found
 
 
 def _variables(*premises: Premise) -> Iterator[str]:

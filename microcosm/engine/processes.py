@@ -6,6 +6,7 @@ It is a hint and never a judgement: events of one process are put on one chain o
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from operator import attrgetter, methodcaller
 
 from microcosm.engine.ground import Universe
 from microcosm.relations.givens import Givens
@@ -22,17 +23,33 @@ class Processes:
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]
     ['phone', 'shop/phone', None, None, 'phone']
+    >>> processes.of_all(4)
+    [None, None, 'phone', 'shop/phone']
     """
 
     def __init__(self, givens: Givens, universe: Universe) -> None:
         self._universe = universe
-        self._stated: dict[str, Hashable] = {m.event: m.process for m in givens.messages}
+        self._stated: dict[str, Hashable] = dict(map(attrgetter("event", "process"), givens.messages))
         self._stated.update({event: clock.process for event, clock in givens.clocks.items()})
         self.add(givens.internal)
 
     def add(self, events: Iterable[str]) -> None:
         """These are events of the internal chain."""
         self._stated.update(dict.fromkeys(events, INTERNAL))
+
+    def of_all(self, size: int) -> list[Hashable]:
+        """The processes of all positions below `size`."""
+        names = self._universe.names[:size]
+        found: list[Hashable] = [
+            process if process and seq.isdecimal() else None
+            for process, _, seq in map(methodcaller("rpartition", ":"), names)
+        ]
+        if not self._stated:
+            return found
+        return [
+            by_name if stated is None else stated
+            for stated, by_name in zip(map(self._stated.get, names), found, strict=True)
+        ]
 
     def __call__(self, position: int) -> Hashable:
         """The process, None where nothing says."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from microcosm.errors import RuleError
 from microcosm.logic.judgement import Judgement
@@ -60,6 +61,7 @@ class _Graph:
     negative: list[tuple[Pred, Pred, _Edge]] = field(default_factory=list)
 
 
+@lru_cache(maxsize=16)
 def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
     """The strata of the rules about one microcosm, each after those that it depends on.
 

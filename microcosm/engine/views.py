@@ -11,6 +11,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
 from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
 from microcosm.relations.happens_before import HappensBefore
+from microcosm.relations.labels import Labels
 
 RowOf = Callable[[int], int]
 
@@ -98,6 +99,10 @@ class View:
         self.bodies = bodies
         self._scope = scope
         self._support: tuple[int, int] | None = None
+        self._ends = [
+            [(scope.relation(p.source), (p.left == LEFT, p.right == LEFT)) for p in body.pairs if p.positive]
+            for body in bodies
+        ]
         self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
         self._rows, self._cols = Remembered(self._row), Remembered(self._col)
         self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
@@ -132,14 +137,14 @@ class View:
 
     def _supported(self) -> tuple[int, int]:
         rows = cols = 0
-        for body in self.bodies:
+        for pairs in self._ends:
             left = right = self._scope.domain
-            for pair in body.pairs:
-                if pair.positive:
-                    ends = self._scope.relation(pair.source).support()
-                    for variable, end in zip((pair.left, pair.right), ends, strict=True):
-                        left &= end if variable == LEFT else -1
-                        right &= end if variable == RIGHT else -1
+            for relation, on_the_left in pairs:
+                for end, is_left in zip(relation.support(), on_the_left, strict=True):
+                    if is_left:
+                        left &= end
+                    else:
+                        right &= end
             rows |= left
             cols |= right
         return rows, cols
@@ -160,21 +165,31 @@ class AnyOf:
     def __init__(self, relations: list[tuple[RowRelation, bool]], remember: bool = True) -> None:
         self.relations = relations
         self.settling = not remember
-        self._live: list[tuple[RowOf, RowOf | None]] | None = None
+        self._live: list[RowOf] | None = None
         self._rows = Remembered(self._row)
         self.row = self.col = self._rows.__getitem__ if remember else self._row
 
     def _row(self, a: int) -> int:
-        if self._live is None:
-            self._live = [
-                (r.row, None if symmetric else r.col) for r, symmetric in self.relations if _some(r)
-            ]
         found = 0
-        for row, col in self._live:
-            found |= row(a)
-            if col is not None:
-                found |= col(a)
+        for rows in self._all_live() if self._live is None else self._live:
+            found |= rows(a)
         return found
+
+    def meets(self, a: int, others: int) -> int:
+        """Whether a is related to one of some events: not 0 where it is. Cost: a row or two, if it is."""
+        row = self._rows.get(a)
+        if row is not None:
+            return row & others
+        for rows in self._all_live() if self._live is None else self._live:
+            if found := rows(a) & others:
+                return found
+        return 0
+
+    def _all_live(self) -> list[RowOf]:
+        """The rows of what holds of anything at all, columns first: a past is cheaper than a future."""
+        some = [(r, symmetric) for r, symmetric in self.relations if _some(r)]
+        self._live = [r.col for r, symmetric in some if not symmetric] + [r.row for r, _ in some]
+        return self._live
 
     def holds(self, a: int, b: int) -> bool:
         row = self._rows.get(a)
@@ -239,15 +254,33 @@ class Union:
 
 
 class Closure:
-    """A transitive predicate: its rows are those of happens-before."""
+    """A transitive predicate: its rows are those of happens-before.
+
+    Labels make a row whenever they are asked for it, and searches ask for the same ones again and again: here
+    they are remembered.
+    """
 
     def __init__(self, order: HappensBefore) -> None:
+        self._rows, self._cols = Remembered(self._future), Remembered(self._past)
+        self.renew(order)
+
+    def renew(self, order: HappensBefore) -> None:
+        """The order changed, or is another one."""
         self.order = order
+        self._made = isinstance(order, Labels)
+        self._rows.clear()
+        self._cols.clear()
 
     def row(self, a: int) -> int:
-        return self.order.future(a)
+        return self._rows[a] if self._made else self.order.future(a)
 
     def col(self, b: int) -> int:
+        return self._cols[b] if self._made else self.order.past(b)
+
+    def _future(self, a: int) -> int:
+        return self.order.future(a)
+
+    def _past(self, b: int) -> int:
         return self.order.past(b)
 
     def holds(self, a: int, b: int) -> bool:

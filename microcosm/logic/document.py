@@ -10,7 +10,7 @@ that it was first given with; an ordering stated twice is one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Sequence
 
 from microcosm.errors import TextError
 from microcosm.logic import statement as st
@@ -26,6 +26,7 @@ from microcosm.logic.statement_tokens import TOKEN, Names
 from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
+from microcosm.relations.links import Linking
 from microcosm.relations.relation import Relation
 
 __all__ = [
@@ -87,6 +88,10 @@ def parse_correspondences(text: str, file: str | None = None) -> list[Correspond
     return list(statement.facts)
 
 
+LINKS = 4096
+"""So many correspondences that all are `<` are kept in columns, until somebody asks for them one by one."""
+
+
 class _Reader:
     """One pass over the text of a document."""
 
@@ -95,27 +100,47 @@ class _Reader:
         self.givens = Givens()
         self.names = Names()
         self.internal: set[str] = set()
+        self.linking: Linking | None = Linking()
+        """What is external, as long as all of it is `<`."""
 
     def read(self, text: str) -> Givens:
         if not text.endswith("\n"):
             text += "\n"
         at, number = 0, 1
         while at < len(text):
-            end, facts = read_run(text, at, self.file, number)
-            if facts is not None:
-                self._add(facts)
-                number += len(facts)
+            end, run = read_run(text, at, self.file, number)
+            if run is not None:
+                if self.linking is not None and run.links:
+                    self.linking.extend(run.ends, run.sources)
+                else:
+                    self._add(run.facts())
+                number += len(run.signs)
             else:
                 end = end if end > at else text.index("\n", at) + 1
                 for line in text[at : end - 1].split("\n"):
                     self._read_line(line, number)
                     number += 1
             at = end
+        if self.linking is not None:
+            if len(self.linking) < LINKS or self.linking.repeated:
+                self._settle(self.linking)
+            else:
+                self.givens.link(self.linking.links())
         return self.givens
 
-    def _add(self, facts: Iterable[Correspondence]) -> None:
-        """`Givens.add` of each, with a short cut for the commonest relation."""
+    def _settle(self, linking: Linking) -> None:
+        """Give up the columns."""
+        self.givens.external, self.linking = linking.facts(), None
+
+    def _add(self, facts: Sequence[Correspondence]) -> None:
+        """`Givens.add` of each, with short cuts for the commonest relation."""
         givens, before = self.givens, Relation.BEFORE
+        if self.linking is not None:
+            if all(fact.relation is before for fact in facts):
+                ends = [end for fact in facts for end in (fact.left, fact.right)]
+                self.linking.extend(ends, [fact.source for fact in facts])
+                return
+            self._settle(self.linking)
         first = givens.external.setdefault
         for fact in facts:
             if fact.relation is before:

@@ -53,8 +53,9 @@ from microcosm.logic.kernel_node import (
     same,
     shown,
 )
-from microcosm.logic.kernel_pattern import Pattern, patterns
+from microcosm.logic.kernel_pattern import Pattern
 from microcosm.logic.kernel_plan import Binding, Program
+from microcosm.logic.kernel_rules import kernel_rules
 from microcosm.logic.kernel_search import Search
 from microcosm.logic.rule import ANY, Evolution, Given, In, Judged, NoneWith, Not, Premise
 from microcosm.logic.rulebook import RuleBook
@@ -131,16 +132,14 @@ class _Proof:
     """One derivation, while it is checked."""
 
     def __init__(self, givens: Givens, rules: RuleBook, root: Any) -> None:
-        self.rules = rules = rules.in_profile(None)
+        self.rules = kernel_rules(rules)
         self.root = root
         self.lemmas: list[Any] = []
         self.used: set[int] = set()
-        self.patterns: dict[tuple[str, str, str | None], list[Pattern]] = {}
-        self.program = Program(rules.instances)
         said = root.get("conclusion") if isinstance(root, dict) else None
         ends = (said.get("left"), said.get("right")) if isinstance(said, dict) else ()
         self.events = frozenset(givens.named()).union(event for event in ends if isinstance(event, str))
-        self.given = _Setting(givens, self.program, self.events)
+        self.given = _Setting(givens, self.rules.program, self.events)
         self.earlier: dict[tuple[_Setting, bool, tuple[str, str, str]], _Setting] = {}
 
     def check(self) -> None:
@@ -218,7 +217,7 @@ class _Proof:
             new = read_evolution(node["evolution"], path)
             before = self._before(setting, *new, path)
         fault = (0, "")
-        for pattern in self._patterns(name, line):
+        for pattern in self.rules.patterns(name, line):
             binding: Binding = {}
             if not pattern.head.matches(line, binding):
                 continue
@@ -284,20 +283,6 @@ class _Proof:
         ):
             fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
-    def _patterns(self, name: str, line: Line) -> list[Pattern]:
-        """The patterns of a rule that can conclude a line of this judgement and relation."""
-        key = (name, line.judgement, line.relation)
-        if key not in self.patterns:
-            judgement, relation = JUDGEMENTS[line.judgement], Relation(line.relation)
-            instances = (i for i in (*self.rules.instances, *self.rules.evolutions) if i.name == name)
-            self.patterns[key] = [
-                pattern
-                for instance in instances
-                if (instance.conclusion.judgement, instance.conclusion.relation) == (judgement, relation)
-                for pattern in patterns(instance)
-            ]
-        return self.patterns[key]
-
     def _before(self, setting: _Setting, update: bool, new: Correspondence, path: Path) -> _Setting:
         """The microcosm of which `setting` is the evolution by what is new (law 6)."""
         key = (setting, update, new.key())
@@ -307,7 +292,7 @@ class _Proof:
                 fail(path, "what is new in `evolution` is no external given")
             if update:
                 givens.add(Correspondence(new.left, Relation.RELATED, new.right))
-            self.earlier[key] = _Setting(givens, self.program, self.events)
+            self.earlier[key] = _Setting(givens, self.rules.program, self.events)
         return self.earlier[key]
 
 

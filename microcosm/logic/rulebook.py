@@ -43,6 +43,17 @@ class RuleBook:
                     hint="Remove one of the two, or give it another name.",
                 )
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.rules, self.profile))
+
+    def __reduce__(self) -> tuple[type[RuleBook], tuple[tuple[Rule, ...], str | None]]:
+        """What is kept beside the fields stays behind: texts have other hashes in another process."""
+        return RuleBook, (self.rules, self.profile)
+
     def named(self, name: str) -> list[Rule]:
         """The rules of that name: one, or none."""
         return self._by_name.get(name, [])

@@ -13,7 +13,7 @@ from operator import eq
 
 from microcosm.logic.names import shown
 from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.correspondence import Correspondence, many
 from microcosm.relations.givens import Message, Stamp
 from microcosm.relations.relation import SPELLINGS, Relation
 
@@ -136,7 +136,7 @@ def facts_of(
 ) -> list[Correspondence]:
     """The correspondences of four columns, without `>`. A million are made this way at a time."""
     if signs.count("<") == len(signs):
-        return list(map(Correspondence, lefts, repeat(Relation.BEFORE), rights, sources))
+        return many(lefts, Relation.BEFORE, rights, sources)
     facts = []
     for left, sign, right, source in zip(lefts, signs, rights, sources, strict=False):
         relation, turned = JOINS[sign]

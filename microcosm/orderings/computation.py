@@ -183,12 +183,9 @@ def linear_extension(
     return sort(computation, extra or {}, beyond)[0]
 
 
-def sort(
-    computation: Computation, extra: Mapping[int, Sequence[int]], beyond: int = 0
-) -> tuple[list[int] | None, list[int]]:
-    """The order, or None; and how many predecessors of each node remain unplaced (Kahn)."""
-    count = len(computation)
-    waiting = [1] * count + [0] * beyond
+def predecessors(computation: Computation, extra: Mapping[int, Sequence[int]], beyond: int = 0) -> list[int]:
+    """How many predecessors each event has, and each of the nodes `beyond` the events."""
+    waiting = [1] * len(computation) + [0] * beyond
     for chain in computation.chains:
         if chain:
             waiting[chain[0]] = 0
@@ -198,6 +195,15 @@ def sort(
     for targets in extra.values():
         for target in targets:
             waiting[target] += 1
+    return waiting
+
+
+def sort(
+    computation: Computation, extra: Mapping[int, Sequence[int]], beyond: int = 0
+) -> tuple[list[int] | None, list[int]]:
+    """The order, or None; and how many predecessors of each node remain unplaced (Kahn)."""
+    count = len(computation)
+    waiting = predecessors(computation, extra, beyond)
     order: list[int] = []
     message, send, receptions_of = computation.message, computation.send, computation.receptions
     following = _following(computation)

@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from microcosm.orderings.boxes import Edges
-from microcosm.orderings.computation import Computation, parse
+from microcosm.orderings.computation import Computation, parse, predecessors
 from microcosm.orderings.cycles import along, shortest
 
 
@@ -154,16 +154,7 @@ class Derivation:
 
 def _schedule(computation: Computation, derived: Edges) -> list[int]:
     """Sends as soon as they can be placed, else receptions of the message at the head of the queue."""
-    waiting = [1] * len(computation)
-    for chain in computation.chains:
-        if chain:
-            waiting[chain[0]] = 0
-    for receptions in computation.receptions:
-        for event in receptions:
-            waiting[event] += 1
-    for targets in derived.values():
-        for target in targets:
-            waiting[target] += 1
+    waiting = predecessors(computation, derived)
     order: list[int] = []
     place_of: dict[int, int] = {}
     sends = [event for event, count in enumerate(waiting) if not count]

@@ -70,22 +70,39 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     """
 
     def __init__(self, givens: Givens) -> None:
+        self._messages, self._stamps = givens.messages, givens.stamps
+        self._orderings, self._complete = givens.orderings, givens.complete
+        self._made: dict[str, frozenset[tuple[str, ...]]] = {}
+
+    @cached_property
+    def _keys(self) -> tuple[_Keys, _Keys, _Keys]:
+        """What each event sent, what it received, and whose it is."""
         sent: _Keys = {}
         received: _Keys = {}
         process: _Keys = {}
-        for message in givens.messages:
+        for message in self._messages:
             known = sent if message.kind == "send" else received
             known.setdefault(message.event, {})[message.message] = None
             process.setdefault(message.event, {})[message.process] = None
-        self._events = {"send": sent.keys(), "receive": received.keys()}
-        nothing: tuple[_Keys, _Keys] = ({}, {})
-        self._shared = {"matches": (sent, received), "same_process": (process, process)}
+        return sent, received, process
+
+    @cached_property
+    def _events(self) -> dict[str, Set[str]]:
+        sent, received, _ = self._keys
+        return {"send": sent.keys(), "receive": received.keys()}
+
+    @cached_property
+    def _shared(self) -> dict[str, tuple[_Keys, _Keys]]:
+        sent, received, process = self._keys
+        shared: dict[str, tuple[_Keys, _Keys]] = {
+            "matches": (sent, received),
+            "same_process": (process, process),
+        }
         for name, statements in _ORDERED.items():
-            self._shared[name] = nothing if statements.isdisjoint(givens.orderings) else (sent, received)
-        every: _Keys = {event: {"": None} for event in process} if givens.complete else {}
-        self._shared["complete"] = (every, every)
-        self._stamps = givens.stamps
-        self._made: dict[str, frozenset[tuple[str, ...]]] = {}
+            shared[name] = ({}, {}) if statements.isdisjoint(self._orderings) else (sent, received)
+        every: _Keys = {event: {"": None} for event in process} if self._complete else {}
+        shared["complete"] = (every, every)
+        return shared
 
     @cached_property
     def _by_key(self) -> dict[str, tuple[_Keys, _Keys]]:

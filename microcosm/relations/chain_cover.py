@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.vector_times import COMPONENT, FIELD, guards, merged
 
 Process = Callable[[int], Hashable]
 """The process of a position; None where it is not known."""
+
+
+@runtime_checkable
+class ProcessOfAll(Protocol):
+    """A `Process` that can also tell many at once."""
+
+    def __call__(self, position: int) -> Hashable: ...
+
+    def of_all(self, size: int) -> list[Hashable]:
+        """The processes of all positions below `size`."""
+
 
 UNPLACED = 1 << 35
 """The chain of a position without edges: its component of any vector is 0."""
@@ -70,13 +82,19 @@ def cover(
         else:
             more[b] = [known, a]
             first[b] = SEVERAL
-    owner = [process(v) for v in range(size)] if process is not None else None
+    owner = _owners(process, size) if process is not None else None
     order = range(size) if ascending else _sorted(size, first, more)
     return _label(order, first, more, owner, size if most is None else most, ascending)
 
 
 NONE, SEVERAL = -1, -2
 """In the place of the first predecessor: there is none, or more than one."""
+
+
+def _owners(process: Process, size: int) -> list[Hashable] | None:
+    """The process of each position; None where none is known, which makes the same chains."""
+    owner = process.of_all(size) if isinstance(process, ProcessOfAll) else [process(v) for v in range(size)]
+    return None if owner.count(None) == size else owner
 
 
 def _sorted(size: int, first: list[int], more: dict[int, list[int]]) -> list[int]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
+from microcosm.relations.columns import objects
 from microcosm.relations.relation import Relation
 
 GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
@@ -45,3 +48,16 @@ class Correspondence:
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
+
+
+def many(
+    lefts: Sequence[str], relation: Relation, rights: Iterable[str], sources: Iterable[str | None]
+) -> list[Correspondence]:
+    """The correspondences of three columns, all of one relation; a quarter of the price of one by one.
+
+    >>> many(["a", "b"], Relation.BEFORE, ["b", "c"], repeat("m1"))[1]
+    Correspondence(left='b', relation=Relation.BEFORE, right='c', source='m1')
+    """
+    return objects(
+        Correspondence, len(lefts), left=lefts, relation=repeat(relation), right=rights, source=sources
+    )

@@ -1,15 +1,87 @@
 """Columns that rows of the future do not keep, for events whose past changed a short while ago.
 
 An event that comes last is in the future of everything before it: putting it into every such row would
-cost n row operations an event. Here it waits, first with its past (`recent`), then, with some hundred
+cost n row operations an event. Here it waits, first with its past (`Waiting`), then, with some hundred
 others, as one bit in a narrow row of each event (`settle`), until all rows are computed anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import compress
 
 from microcosm.relations.bits import bits, from_positions
+
+HOLES = 8
+"""A position that is so far beyond the last may follow it in a window."""
+
+_DIGIT = tuple(bytes(48 + (byte >> bit & 1) for byte in range(256)) for bit in range(8))
+"""For each bit the table that turns bytes into the digit 1 where they have it, else 0."""
+
+_MARK = bytes.maketrans(b"01", b"\0\1")
+
+
+class Waiting:
+    """Some events with their pasts, one below the other: a strided slice has one bit of each past.
+
+    Where they come with rising positions, places in between are left empty, so that their bits make a row.
+
+    >>> waiting = Waiting()
+    >>> waiting.put(2, 0b011); waiting.put(4, 0b101); waiting.after(0, 8), waiting.after(1, 8)
+    (20, 4)
+    """
+
+    def __init__(self) -> None:
+        self.row = 0
+        """The row of all of them."""
+        self._width = 64
+        self._pasts = bytearray()
+        self._events: list[int] = []  # and places that are left empty
+        self._place: dict[int, int] = {}
+        self._rising = True
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def __contains__(self, event: int) -> bool:
+        return event in self._place
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._place)
+
+    def put(self, y: int, past: int) -> None:
+        """The past of y is this."""
+        if past >> 8 * self._width:
+            self._widen(past.bit_length() // 4)
+        place = self._place.get(y)
+        if place is None:
+            self.row |= 1 << y
+            if self._events and self._rising:
+                last = self._events[-1]
+                if last < y <= last + HOLES:
+                    self._pasts += bytes((y - last - 1) * self._width)
+                    self._events += range(last + 1, y)
+                else:
+                    self._rising = False
+            place = self._place[y] = len(self._events)
+            self._events.append(y)
+        start = place * self._width
+        self._pasts[start : start + self._width] = past.to_bytes(self._width, "little")
+
+    def after(self, a: int, size: int) -> int:
+        """The row of those with a in their past. Cost: a byte each."""
+        if a >> 3 >= self._width:
+            return 0
+        digits = self._pasts[a >> 3 :: self._width].translate(_DIGIT[a & 7])
+        if self._rising:
+            return int(digits[::-1], 2) << self._events[0] if self._events else 0
+        return from_positions(compress(self._events, digits.translate(_MARK)), size)
+
+    def _widen(self, width: int) -> None:
+        before, self._width = self._width, width
+        more = bytes(width - before)
+        pasts = [self._pasts[at : at + before] + more for at in range(0, len(self._pasts), before)]
+        self._pasts = bytearray().join(pasts)
 
 
 class Doubt:
@@ -22,16 +94,16 @@ class Doubt:
 
     def __init__(self) -> None:
         self.looked_up = 0
-        """How many times recent events were looked at, one by one, since the last `settle`."""
-        self._recent: dict[int, bytes] = {}
-        self._recent_row = 0
-        self._listed: list[int] = []
+        """How many times recent events were looked at since the last `settle`."""
+        self._recent = Waiting()
+        self._first = 0
+        self._listed: list[int] = []  # the positions of the bits in narrow rows, if these are no window
         self._narrow: list[int] = []
         self._own: dict[int, int] = {}
         self._believed = -1
 
     def __len__(self) -> int:
-        return len(self._recent) + len(self._listed)
+        return len(self._recent) + len(self._own)
 
     def among(self, events: list[int], recent_only: bool = False) -> list[int]:
         """Those of some events about whom rows of the future are not believed; or only the recent ones."""
@@ -54,41 +126,40 @@ class Doubt:
         """A mask of the events about whom the rows of the future are right."""
         return self._believed
 
-    @property
-    def recent(self) -> int:
-        """How many events wait for `settle`, being looked up one by one until then."""
-        return len(self._recent)
-
     def put(self, y: int, past: int) -> None:
         """The past of y is this from now on."""
-        self._recent[y] = past.to_bytes((past.bit_length() + 7) // 8, "little")
-        self._recent_row |= 1 << y
+        self._recent.put(y, past)
         self._believed &= ~(1 << y)
 
     def row(self, row: int, a: int, size: int) -> int:
         """The future of a, given the row that is kept of it."""
         row &= self._believed
-        if self._listed and a < len(self._narrow):
-            narrow, first = self._narrow[a], self._listed[0]
-            if self._listed[-1] - first == len(self._listed) - 1:
-                row |= narrow << first
-            else:
+        if self._own and a < len(self._narrow) and (narrow := self._narrow[a]):
+            if self._listed:
                 row |= from_positions([self._listed[at] for at in bits(narrow)], size)
-        self.looked_up += len(self._recent)
-        byte, bit = a >> 3, 1 << (a & 7)
-        late = [y for y, past in self._recent.items() if byte < len(past) and past[byte] & bit]
-        row &= ~self._recent_row
-        return row | from_positions(late, size) if late else row
+            else:
+                row |= narrow << self._first
+            row &= ~self._recent.row
+        if self._recent:
+            self.looked_up += len(self._recent)
+            row |= self._recent.after(a, size)
+        return row
 
     def settle(self, order: Iterable[int], successors: list[set[int]]) -> None:
         """Move the recent ones into narrow rows, in an order where each comes after its successors."""
-        self._listed = sorted({*self._listed, *self._recent})
-        self._recent.clear()
-        self.looked_up = self._recent_row = 0
-        own = self._own = {y: 1 << at for at, y in enumerate(self._listed)}
-        narrow = self._narrow = [0] * len(successors)
+        events = sorted({*self._own, *self._recent})
+        self._recent = Waiting()
+        self.looked_up, self._first = 0, events[0]
+        if events[-1] - events[0] < HOLES * len(events):
+            self._listed, own = [], {y: 1 << (y - events[0]) for y in events}
+        else:
+            self._listed, own = events, {y: 1 << at for at, y in enumerate(events)}
+        narrow = [0] * len(successors)
         for v in order:
             row = 0
             for w in successors[v]:
-                row |= narrow[w] | own.get(w, 0)
+                row |= narrow[w]
+                if w in own:
+                    row |= own[w]
             narrow[v] = row
+        self._own, self._narrow = own, narrow

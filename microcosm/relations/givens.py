@@ -7,12 +7,16 @@ beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal
 
 from microcosm.relations.clock import Clock, between
+from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.links import Facts, Links
 from microcosm.relations.relation import Relation
 
 Stamp = int | tuple[float, float]
@@ -49,14 +53,39 @@ class Givens:
 
     name: str | None = None
     internal: list[str] = field(default_factory=list)
-    external: dict[tuple[str, str, str], Correspondence] = field(default_factory=dict)
-    refuted: dict[tuple[str, str, str], Correspondence] = field(default_factory=dict)
+    external: Facts = field(default_factory=dict)
+    refuted: Facts = field(default_factory=dict)
     stamps: dict[str, Stamp] = field(default_factory=dict)
     clocks: dict[str, Clock] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     orderings: list[str] = field(default_factory=list)
     complete: bool = False
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    links: Links | None = field(default=None, init=False, repr=False, compare=False)
+    """What is external, in columns, as long as nobody has asked for `external` itself."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            # Only asked for what is not there: `external`, after `link`; or another thread just made it.
+            links = self.links if name == "external" else None
+            if links is None:
+                return object.__getattribute__(self, name)
+            with without_collection():
+                self.external = links.facts()
+            self.links = None
+            return self.external
+
+    def link(self, links: Links) -> None:
+        """Let all that is external be these links; there must be nothing external yet."""
+        assert not self.external
+        del self.external
+        self.links = links
+
+    @property
+    def externals(self) -> int:
+        """How many external correspondences there are."""
+        return len(self.external) if self.links is None else len(self.links)
 
     @property
     def beyond_worlds(self) -> bool:
@@ -65,10 +94,11 @@ class Givens:
 
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
-        return replace(
+        links = self.links
+        copied = replace(
             self,
             internal=list(self.internal),
-            external=dict(self.external),
+            external=dict(self.external) if links is None else {},
             refuted=dict(self.refuted),
             stamps=dict(self.stamps),
             clocks=dict(self.clocks),
@@ -76,6 +106,25 @@ class Givens:
             orderings=list(self.orderings),
             tokens=dict(self.tokens),
         )
+        if links is not None:
+            copied.link(links)
+        return copied
+
+    def by_relation(self) -> dict[Relation, tuple[list[str], list[str]]]:
+        """For each relation that is stated, refuted or not, the left ends and the right ends; not of `links`.
+
+        >>> givens = Givens(); givens.add(Correspondence("a", Relation.BEFORE, "b")); givens.by_relation()
+        {Relation.BEFORE: (['a'], ['b'])}
+        """
+        found = {}
+        for facts in (self.external, self.refuted) if self.links is None else (self.refuted,):
+            signs = [key[1] for key in facts]
+            for sign in dict.fromkeys(signs):
+                alone = signs.count(sign) == len(signs)
+                stated = [*facts.values()] if alone else [facts[key] for key in facts if key[1] == sign]
+                lefts, rights = [*map(attrgetter("left"), stated)], [*map(attrgetter("right"), stated)]
+                found[stated[0].relation] = lefts, rights
+        return found
 
     def add(self, correspondence: Correspondence) -> None:
         """Record an external or refuted correspondence; one already given keeps its provenance."""
@@ -90,23 +139,26 @@ class Givens:
     def named(self) -> Iterator[str]:
         """Every event that any given names, members first, once each."""
         found = self._members()
-        for fact in self.refuted.values():
-            found[fact.left] = found[fact.right] = None
+        found.update(dict.fromkeys(chain.from_iterable(map(_ends, self.refuted.values()))))
         found.update(dict.fromkeys(self.stamps))
-        found.update((message.event, None) for message in self.messages)
+        found.update(dict.fromkeys(map(attrgetter("event"), self.messages)))
         return iter(found)
 
     def _members(self) -> dict[str, None]:
-        found = dict.fromkeys(self.internal)
-        for fact in self.external.values():
-            found[fact.left] = found[fact.right] = None
-        found.update(dict.fromkeys(self.clocks))
+        linked: Iterable[str]
+        if self.links is not None:
+            linked = self.links.names
+        else:
+            linked = chain.from_iterable(map(_ends, self.external.values()))
+        found = dict.fromkeys(chain(self.internal, linked, self.clocks))
         for group in self.tokens.values():
             found.update(dict.fromkeys(group))
         return found
 
 
 _EXTERNAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+
+_ends = attrgetter("left", "right")
 
 
 class GivenFacts:

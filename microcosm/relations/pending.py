@@ -36,6 +36,8 @@ class Pending:
         self._inward: list[int] = []  # and of those that lead on to it
         self._uppers: list[int] = []
         self._lowers: list[int] = []
+        self._starts: dict[int, int] = {}  # what `_from` found, and `_into`, since the last link came
+        self._ends: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._uppers)
@@ -63,6 +65,8 @@ class Pending:
         for link in _links(inward):
             self._lowers[link] |= lower
             self._onward[link] |= onward | itself
+        self._starts.clear()
+        self._ends.clear()
 
     def before(self, a: int, b: int) -> bool:
         """Whether links lead from a to b."""
@@ -88,11 +92,19 @@ class Pending:
 
     def _from(self, a: int) -> int:
         """The links that a leads to in the closure."""
-        return int.from_bytes(self._pasts[a >> 3 :: self._width].translate(_BIT[a & 7]), "little")
+        found = self._starts.get(a)
+        if found is None:
+            column = self._pasts[a >> 3 :: self._width].translate(_BIT[a & 7])
+            found = self._starts[a] = int.from_bytes(column, "little")
+        return found
 
     def _into(self, b: int) -> int:
         """The links that lead to b in the closure."""
-        return int.from_bytes(self._futures[b >> 3 :: self._width].translate(_BIT[b & 7]), "little")
+        found = self._ends.get(b)
+        if found is None:
+            column = self._futures[b >> 3 :: self._width].translate(_BIT[b & 7])
+            found = self._ends[b] = int.from_bytes(column, "little")
+        return found
 
 
 def _links(links: int) -> Iterator[int]:

@@ -107,7 +107,7 @@ class Rows:
             return self._future[a]
         row = self._found[1].get(a)
         if row is None:
-            if self._doubt.looked_up > 4 * (self.size + self._edges):  # as much as it costs to settle
+            if self._doubt.looked_up > 16 * (self.size + self._edges):  # as much as it costs to settle
                 self._doubt.settle(reversed(self._causal_order()), self._successors)
             row = self._found[1][a] = self._doubt.row(self._future[a], a, self.size)
         return row

@@ -25,7 +25,8 @@ def happens_before(
     'Rows'
     """
     if size > ROWS_UP_TO:
-        edges = list(edges)
+        if iter(edges) is edges:  # to be gone through but once
+            edges = list(edges)
         try:
             return Labels(size, edges, process, size // EVENTS_A_CHAIN if EVENTS_A_CHAIN else None)
         except Wide:

@@ -56,6 +56,11 @@ class Judged:
         """Every event that is named, sorted. Cost: n log n."""
         return sorted(self._givens.named())
 
+    @property
+    def size(self) -> int:
+        """How many events are named."""
+        return self._engine.universe.named.bit_count()
+
     def __contains__(self, event: object) -> bool:
         """Whether an event is in M: internal, or in an external correspondence (clock, token)."""
         universe = self._engine.universe

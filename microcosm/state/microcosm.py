@@ -173,7 +173,7 @@ class Microcosm(Evolving):
         name = f" {given.name!r}" if given.name else ""
         counts = {
             "internal events": len(given.internal),
-            "correspondences": len(given.external),
+            "correspondences": given.externals,
             "clocks": len(given.clocks),
             "tokens": len(given.tokens),
         }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal
 
@@ -23,31 +22,10 @@ from microcosm.traces.before import Before
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.execution import Execution, executions
+from microcosm.traces.extraction import Extraction
 from microcosm.traces.formats import nearest
 from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """A microcosm and what it was made of.
-
-    `events` counts the events of the trace (of the view, where one process was asked for), those
-    included that nothing relates to another: they are `isolated` and the microcosm does not name
-    them. `messages` are those with an id or, in a log without ids, the receptions that merged clocks
-    show. `outside` counts the events that the process could not know. `correspondences` are those
-    stated one by one: external ones and consecutive internal ones. `reported` counts irregularities
-    by kind.
-    """
-
-    givens: Givens
-    events: int
-    processes: int
-    messages: int
-    correspondences: int
-    isolated: int
-    outside: int
-    reported: dict[str, int]
 
 
 def extract(

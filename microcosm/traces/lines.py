@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from microcosm.errors import TextError
-from microcosm.files import STDIN, decode, display_name
+from microcosm.files import STDIN, decode, display_name, explaining
 from microcosm.traces.report import Report
 
 LINE_LIMIT = 64 << 20
@@ -85,9 +85,13 @@ class Lines:
             return self._binary
         return BytesIO(b"".join(self._blocks()))
 
+    def texts(self) -> Iterator[str]:
+        """The stream in pieces of whole lines, the end of the last one of each dropped."""
+        return map(self._decoded, self._whole_lines())
+
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        for block in self._whole_lines():
-            for line in self._decoded(block).split("\n"):
+        for text in self.texts():
+            for line in text.split("\n"):
                 self._number += 1
                 yield self._number, line
 
@@ -180,14 +184,7 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
     if name == STDIN:
         yield Lines(sys.stdin.buffer, display_name(name), report)
         return
-    try:
+    with explaining(name):
         binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
-    except IsADirectoryError:
-        raise TextError("is a directory, not a file", file=name) from None
-    except FileNotFoundError:
-        raise TextError("no such file", file=name, hint="Check the path; `-` reads standard input.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TextError(f"cannot be read: {reason}", file=name) from None
     with binary:
         yield Lines(binary, name, report)

@@ -1,10 +1,12 @@
-"""What programs read: the JSON fields and the exit code of every command, on every path."""
+"""What programs read: the JSON fields and the exit code of every command, on every path.
+
+Those that change microcosms stand in test_evolve.py, those about rules in test_rules.py.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -206,139 +208,6 @@ def test_what_only_violates_condition_4_is_superseded_or_refused(run: Run) -> No
     assert run("check", "four.mc").code == 0
     assert run("evolve", "four.mc", "--strict").code == 1
     assert run("evolve", "four.mc").code == 0
-
-
-def microcosm(run: Run, text: str) -> dict[str, Any]:
-    """The JSON form of a microcosm text."""
-    ran = run("evolve", "-", "--json", stdin=text.encode())
-    assert ran.code == 0
-    return dict(ran.json)
-
-
-def test_evolve_writes_the_new_microcosm(run: Run, album: str) -> None:
-    ran = run("evolve", album, "--internal", "e", "--add", "e < view", "--remove", "like || upload", "--json")
-    assert ran.code == 0
-    assert ran.json["internal"] == ["unshare", "upload", "e"]
-    assert ["e", "<", "view"] in ran.json["external"]
-    assert ["like", "||", "upload"] not in ran.json["external"]
-    text = run("evolve", album, "--internal", "e", "--add", "e < view", "--remove", "like || upload")
-    assert microcosm(run, text.out) == ran.json
-
-
-def test_evolve_keeps_the_order_of_different_options(run: Run) -> None:
-    turned = ["--remove", "a < b", "--add", "b < a", "--remove", "b < a", "--add", "a < b"]
-    assert run("evolve", "-", *turned, stdin=b"a < b").code == 0
-    add_first = ["--add", "b < a", "--remove", "a < b"]
-    assert run("evolve", "-", *add_first, stdin=b"a < b").code == 1
-    twice = ["--internal", "x", "--add", "x < a", "--internal", "y", "--add", "a < y"]
-    ran = run("evolve", "-", *twice, "--json", stdin=b"")
-    assert ran.json["internal"] == ["x", "y"]
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [("--add", "z < y", "--add", "view < unshare"), ("--add", "z < y", "--remove", "p < q"),
-     ("--add", "z < y", "--update", "unshare < view"), ("--add", "z < y", "--forget", "nobody")],
-)  # fmt: skip
-def test_evolve_is_all_or_nothing(run: Run, album: str, steps: tuple[str, ...]) -> None:
-    before = Path(album).read_bytes()
-    ran = run("evolve", album, *steps, "-o", album)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("error: ")
-    assert Path(album).read_bytes() == before
-    assert run("evolve", album, *steps, "-o", "new.mc").code == 1
-    assert not Path("new.mc").exists()
-    assert run("evolve", album, *steps, "--json").json == microcosm(run, before.decode())
-
-
-def test_evolve_writes_to_out_and_nowhere_else(run: Run, album: str) -> None:
-    ran = run("evolve", album, "--add", "a < b", "-o", "new.mc")
-    assert (ran.code, ran.out) == (0, "")
-    assert run("online", "new.mc", "a", "b").code == 0
-    ran = run("evolve", album, "--add", "a < b", "-o", "new", "--json")
-    assert (ran.code, ran.out) == (0, "")
-    assert json.loads(Path("new").read_text(encoding="utf-8"))["schema"] == "microcosm/1"
-    assert run("online", "new", "a", "b").code == 0
-
-
-def test_merge(run: Run, album: str) -> None:
-    Path("other.mc").write_text("view < p\np || q", encoding="utf-8")
-    ran = run("merge", album, "other.mc", "--json")
-    assert ran.code == 0
-    assert ["view", "<", "p"] in ran.json["external"]
-    assert ran.json["internal"] == ["unshare", "upload"]
-    assert run("merge", album, "other.mc", "-o", "both.mc").out == ""
-    assert run("online", "both.mc", "unshare", "p").code == 0
-    Path("liar.mc").write_text("view < unshare", encoding="utf-8")
-    refused = run("merge", album, "other.mc", "liar.mc", "-o", "none.mc")
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err.count("\n\n  ⊢₀ ") == 2
-    assert not Path("none.mc").exists()
-    conflict = run("merge", album, "liar.mc", "--json")
-    assert conflict.code == 1
-    assert len(conflict.json["derivations"]) == 2
-
-
-def test_other_rules_are_other_answers(run: Run, album: str) -> None:
-    Path("rules").mkdir()
-    Path("rules", "only.rules").write_text(
-        "rule Init:\n given a R b\n ---\n |-0 a R b\n\nrule In-OK:\n |-0 a R b\n ---\n |- a R b\n",
-        encoding="utf-8",
-    )
-    answer = run("online", album, "unshare", "view", "--rules", "rules", "--json")
-    assert (answer.code, answer.json["verdict"]) == (3, None)
-    proof = run("online", album, "unshare", "view", "--json").out.encode()
-    assert run("verify", album, "-", stdin=proof).code == 0
-    assert run("verify", album, "-", "--rules", "rules", stdin=proof).code == 1
-    assert [rule["name"] for rule in run("rules", "list", "--rules", "rules", "--json").json["rules"]] == [
-        "Init", "In-OK"]  # fmt: skip
-
-
-def test_rules_list_and_show(run: Run) -> None:
-    found = run("rules", "list", "--json").json["rules"]
-    ten = {"Init", "In-Tr", "Co-Sym", "CR-Sym", "In-OK", "Un-Sym", "Un-1", "Un-2", "Un-3", "Un-4"}
-    assert ten <= {rule["name"] for rule in found}
-    assert all(set(rule) == {"name", "file", "line", "conclusions", "source"} for rule in found)
-    shown = run("rules", "show", "In-Tr", "--json")
-    assert shown.code == 0
-    assert shown.json["text"].startswith("rule In-Tr:")
-    assert run("rules", "show", "Nothing").code == 2
-
-
-def rules(text: str) -> None:
-    Path("rules").mkdir()
-    Path("rules", "some.rules").write_text(text, encoding="utf-8")
-
-
-def test_rules_check(run: Run) -> None:
-    ran = run("rules", "check", "--json")
-    assert ran.code == 0
-    assert ran.json["valid"] is True
-    assert (ran.json["errors"], ran.json["never_fire"]) == ([], [])
-
-
-def test_rules_that_never_fire_are_a_warning(run: Run) -> None:
-    rules("rule Un-Sym:\n |- a ? b\n ---\n |- b ? a\n")
-    ran = run("rules", "check", "--rules", "rules", "--json")
-    assert ran.code == 1
-    assert [found["rule"] for found in ran.json["never_fire"]] == ["Un-Sym"]
-    assert ran.err.startswith("warning: some.rules:1: Un-Sym can never fire")
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [("rule A:\n |- a R\n ---\n |- a R b\n", 2),
-     ("rule Init:\n given a R b\n ---\n |-0 a R b\nrule A:\n |/- a < b\n |-0 a < b\n ---\n |- a < b\n", 5)],
-)  # fmt: skip
-def test_rules_in_error_are_bad_input_with_a_caret(run: Run, text: str, line: int) -> None:
-    rules(text)
-    ran = run("rules", "check", "--rules", "rules", "--json")
-    assert ran.code == 4
-    assert ran.json["valid"] is False
-    [error] = ran.json["errors"]
-    assert error["line"] == line
-    assert f"some.rules:{line}:" in ran.err
-    assert "^" in ran.err
 
 
 COMMANDS = [

@@ -68,7 +68,7 @@ def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> No
 def test_what_only_a_solver_decided_comes_with_all_that_checks_it(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pysat")
+    pytest.importorskip("pysat", reason="the extra `sat` is not installed")
     monkeypatch.setattr("microcosm.state.offline.MOST", 1)
     Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
     ran = run("offline", "m.mc", "b", "e", "--certificate", "proof", "--json")

@@ -110,8 +110,12 @@ def test_people_see_a_table(run: Run) -> None:
     assert "copies held back at the sender" in result.out
 
 
-def test_table_1_measured(run: Run, tmp_path: Path) -> None:
-    """Metadata: RST n², KS between n and n², hybrids 3; throughput: MF and Cykas follow the RTT."""
+def test_table_1_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata: RST n², KS between n and n², hybrids 3; throughput: MF and Cykas follow the RTT.
+
+    What replicas know is worked out of fewer messages than usual; docs/protocols.md shows as many.
+    """
+    monkeypatch.setattr("microcosm.cli.knowledge.MESSAGES", 20)
     result = run("simulate", "--compare", "--json", "--plots", "plots")
     assert result.code == 0
     rows = {row["protocol"]: row for row in result.json["protocols"]}

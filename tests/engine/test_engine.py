@@ -18,6 +18,7 @@ from microcosm.logic.rulebook import parse_rules, read_rules
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from tests.rulesets import not_offline
 
 EVENTS = "abcde"
 RULES = read_rules()
@@ -53,7 +54,7 @@ def test_a_single_question_and_a_full_table_agree_with_the_naive_evaluator(given
     asked, saturated = Engine(RULES, given), Engine(RULES, given)
     saturated.saturate()
     named = set(given.named())
-    naive, outside = Naive(RULES, given), Naive(RULES, given, extra_events=("u", "v"))
+    naive, outside = (Naive(not_offline(), given, extra_events=extra) for extra in ((), ("u", "v")))
     for a, b in PAIRS:
         if {a, b} <= named or {a, b} - named <= {"u", "v"}:
             expected = (naive if {a, b} <= named else outside).verdict(a, b)

@@ -293,7 +293,7 @@ def test_any_json_anywhere_in_a_proof_has_an_answer(data: st.DataObject) -> None
 
 # size
 
-LONG = 100_000
+LONG = 20_000
 
 
 def chain(length: int) -> tuple[Givens, Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,15 @@ def test_a_rule_file_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "x.rules").write_bytes(b"# caf\xe9\n")
     with pytest.raises(TextError, match=r"x\.rules:1:6: byte 0xe9 is not valid UTF-8"):
         read_rules(str(tmp_path))
+
+
+def test_a_book_is_pickled_without_what_was_worked_out_of_it() -> None:
+    """Its hash above all: another process has others."""
+    book = read_rules()
+    assert book.in_profile("paper") in {book.in_profile("paper")}
+    assert len(book.instances) > 100
+    again = pickle.loads(pickle.dumps(book))
+    assert vars(again).keys() == {"rules", "profile"}
+    assert again == book
+    assert hash(again) == hash(book)
+    assert again.in_profile("paper") != book

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from inspect import getsource
 from typing import NamedTuple
+
+from tests.orderings.rounds import one_round
 
 
 class Mutant(NamedTuple):
@@ -17,30 +20,20 @@ QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/boxes.py"
 INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
 RULES = "rules/orderings.rules"
 
-ROUNDS = '''
+ROUNDS = f'''
+
+{getsource(one_round)}
 
 def _in_rounds(computation: Computation, rounds: int) -> Edges | None:
     """Both implications applied so many times after a transitive closure, and no more."""
     events = range(len(computation))
-    after = {event: computation.future(event) for event in events}
+    after = {{event: computation.future(event) for event in events}}
     for _ in range(rounds):
-        added = {event: set(after[event]) for event in events}
-        for a, ra in enumerate(computation.receptions):
-            for b, rb in enumerate(computation.receptions):
-                if a != b and ra and rb:
-                    if computation.send[b] in after[computation.send[a]]:
-                        added[ra[0]].add(rb[0])
-                    if rb[0] in after[ra[0]]:
-                        added[computation.send[a]].add(computation.send[b])
-        for k in events:
-            for event in events:
-                if k in added[event]:
-                    added[event] |= added[k]
-        after = added
+        after = one_round(computation, after)
     if any(event in after[event] for event in events):
         return None
     sends = set(computation.send)
-    return {event: [other for other in after[event] if other in sends] for event in sends}
+    return {{event: [other for other in after[event] if other in sends] for event in sends}}
 '''
 
 

@@ -10,6 +10,7 @@ from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import ladder, queue_execution
 from microcosm.orderings.verdicts import classify
+from tests.orderings.rounds import one_round
 
 
 @pytest.mark.parametrize("rungs", range(1, 9))
@@ -42,19 +43,7 @@ def rounds_to_a_cycle(computation: Computation) -> int:
     for done in range(20):
         if any(event in after[event] for event in events):
             return done
-        added = {event: set(after[event]) for event in events}
-        for a, ra in enumerate(computation.receptions):
-            for b, rb in enumerate(computation.receptions):
-                if a != b and ra and rb:
-                    if computation.send[b] in after[computation.send[a]]:
-                        added[ra[0]].add(rb[0])
-                    if rb[0] in after[ra[0]]:
-                        added[computation.send[a]].add(computation.send[b])
-        for k in events:
-            for event in events:
-                if k in added[event]:
-                    added[event] |= added[k]
-        after = added
+        after = one_round(computation, after)
     raise AssertionError("no cycle")
 
 

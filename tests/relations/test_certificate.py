@@ -16,7 +16,7 @@ from tests.families import crafted
 from tests.oracle import Triple
 from tests.propagation import propagated
 
-pytest.importorskip("pysat")
+pytest.importorskip("pysat", reason="the extra `sat` is not installed")
 
 FIVE, CHORDS = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
 

@@ -79,7 +79,7 @@ def test_possible_is_what_some_poset_has(drawn: tuple[int, list[Fact]]) -> None:
 
 @given(stated())
 def test_the_solver_finds_what_the_search_finds(drawn: tuple[int, list[Fact]]) -> None:
-    pytest.importorskip("pysat")
+    pytest.importorskip("pysat", reason="the extra `sat` is not installed")
     size, facts = drawn
     agree(size, facts, knowledge(size, facts), cap=-1)
 
@@ -150,7 +150,7 @@ def test_what_is_drawn_from_a_world_fits_one(size: int) -> None:
 
 @pytest.mark.parametrize("ratio", [1.5, 2.1, 2.6])
 def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
-    pytest.importorskip("pysat")
+    pytest.importorskip("pysat", reason="the extra `sat` is not installed")
     for seed in range(4):
         known = crafted(90, seed, ratio)
         one, other = Orientation(known), Orientation(known)
@@ -190,7 +190,7 @@ def test_a_search_can_be_stopped() -> None:
 
 def test_the_solver_pauses_to_ask_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten pigeons in nine holes keep it busy for many restarts, between which it can be stopped."""
-    solvers = pytest.importorskip("pysat.solvers")
+    solvers = pytest.importorskip("pysat.solvers", reason="the extra `sat` is not installed")
     monkeypatch.setattr(sat, "SLICE", 50)
     holes, pigeons = range(9), range(10)
     apart = [[-(9 * p + h + 1), -(9 * q + h + 1)] for h in holes for p, q in combinations(pigeons, 2)]
@@ -204,14 +204,14 @@ def test_the_solver_pauses_to_ask_whether_to_stop(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_search_with_a_limit_finds_what_one_without_does(seed: int) -> None:
-    pytest.importorskip("pysat")
+    pytest.importorskip("pysat", reason="the extra `sat` is not installed")
     known = crafted(90, seed, 2.4)
     found, limited = (sat.solve(Orientation(known), stop=stop) for stop in (None, lambda: False))
     assert (found is Outcome.NONE) is (limited is Outcome.NONE)
 
 
 def test_an_interrupt_of_the_solver_is_one_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    solvers = pytest.importorskip("pysat.solvers")
+    solvers = pytest.importorskip("pysat.solvers", reason="the extra `sat` is not installed")
 
     def interrupted(self: object) -> bool:
         raise solvers.pysolvers.error("Caught keyboard interrupt")

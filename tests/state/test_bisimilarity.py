@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from random import Random
 
 import pytest
@@ -23,7 +23,7 @@ from microcosm.state.bisimilarity import Bisimilarity, after
 from microcosm.state.irredundant import is_irredundant
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
-from tests.fixpoint import State, additions, classes, removals, updates
+from tests.fixpoint import State, classes, forward_classes, removals
 from tests.model import same_givens
 from tests.strategies import microcosms
 
@@ -48,13 +48,17 @@ def sampled_of_four(count: int, *, irredundant: bool = False) -> list[tuple[Fact
     """Pairs of microcosms of four events, half of them analogous if there are so many."""
     rng = Random(4)
     sample = rng.sample(enumerated("abcd"), 1500)
-    if irredundant:
-        sample = [facts for facts in sample if is_irredundant(Microcosm(as_givens(facts)))]
+
+    def wanted(facts: Facts) -> bool:
+        return not irredundant or is_irredundant(Microcosm(as_givens(facts)))
+
     alike: dict[Key, list[Facts]] = {}
     for facts in sample:
         alike.setdefault(table_of(facts, "abcd"), []).append(facts)
-    pairs = [pair for group in alike.values() for pair in combinations(group, 2)][: count // 2]
-    return [*pairs, *(tuple(rng.sample(sample, 2)) for _ in range(count - len(pairs)))]  # type: ignore[misc]
+    groups = [list(filter(wanted, group)) for group in alike.values() if len(group) > 1]
+    pairs = [pair for group in groups for pair in combinations(group, 2)][: count // 2]
+    others = filter(wanted, rng.sample(sample, len(sample)))
+    return [*pairs, *islice(zip(others, others, strict=False), count - len(pairs))]
 
 
 # Forward
@@ -89,10 +93,7 @@ def forward(*, updating: bool) -> dict[State, int]:
     Additions may name a fourth event, and must: of 3 events alone a microcosm that decides every pair cannot
     evolve at all, and so would be like any other.
     """
-    found = classes(
-        map(frozenset, enumerated("abcd")),
-        lambda m: additions(m, "abcd") | (updates(m) if updating else {}),
-    )
+    found = forward_classes("abcd", updating=updating)
     return {state: found[state] for state in of_three()}
 
 

@@ -125,8 +125,8 @@ def test_engine_is_the_oracle_on_all_of_3_events(superseding: bool) -> None:
 def test_engine_is_the_oracle_on_all_of_4_events(superseding: bool, stride: int) -> None:
     """On every ordered pair of every one, many of them side by side; strict is a part of default."""
     everything = enumerated("abcd", superseding)[::stride]
-    for start in range(0, len(everything), 64):
-        several = everything[start : start + 64]
+    for start in range(0, len(everything), 128):
+        several = everything[start : start + 128]
         m = Microcosm(side_by_side(several), strict=not superseding)
         for k, facts in enumerate(several):
             found = {(a, b): m.online(f"{a}{k}", f"{b}{k}").value for a, b in permutations("abcd", 2)}

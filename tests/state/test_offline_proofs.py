@@ -6,13 +6,12 @@ from random import Random
 
 import pytest
 
+from benchmarks.families import Family
 from microcosm import Microcosm
 from microcosm.logic import kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.knowledge import Knowledge
-from microcosm.relations.relation import Relation
 from tests import posets
 from tests.derivations import Node
 from tests.families import planted
@@ -134,16 +133,8 @@ def test_a_clocked_log_of_hundreds_of_events() -> None:
 
 def as_stated(known: Knowledge) -> Givens:
     """The same knowledge as correspondences."""
-    givens = Givens()
-    stated = (
-        (Relation.BEFORE, known.before),
-        (Relation.CONCURRENT, known.concurrent),
-        (Relation.RELATED, known.related),
-    )
-    for relation, pairs in stated:
-        for a, b in pairs:
-            givens.add(Correspondence(f"e{a}", relation, f"e{b}"))
-    return givens
+    pairs = (list(stated) for stated in (known.before, known.concurrent, known.related))
+    return Family("as stated", known.size, *pairs).givens()
 
 
 def test_planted_knowledge_with_related_pairs() -> None:

@@ -185,7 +185,7 @@ def test_a_log_in_labels_says_what_it_says_in_rows(seed: int) -> None:
 
 
 def test_arrays_and_tables_of_pairs_are_answered_in_kind() -> None:
-    numpy = pytest.importorskip("numpy")
+    numpy = pytest.importorskip("numpy", reason="the extra `bulk` is not installed")
     given = log(200, 5, Random(3))
     for known in both(given):
         events = known.events
@@ -198,7 +198,7 @@ def test_arrays_and_tables_of_pairs_are_answered_in_kind() -> None:
             known.online_many(numpy.array([[3, 3]]))
         with pytest.raises(Undefined):
             known.online_many(numpy.array([[0, len(events)]]))
-        pyarrow = pytest.importorskip("pyarrow")
+        pyarrow = pytest.importorskip("pyarrow", reason="the extra `bulk` is not installed")
         asked = pyarrow.table({"left": [a for a, _ in names], "right": [b for _, b in names]})
         assert known.online_many(asked).column("verdict").to_pylist() == [r.value for r in expected]
 

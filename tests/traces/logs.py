@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -28,3 +29,25 @@ def read_text(
 def told(report: Report) -> list[tuple[str, int | None]]:
     """The kind and line of each irregularity, in the order in which they were found."""
     return [(found.kind, found.line) for found in report.findings]
+
+
+Damage = Callable[[list[str], int], object]
+"""Does something to lines at a place."""
+
+
+def damaged(lines: list[str], damages: list[tuple[int, int, int]], wrong: str, *others: Damage) -> list[str]:
+    """Lines, some repeated, cut, given a `wrong` sign or set apart; further damages are what `others` do."""
+    for where, what, how in damages:
+        at = where % len(lines)
+        line = lines[at]
+        if what == 0:
+            lines.insert(at, line)
+        elif what == 1:
+            lines[at] = line[: how % (len(line) + 1)]
+        elif what == 2:
+            lines[at] = line[:how] + wrong + line[how:]
+        elif what == 3:
+            lines.insert(at, "")
+        else:
+            others[what - 4](lines, at)
+    return lines

@@ -16,8 +16,9 @@ from microcosm.relations.clock import Clock, between
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.traces import jsonl
-from microcosm.traces.correspondences import Extraction, extract
+from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from tests.traces.logs import read_text
 from tests.traces.runs import DROPPED, RUNS, TICKING_RUNS, Run, kept_of, shiviz_text

@@ -13,7 +13,7 @@ from microcosm.errors import TextError, TraceError
 from microcosm.traces import jsonl
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
 from microcosm.traces.report import Report
-from tests.traces.logs import read_text, told
+from tests.traces.logs import damaged, read_text, told
 from tests.traces.runs import RUNS, Run
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -144,22 +144,13 @@ def test_a_position_is_taken_once() -> None:
 
 @given(RUNS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5), st.integers(0, 120)), max_size=8))
 def test_no_line_is_lost_silently(run: Run, damages: list[tuple[int, int, int]]) -> None:
-    lines = [jsonl.line_of(event).rstrip("\n") for event in run.events]
-    for where, what, how in damages:
-        at = where % len(lines)
-        line = lines[at]
-        if what == 0:
-            lines.insert(at, line)
-        elif what == 1:
-            lines[at] = line[: how % (len(line) + 1)]
-        elif what == 2:
-            lines[at] = line[:how] + '"' + line[how:]
-        elif what == 3:
-            lines.insert(at, "")
-        elif what == 4:
-            lines[at] = line.replace("1", "-1", 1)
-        else:
-            lines[at], lines[-1] = lines[-1], line
+    def deny(lines: list[str], at: int) -> None:
+        lines[at] = lines[at].replace("1", "-1", 1)
+
+    def swap(lines: list[str], at: int) -> None:
+        lines[at], lines[-1] = lines[-1], lines[at]
+
+    lines = damaged([jsonl.line_of(event).rstrip("\n") for event in run.events], damages, '"', deny, swap)
     events, report = read_text("\n".join(lines))
     assert len(events) + report.lost == sum(not line.isspace() and line != "" for line in lines)
     assert report.lost == sum(report.counts.values())

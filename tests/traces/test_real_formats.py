@@ -12,8 +12,9 @@ import pytest
 
 from microcosm.relations.givens import Givens
 from microcosm.traces import formats
-from microcosm.traces.correspondences import Extraction, extract
+from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from tests.traces.logs import REAL
 

@@ -15,7 +15,8 @@ from microcosm.relations.clock import Clock, between
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.traces import formats
-from microcosm.traces.correspondences import Extraction, extract
+from microcosm.traces.correspondences import extract
+from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from tests.traces.logs import REAL, told
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from microcosm.errors import TextError, TraceError
 from microcosm.traces import shapes, shiviz
 from microcosm.traces.records import Delimiter
-from tests.traces.logs import read_text, told
+from tests.traces.logs import damaged, read_text, told
 from tests.traces.runs import TICKING_RUNS, Run, shiviz_text
 
 BAKERY = """\
@@ -191,22 +191,15 @@ def test_a_clock_without_a_text_is_an_event_and_reported() -> None:
 )
 def test_no_line_is_lost_silently(run: Run, clock_first: bool, damages: list[tuple[int, int, int]]) -> None:
     """Every line that is not blank belongs to an event or to something reported."""
-    lines = shiviz_text(run.events, clock_first).splitlines()
-    for where, what, how in damages:
-        at = where % len(lines)
-        line = lines[at]
-        if what == 0:
-            lines.insert(at, line)
-        elif what == 1:
-            lines[at] = line[: how % (len(line) + 1)]
-        elif what == 2:
-            lines[at] = line[:how] + "}" + line[how:]
-        elif what == 3:
-            lines.insert(at, "")
-        elif what == 4:
-            lines.insert(at, "stray {")
-        elif len(lines) > 1:
+
+    def stray(lines: list[str], at: int) -> None:
+        lines.insert(at, "stray {")
+
+    def lose(lines: list[str], at: int) -> None:
+        if len(lines) > 1:
             del lines[at]
+
+    lines = damaged(shiviz_text(run.events, clock_first).splitlines(), damages, "}", stray, lose)
     lines += ['z {"z": 1}', "sound"] if clock_first else ["sound", 'z {"z": 1}']
     events, report = read_text("\n".join(lines), "shiviz")
     within = any("prefix" in event.attributes for event in events)  # little but lines "p {…}}" was left

@@ -57,7 +57,7 @@ def opened(path: str | None, how: How) -> Opened:
         givens = _givens(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(len(known.events), 'event')}, {_counted(_stated(givens), 'statement')}"
+            told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
     return _log(path, how)
@@ -100,10 +100,13 @@ _HEAD = 64 << 10
 def _log(path: str, how: How) -> Opened:
     from microcosm.cli import traces
     from microcosm.traces.correspondences import extract
+    from microcosm.traces.plain_log import plain_extraction
 
     report = traces.report_of(strict=False)
-    events = traces.events_of([path], how.format, how.pattern, report, how.trace)
-    found = extract(events, process=how.process, report=report)
+    found = None if how.of_a_log else plain_extraction(path, report)
+    if found is None:
+        events = traces.events_of([path], how.format, how.pattern, report, how.trace)
+        found = extract(events, process=how.process, report=report)
     traces.told_rest(report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
     return Opened(known, path, None, f"{path}: {traces.summary(traces.counts_of(found))}")
@@ -117,8 +120,8 @@ def _nothing() -> Givens:
 
 def _stated(givens: Givens) -> int:
     """How many statements there are, the internal chain counting as one."""
-    parts = (givens.external, givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.tokens)
-    return sum(len(part) for part in parts) + bool(givens.internal)
+    parts = (givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.tokens)
+    return givens.externals + sum(len(part) for part in parts) + bool(givens.internal)
 
 
 def _counted(count: int, what: str) -> str:

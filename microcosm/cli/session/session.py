@@ -40,7 +40,7 @@ class Session:
     def begin(self, opened: Opened) -> None:
         """Begin anew with another microcosm."""
         self.story = Timeline(opened.known)
-        self.path, self.digest = opened.path, opened.digest
+        self.path, self.digest, self.told = opened.path, opened.digest, opened.told
         self._named: tuple[int, list[str]] | None = None
 
     def kept(self, path: str, digest: str | None) -> None:

@@ -1,0 +1,69 @@
+"""What is external in columns is the same as one by one, whoever asks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.links import Linking
+from microcosm.relations.relation import Relation
+
+pairs = st.lists(st.permutations("abcdef").map(lambda p: (p[0], p[1])), max_size=12)
+
+
+def one_by_one(stated: list[tuple[str, str]]) -> Givens:
+    givens = Givens(internal=["x", "a"])
+    for at, (a, b) in enumerate(stated):
+        givens.add(Correspondence(a, Relation.BEFORE, b, f"m{at}"))
+    return givens
+
+
+def in_columns(stated: list[tuple[str, str]]) -> Givens:
+    linking = Linking()
+    sources = {}
+    for at, pair in enumerate(stated):
+        sources.setdefault(pair, f"m{at}")
+    for pair, source in sources.items():
+        linking.extend(pair, [source])
+    assert not linking.repeated
+    givens = Givens(internal=["x", "a"])
+    givens.link(linking.links())
+    return givens
+
+
+@given(pairs)
+def test_columns_say_the_same(stated: list[tuple[str, str]]) -> None:
+    mine, theirs = in_columns(stated), one_by_one(stated)
+    assert mine.externals == theirs.externals
+    assert list(mine.named()) == list(theirs.named())
+    assert list(mine.members()) == list(theirs.members())
+    assert mine.links is not None, "so far nobody has asked for objects"
+    copied = mine.copy()
+    assert copied.links is not None
+    assert list(copied.external.items()) == list(theirs.external.items())
+    assert [f.source for f in copied.external.values()] == [f.source for f in theirs.external.values()]
+    assert copied.links is None
+    assert mine.links is not None
+    assert mine == theirs
+    assert mine.links is None
+
+
+@given(pairs)
+def test_what_comes_twice_keeps_its_first_source(stated: list[tuple[str, str]]) -> None:
+    linking = Linking()
+    for at, pair in enumerate(stated):
+        linking.extend(pair, [f"m{at}"])
+    expected = one_by_one(stated).external
+    assert linking.repeated is (len(set(stated)) < len(stated))
+    assert list(linking.facts().items()) == list(expected.items())
+    assert [f.source for f in linking.facts().values()] == [f.source for f in expected.values()]
+
+
+def test_columns_are_copied_and_pickled() -> None:
+    for copied in (copy.deepcopy, copy.copy, lambda givens: pickle.loads(pickle.dumps(givens))):
+        assert copied(in_columns([("a", "b")])) == one_by_one([("a", "b")])

@@ -1,0 +1,130 @@
+"""The fast lane of `extract` says what the careful reader says, or nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from microcosm.errors import TraceError
+from microcosm.traces import formats
+from microcosm.traces.correspondences import extract
+from microcosm.traces.extraction import Extraction
+from microcosm.traces.plain_log import plain_extraction
+from microcosm.traces.report import Report
+
+Step = tuple[int, int]
+
+
+def careful(path: Path, report: Report) -> Extraction:
+    return extract(formats.read([path], report=report), report=report)
+
+
+def log(steps: list[Step], processes: int) -> list[dict[str, object]]:
+    """Events of a sound log: of a step (p, q), q >= 0 says that p receives from q what q sent last."""
+    lines: list[dict[str, object]] = []
+    seq, last = [0] * processes, dict[int, dict[str, object]]()
+    for p, q in steps:
+        seq[p % processes] += 1
+        line: dict[str, object] = {
+            "process": f"p{p % processes}",
+            "seq": seq[p % processes],
+            "kind": "internal",
+        }
+        sender = last.pop(q % processes, None) if q >= 0 and q % processes != p % processes else None
+        if sender is not None:
+            sender.update(kind="send", message=f"m{len(lines)}")
+            line.update(kind="receive", message=f"m{len(lines)}")
+        else:
+            last[p % processes] = line
+        lines.append(line)
+    return lines
+
+
+def written(folder: Path, lines: list[dict[str, object]], end: str = "\n") -> Path:
+    path = folder / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + end, "utf-8")
+    return path
+
+
+steps = st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=1, max_size=30)
+
+
+@given(steps, st.integers(1, 4), st.sampled_from(["\n", ""]), st.integers(0, 3))
+def test_sound_logs_take_the_lane_and_come_out_the_same(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], processes: int, end: str, unreceived: int
+) -> None:
+    lines = log(steps, processes)
+    for at, line in enumerate(lines):
+        if at < unreceived and line["kind"] == "internal":
+            line.update(kind="send", message=f"lost {at}")
+    path = written(tmp_path_factory.mktemp("log"), lines, end)
+    mine, theirs = Report(), Report()
+    found, expected = plain_extraction(path, mine), careful(path, theirs)
+    assert found is not None
+    assert found == expected
+    assert list(found.givens.external.items()) == list(expected.givens.external.items())
+    assert [f.source for f in found.givens.external.values()] == [
+        f.source for f in expected.givens.external.values()
+    ]
+    assert mine.findings == theirs.findings
+
+
+ODD: list[dict[str, object]] = [
+    {"seq": 9},
+    {"process": ""},
+    {"message": "m1", "kind": "send"},
+    {"message": "m1", "kind": "receive"},
+    {"message": "m1", "kind": "internal"},
+    {"kind": "send"},
+    {"kind": "deliver", "message": "m1"},
+    {"clock": {"p0": 1}},
+    {"label": "odd"},
+    {"process": 'p"0'},
+    {"seq": 1},
+]
+
+
+@given(steps, st.integers(1, 4), st.lists(st.tuples(st.integers(0, 29), st.sampled_from(ODD)), max_size=3))
+@example([(0, -1), (1, -1)], 2, [(0, {"message": "m1", "kind": "receive"}), (1, ODD[2])])  # received before
+@example([(0, -1), (0, -1)], 1, [(0, ODD[2]), (1, ODD[3])])  # of one's own
+@example([(0, -1), (1, -1), (2, -1)], 3, [(0, ODD[2]), (1, ODD[3]), (2, ODD[3])])  # received by two
+def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[Step],
+    processes: int,
+    odd: list[tuple[int, dict[str, object]]],
+) -> None:
+    lines = log(steps, processes)
+    for at, change in odd:
+        lines[at % len(lines)].update(change)
+    path = written(tmp_path_factory.mktemp("log"), lines)
+    mine, theirs = Report(), Report()
+    found = plain_extraction(path, mine)
+    if found is None:
+        assert not mine.counts
+        return
+    assert found == careful(path, theirs)
+    assert mine.findings == theirs.findings
+
+
+@pytest.mark.parametrize("text", ["\n", "no log\n", '{"process": "p", "seq": 1, "kind": "internal"} x\n'])
+def test_what_is_no_such_log_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(text)
+    assert plain_extraction(path, Report()) is None
+    assert plain_extraction(tmp_path / "none.jsonl", Report()) is None
+    path.write_text("")
+    assert plain_extraction(path, Report()) == careful(path, Report())
+
+
+def test_a_strict_report_refuses_the_first_thing_that_is_odd(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"process": "p", "seq": 1, "kind": "send", "message": "m"}])
+    with pytest.raises(TraceError) as fault:
+        plain_extraction(path, Report(strict=True))
+    with pytest.raises(TraceError) as expected:
+        careful(path, Report(strict=True))
+    assert str(fault.value) == str(expected.value)
