@@ -20,6 +20,7 @@ from benchmarks import (
     replica,
     startup,
     transport,
+    year,
 )
 from benchmarks.measure import Line, machine
 
@@ -28,7 +29,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings, journal, replica, transport),
+        *(refutation, exact, protocols, orderings, journal, replica, transport, year),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

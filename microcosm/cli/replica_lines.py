@@ -23,7 +23,6 @@ from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.metrics import exposition
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.node import Node
-from microcosm.replica.opening import open_store
 
 Asked = dict[str, Any]
 
@@ -72,9 +71,8 @@ class Serving:
     ) -> None:
         """Serve until told to stop. Raises what stopped it otherwise."""
         keys = read_keys(self._keys)
-        store = open_store(self._path, create=name is not None)
         self._node = node = await Node.open(
-            *(store, name),
+            *(self._path, name),
             keys=keys,
             address=address,
             members=members,

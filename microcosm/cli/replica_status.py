@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +27,10 @@ def status(
     path: Path,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Go on showing it, until Ctrl-C; the replica may be served meanwhile."),
+        typer.Option(
+            "--watch",
+            help="Go on showing it, until Ctrl-C (in a pipe: view after view); it may be served meanwhile.",
+        ),
     ] = False,
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=0.1, help="With --watch: how often.")
@@ -154,23 +158,39 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
 
 
 def _watch(path: str, every: float) -> int:
+    """Show it again and again: in its place on a terminal, one view after the other elsewhere."""
+    import sys
+    from time import sleep
+
+    if output.is_terminal(sys.stdout):
+        return _watch_live(path, every)
+    with suppress(KeyboardInterrupt):
+        while True:
+            output.say(*_view(path), "")
+            output.finish()
+            sleep(every)
+    return exits.HOLDS
+
+
+def _watch_live(path: str, every: float) -> int:
     from time import sleep
 
     from rich.live import Live
     from rich.text import Text
 
-    from microcosm.cli.replica_knowledge import looked_into
-
-    def view() -> Text:
-        with looked_into(path) as replica:
-            found = [*lines(replica, network_in(replica))]
-            found += [f"set aside: {conflict}" for conflict in replica.conflicts]
-        return Text("\n".join(output.printable(line) for line in found))
-
-    with Live(view(), auto_refresh=False) as live:
+    with Live(Text("\n".join(_view(path))), auto_refresh=False) as live:
         try:
             while True:
                 sleep(every)
-                live.update(view(), refresh=True)
+                live.update(Text("\n".join(_view(path))), refresh=True)
         except KeyboardInterrupt:
             return exits.HOLDS
+
+
+def _view(path: str) -> list[str]:
+    from microcosm.cli.replica_knowledge import looked_into
+
+    with looked_into(path) as replica:
+        found = [*lines(replica, network_in(replica))]
+        found += [f"set aside: {conflict}" for conflict in replica.conflicts]
+    return [output.printable(line) for line in found]

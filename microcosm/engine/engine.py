@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from microcosm.engine.body import Pred
 from microcosm.engine.clean import surely_clean
@@ -252,7 +253,7 @@ class Engine:
         for order in self._orders.built().values():
             order._check()
 
-    @property
+    @cached_property
     def _plain(self) -> bool:
         """Whether changes reach the initial judgements in ways that are known without deriving them all."""
         plan = self.program.of.get(initial(Relation.BEFORE))

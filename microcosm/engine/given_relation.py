@@ -186,6 +186,8 @@ class GivenRelation(Pairs):
 
     def support(self) -> tuple[int, int]:
         rows, cols = super().support()
+        if not (self._chain or self._groups or self._clocks):
+            return rows, cols
         compressed = row_of(self._chain) | row_of(self._groups)
         if self._clocks:
             compressed |= self._clocks.support()

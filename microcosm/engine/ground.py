@@ -176,9 +176,11 @@ class Ground:
         return self.universe.named if len(named) == len(self.universe.position) else row_of(named)
 
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:
+        uses = self._uses[fact.relation is Relation.NOT_BEFORE]
         for at in (a, b):
-            self._uses[fact.relation is Relation.NOT_BEFORE][at] += change
-            self._enroll(at)
+            uses[at] += change
+            if uses[at] <= 1:  # else it was named before, and still is
+                self._enroll(at)
 
     def _enroll(self, at: int) -> None:
         universe, bit = self.universe, 1 << at

@@ -38,6 +38,8 @@ class Correspondence:
 
     def key(self) -> tuple[str, str, str]:
         """Equal for two spellings of one fact: symmetric relations are unordered, `>` is turned."""
+        if self.relation is Relation.BEFORE:
+            return (self.left, "<", self.right)
         fact = self.normal()
         left, right = fact.left, fact.right
         if fact.relation.symmetric and right < left:

@@ -32,8 +32,7 @@ class Waiting:
     """
 
     def __init__(self) -> None:
-        self.row = 0
-        """The row of all of them."""
+        self._row: int | None = 0
         self._width = 64
         self._pasts = bytearray()
         self._events: list[int] = []  # and places that are left empty
@@ -55,7 +54,7 @@ class Waiting:
             self._widen(past.bit_length() // 4)
         place = self._place.get(y)
         if place is None:
-            self.row |= 1 << y
+            self._row = None
             if self._events and self._rising:
                 last = self._events[-1]
                 if last < y <= last + HOLES:
@@ -67,6 +66,13 @@ class Waiting:
             self._events.append(y)
         start = place * self._width
         self._pasts[start : start + self._width] = past.to_bytes(self._width, "little")
+
+    @property
+    def row(self) -> int:
+        """The row of all of them."""
+        if self._row is None:
+            self._row = from_positions(self._place, max(self._place) + 1)
+        return self._row
 
     def after(self, a: int, size: int) -> int:
         """The row of those with a in their past. Cost: a byte each."""
@@ -100,7 +106,7 @@ class Doubt:
         self._listed: list[int] = []  # the positions of the bits in narrow rows, if these are no window
         self._narrow: list[int] = []
         self._own: dict[int, int] = {}
-        self._believed = -1
+        self._own_row = 0
 
     def __len__(self) -> int:
         return len(self._recent) + len(self._own)
@@ -124,25 +130,23 @@ class Doubt:
     @property
     def believed(self) -> int:
         """A mask of the events about whom the rows of the future are right."""
-        return self._believed
+        return ~(self._own_row | self._recent.row)
 
     def put(self, y: int, past: int) -> None:
         """The past of y is this from now on."""
         self._recent.put(y, past)
-        self._believed &= ~(1 << y)
 
     def row(self, row: int, a: int, size: int) -> int:
         """The future of a, given the row that is kept of it."""
-        row &= self._believed
+        row &= ~self._own_row
         if self._own and a < len(self._narrow) and (narrow := self._narrow[a]):
             if self._listed:
                 row |= from_positions([self._listed[at] for at in bits(narrow)], size)
             else:
                 row |= narrow << self._first
-            row &= ~self._recent.row
         if self._recent:
             self.looked_up += len(self._recent)
-            row |= self._recent.after(a, size)
+            row = row & ~self._recent.row | self._recent.after(a, size)
         return row
 
     def settle(self, order: Iterable[int], successors: list[set[int]]) -> None:
@@ -163,3 +167,4 @@ class Doubt:
                     row |= own[w]
             narrow[v] = row
         self._own, self._narrow = own, narrow
+        self._own_row = from_positions(events, events[-1] + 1)

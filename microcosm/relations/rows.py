@@ -127,6 +127,8 @@ class Rows:
         self._found[1].clear()
 
     def grow(self, size: int) -> None:
+        if size <= self.size:
+            return
         if self._pending is not None and not self._pending.fits(size):
             self._take_in()
         for _ in range(self.size, size):
@@ -138,7 +140,7 @@ class Rows:
             if self._order is not None:
                 self._rank.append(len(self._order))
                 self._order.append(self._rank[-1])
-        self.size = max(size, self.size)
+        self.size = size
 
     def add(self, a: int, b: int) -> tuple[int, int]:
         if a == b:

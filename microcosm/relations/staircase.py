@@ -28,7 +28,7 @@ def staircase(
     if not ascending:
         return from_positions([v for chain, k in zip(chains, counts, strict=True) for v in chain[:k]], size)
     ends = [chain[k] if k < len(chain) else size for chain, k in zip(chains, counts, strict=True)]
-    pivot = sorted(ends)[len(ends) // 2] if ends else 0
+    pivot = _middle(ends, chains)
     row = every & (1 << pivot) - 1
     other: list[int] = []
     for chain, k, end in zip(chains, counts, ends, strict=True):
@@ -40,3 +40,17 @@ def staircase(
         return row
     least = min(other)
     return row ^ from_positions([v - least for v in other], max(other) - least + 1) << least
+
+
+def _middle(ends: list[int], chains: list[list[int]]) -> int:
+    """The end with as many positions on chains that end below as on those that end above.
+
+    Not simply the middle one: many short chains, of events that nothing else is known of, say nothing of
+    where the long ones end.
+    """
+    left = sum(map(len, chains)) / 2
+    for end, weight in sorted(zip(ends, map(len, chains), strict=True)):
+        left -= weight
+        if left <= 0:
+            return end
+    return 0

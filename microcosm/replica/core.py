@@ -30,7 +30,8 @@ from microcosm.state.microcosm import Microcosm
 Written = TypeVar("Written", bound=Evolution)
 
 COMPACT_AFTER = 1000
-"""A snapshot is made after so many records, and after as many as twice what is held."""
+"""A snapshot is made after so many records, and after as many as are held: records take twice as long to
+read again."""
 
 
 class Core:
@@ -123,7 +124,7 @@ class Core:
                 self._since += len(self._pending)
                 self._untidied += len(self._pending)
                 self._pending = []
-                if self._since > max(COMPACT_AFTER, 2 * len(self._state.ledger.held)):
+                if self._since > max(COMPACT_AFTER, len(self._state.ledger.held)):
                     self._compact(last)
         except BaseException:
             self._failed = self._failed or len(self._pending) > begun

@@ -7,7 +7,7 @@ A set of dots is small where it is nearly all of the first n of each stream, whi
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import pairwise
@@ -153,15 +153,21 @@ class Dots:
                 yield Dot(replica, incarnation, number)
 
     def within(self, low: Dot, high: Dot | None) -> list[Run]:
-        """The runs from `low` up to, not including, `high` (None: to the end), cut off at both."""
-        found = []
-        for run in self:
-            stream = (run.replica, run.incarnation)
-            first = max(run.first, low.number) if stream == low.stream else run.first
-            end = min(run.end, high.number) if high is not None and stream == high.stream else run.end
-            inside = stream >= low.stream and (high is None or stream <= high.stream)
-            if inside and first < end:
-                found.append(Run(*stream, first, end))
+        """The runs from `low` up to, not including, `high` (None: to the end), cut off at both.
+
+        Cost: the streams, and the runs that are found.
+        """
+        found: list[Run] = []
+        least, most = low.stream, high.stream if high is not None else None
+        for stream in sorted(self._bounds):
+            if stream < least or (most is not None and stream > most):
+                continue
+            bounds = self._bounds[stream]
+            if high is not None and stream == most:
+                bounds = _up_to(bounds, high.number)
+            if stream == least:
+                bounds = _from(bounds, low.number)
+            found += [Run(*stream, *bounds[at : at + 2]) for at in range(0, len(bounds), 2)]
         return found
 
     def _check(self) -> None:
@@ -180,6 +186,18 @@ def _low(bounds: list[int], first: int) -> int:
     """Where a run that begins at `first` cuts into the bounds; a run that it touches is taken in."""
     at = bisect_right(bounds, first)
     return at - 1 if at and bounds[at - 1] == first and at % 2 == 0 else at
+
+
+def _from(bounds: list[int], number: int) -> list[int]:
+    """The bounds of what is at least `number`."""
+    at = bisect_right(bounds, number)
+    return [number, *bounds[at:]] if at & 1 else bounds[at:]
+
+
+def _up_to(bounds: list[int], number: int) -> list[int]:
+    """The bounds of what is less than `number`."""
+    at = bisect_left(bounds, number)
+    return [*bounds[:at], number] if at & 1 else bounds[:at]
 
 
 def _minus(one: list[int], other: list[int]) -> list[int]:

@@ -71,6 +71,8 @@ class Forget:
 
 Evolution = Append | Add | Remove | Forget
 
+_dot = tuple.__new__
+
 _CODES: tuple[type[Evolution], ...] = (Append, Add, Remove, Forget)
 """The code of a kind is its place here: append only."""
 
@@ -129,7 +131,8 @@ def dot_of(value: object) -> Dot:
         replica, incarnation, number = value
         whole = type(incarnation) is int and type(number) is int
         if type(replica) is str and whole and number > 0 and incarnation > 0:
-            return Dot(_name(replica), incarnation, number)
+            _name(replica)
+            return _dot(Dot, value)
     raise Malformed("no dot")
 
 
@@ -153,6 +156,8 @@ def _fact(value: object) -> Correspondence:
 
 
 def _name(name: str) -> str:
+    if name and name.isascii():
+        return name
     if unfit(name) is not None:
         raise Malformed("a name that no event can have")
     return name

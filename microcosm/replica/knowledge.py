@@ -38,16 +38,18 @@ class Knowledge:
         """What is known now. It changes with the replica; do not change it."""
         changes, self.ledger.changes = self.ledger.changes, Changes()
         if self._known is None or (len(changes) and not self._follow(self._known, changes)):
+            self._known = None  # first: two of them are twice the memory
             self._known = self._built()
         return self._known
 
     @property
     def plain(self) -> Microcosm:
         """The same, each chain linked from event to event only. Cost: perhaps that of building it anew."""
-        known = self.microcosm
-        if self._skips:
-            self._known = known = self._built()
-        return known
+        _ = self.microcosm
+        if self._skips or self._known is None:
+            self._known = None
+            self._known = self._built()
+        return self._known
 
     @property
     def conflicts(self) -> list[Conflict]:

@@ -67,13 +67,8 @@ class Ledger:
         if not self.seen.add(evolution.dot):
             return False
         match evolution:
-            case Append(dot, event):
-                if dot.number > self.marks.get(dot.stream, 0):
-                    self.held[dot] = evolution
-                    self.chains.setdefault(dot.stream, {})[dot.number] = event
-                    insort(self.numbers.setdefault(dot.stream, []), dot.number)
-                    self.changes.appended.append(dot)
-                    self.places.setdefault(event, set()).add(dot)
+            case Append():
+                self._append(evolution)
             case Add(dot, _, replaces, places):
                 if not (self.is_forgotten(places[0]) or self.is_forgotten(places[1])):
                     self._give(evolution)
@@ -139,13 +134,45 @@ class Ledger:
         if isinstance(evolution, Add):  # an update: what it gives stays
             self.held[dot] = replace(evolution, replaces=())
 
+    def _append(self, append: Append) -> None:
+        dot, event = append.dot, append.event
+        number, stream = dot.number, dot.stream
+        if number <= self.marks.get(stream, 0):
+            return
+        self.held[dot] = append
+        chain = self.chains.get(stream)
+        if chain is None:
+            chain = self.chains[stream] = {}
+            self.numbers[stream] = []
+        chain[number] = event
+        numbers = self.numbers[stream]
+        if not numbers or number > numbers[-1]:
+            numbers.append(number)
+        else:
+            insort(numbers, number)
+        self.changes.appended.append(dot)
+        places = self.places.get(event)
+        if places is None:
+            self.places[event] = {dot}
+        else:
+            places.add(dot)
+
     def _give(self, add: Add) -> None:
-        key = add.fact.key()
+        fact = add.fact.normal()
+        key = fact.key()
         self.held[add.dot] = add
-        self.facts.setdefault(key, {})[add.dot] = add.fact.normal()
+        given = self.facts.get(key)
+        if given is None:
+            self.facts[key] = {add.dot: fact}
+        else:
+            given[add.dot] = fact
         self.changes.given.append(key)
-        for event in (add.fact.left, add.fact.right):
-            self.naming.setdefault(event, set()).add(key)
+        for event in (fact.left, fact.right):
+            naming = self.naming.get(event)
+            if naming is None:
+                self.naming[event] = {key}
+            else:
+                naming.add(key)
 
     def _strike(self, targets: Iterable[Dot]) -> None:
         for dot in targets:

@@ -17,10 +17,12 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
+from microcosm.replica.aside import aside
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.network.batch import Then
 from microcosm.replica.network.blocked import Blocked, blocked
@@ -88,14 +90,17 @@ class Node:
         `members` are added to those that it knows. `interval`: seconds between exchanges with each member.
         `with_commit` is asked before each commit of what has come for a note to keep with it (see
         `Replica.note`), if there is something new to note.
-        Raises `MicrocosmError` where one of the parts cannot be had; nothing stays open then.
+        Raises `MicrocosmError` where a part cannot be had; nothing stays open then. A journal is read in a
+        thread, so that the loop goes on.
         """
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
         if isinstance(store, str | os.PathLike):
-            store = open_store(store, create=name is not None)
+            opening = partial(open_store, store, create=name is not None)
+            store = await aside(opening, lambda opened: opened.close())
         try:
             shared = ReplicaStore(store)
-            replica = Replica(shared, name, largest=PACKET_ROOM, forgetting=forgetting)
+            begin = partial(Replica, shared, name, largest=PACKET_ROOM, forgetting=forgetting)
+            replica = await aside(begin, _nothing) if shared.slow else begin()
             self = cls(replica, shared)
             self._interval = interval
             self._carrier.noting = with_commit

@@ -394,7 +394,12 @@ def test_a_watched_status_is_drawn_again_until_it_is_interrupted(
     monkeypatch.setattr("time.sleep", look)
     found = run("replica", "status", "phone.j", "--watch")
     assert found.code == 0
-    assert "tablet at 127.0.0.1:11" in found.out
+    first, *others, rest = found.out.split("\n\n")
+    assert (len(others), rest) == (2, ""), "each view, plainly, where there is no terminal"
+    assert first.startswith("replica phone")
+    assert "tablet" not in first
+    assert all("tablet at 127.0.0.1:11, not met yet" in view for view in others)
+    assert "\x1b" not in found.out
     assert run("replica", "status", "phone.j", "--watch", "--json").code == 2
 
 

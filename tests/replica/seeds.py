@@ -23,7 +23,8 @@ from time import process_time
 from typing import NamedTuple
 
 from microcosm.replica.network.limits import Limits
-from tests.replica.simulated import World, judged
+from tests.replica.judge import judged
+from tests.replica.simulated import World
 
 MEMORY = Path("/dev/shm")
 RATE = 100

@@ -20,7 +20,9 @@ from microcosm.relations.relation import Relation
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
-from tests.replica.simulated import NEVER, World, happened_before, is_before
+from tests.replica.clockwork import NEVER
+from tests.replica.judge import happened_before, is_before
+from tests.replica.simulated import World
 
 
 def talked(folder: Path, seed: int) -> World:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.replica.judge import happened_before, is_before, judged
 from tests.replica.network.causal import History, faults
 from tests.replica.seeds import run
-from tests.replica.simulated import World, happened_before, is_before, judged
+from tests.replica.simulated import World
 
 
 def test_a_short_run_of_everything(tmp_path: Path) -> None:

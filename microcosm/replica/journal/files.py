@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from microcosm.errors import JournalError
+from microcosm.replica.journal.schema import APPLICATION_ID
 
 
 class Files:
@@ -30,6 +31,15 @@ class Files:
             raise JournalError("is a directory, not a journal", file=str(self.database))
         if not self.database.exists():
             raise JournalError("no such journal", file=str(self.database), hint="check the path")
+
+    def must_be_journal(self) -> None:
+        """Raise `JournalError` for what is plainly none, before anything is put beside it.
+
+        Not so where a head file is: then it was one, and may be damaged.
+        """
+        self.must_exist()
+        if not self.head.exists() and not _marked(self.database):
+            raise JournalError("is not a journal", file=str(self.database))
 
     def new(self) -> Files:
         """Files to build a journal in before it takes the place of this one; there is none of them yet."""
@@ -72,6 +82,16 @@ class Files:
             os.replace(part, kept)
             _sync(kept.parent)
         return str(kept)
+
+
+def _marked(database: Path) -> bool:
+    """Whether a file begins as a database of SQLite does that is a journal (*Database File Format*, 1.3)."""
+    try:
+        with database.open("rb") as file:
+            header = file.read(72)
+    except OSError:
+        return True  # whoever goes on is told
+    return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:]) == APPLICATION_ID
 
 
 def _sync(path: Path) -> None:

@@ -49,7 +49,7 @@ def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> Report:
     where nothing can be saved. Cost: all bytes are read.
     """
     files = Files(Path(path))
-    files.must_exist()
+    files.must_be_journal()
     lock = Lock(files.lock, files.database)
     try:
         findings = examine(files, None, disk)

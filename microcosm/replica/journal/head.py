@@ -97,9 +97,14 @@ class HeadFile:
         file._flat.sync()
         return file
 
+    @property
+    def next(self) -> int:
+        """The turn of the next write."""
+        return self.head.turn + 1
+
     def advance(self, head: Head, sync: bool = True) -> None:
-        """Write `head` as the next turn; durable on return, unless told otherwise."""
-        head = replace(head, turn=self.head.turn + 1)
+        """Write `head`, which is of the `next` turn; durable on return, unless told otherwise."""
+        assert head.turn == self.next
         self._flat.write(head.turn % 2 * SLOT, head.pack())
         if sync:
             self._flat.sync()

@@ -99,8 +99,8 @@ class Journal:
         if mode not in journal_head.MODES:
             raise ValueError(f"no such mode: {mode}")
         files = Files(Path(path))
-        if not create:
-            files.must_exist()
+        if not create or files.database.exists():
+            files.must_be_journal()
         lock = Lock(files.lock, files.database)
         try:
             if create and not files.database.exists():
@@ -109,7 +109,7 @@ class Journal:
             if findings.faults:
                 hint = "`microcosm replica fsck` says more, and cuts with --repair; or restore a backup"
                 raise DamagedJournal(findings.faults, file=str(path), copy=files.try_to_keep(), hint=hint)
-            writer = Writer(files, disk, mode, application)
+            writer = Writer(files, disk, mode, application, findings.state)
             try:
                 reader = Reader(files.database, application=application, disk=disk)
             except BaseException:
@@ -286,7 +286,7 @@ class Journal:
             assert state == self._writer.state
             assert head is not None
             assert disagreement(connection, state, head) is None
-            assert head.mode != "full" or replace(head, turn=0) == self._writer.head()
+            assert head.mode != "full" or replace(head, turn=head.turn + 1) == self._writer.head()
 
 
 def _check_record(kind: str, payload: bytes) -> None:

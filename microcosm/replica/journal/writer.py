@@ -16,7 +16,7 @@ from microcosm.replica.journal.disk import Disk
 from microcosm.replica.journal.examine import look
 from microcosm.replica.journal.files import Files
 from microcosm.replica.journal.head import Head, HeadFile
-from microcosm.replica.journal.look import Broken, Place, State, disagreement
+from microcosm.replica.journal.look import Broken, Place, State, disagreement, recovered
 from microcosm.replica.store import check_reach
 
 
@@ -29,8 +29,10 @@ class Writer:
     RESERVE = 1 << 18
     """Bytes of it after which it is made as large as it will become, and more than that."""
 
-    def __init__(self, files: Files, disk: Disk, mode: str, application: str) -> None:
-        """Take over a journal that `examine` found whole. The caller holds the lock."""
+    def __init__(self, files: Files, disk: Disk, mode: str, application: str, found: State | None) -> None:
+        """Take over a journal that `examine` found whole, in the state `found` (None: its tables are of an
+        older version). The caller holds the lock.
+        """
         self._files, self._disk, self._mode = files, disk, mode
         self._pending = 0
         self._reserved = False
@@ -42,7 +44,7 @@ class Writer:
             self._connection = disk.connect(files.database, "rw")
         try:
             with self._errors():
-                self.state = self._recover(disk, application)
+                self.state = self._recover(disk, application, found)
         except BaseException:
             self.close()
             raise
@@ -54,10 +56,11 @@ class Writer:
             return
         size = 0
         number, chain = since, _ = self.state.last
+        link = journal_chain.link
         rows = []
         for kind, payload in records:
             number += 1
-            chain = journal_chain.link(chain, number, kind.encode(), payload)
+            chain = link(chain, number, kind.encode(), payload)
             rows.append((number, since, kind, payload, chain))
             size += len(payload)
         with self._writing():
@@ -104,12 +107,11 @@ class Writer:
                 self._stop(error)
 
     def head(self) -> Head:
-        """What the head file has to say of the state."""
-        state = self.state
-        return Head(
-            *(0, journal_schema.version(), self._mode, state.instance, *state.last),
-            *(state.base.number, state.edition, state.seal),
-        )
+        """What the head file has to say of the state, when it is written next."""
+        assert self._head is not None
+        instance, base, edition, seal, (number, chain), _ = self.state
+        turn, schema = self._head.next, journal_schema.version()
+        return Head(turn, schema, self._mode, instance, number, chain, base.number, edition, seal)
 
     def check_open(self) -> None:
         """Raise `JournalError` where a failure has stopped this."""
@@ -127,7 +129,7 @@ class Writer:
         with suppress(sqlite3.Error):
             self._connection.close()
 
-    def _recover(self, disk: Disk, application: str) -> State:
+    def _recover(self, disk: Disk, application: str, found: State | None) -> State:
         """Upgrade the tables, sync what a crash left unsynced, and write a head for the mode from now on."""
         execute = self._connection.execute
         execute("PRAGMA busy_timeout = 5000")
@@ -142,7 +144,9 @@ class Writer:
         about = journal_schema.identify(self._connection, self._files.database, application)
         if about.schema < journal_schema.version():
             journal_schema.upgrade(self._connection, about.schema)
-        self.state = state = look(self._connection, about)
+        self.state = state = look(self._connection, about) if found is None else found
+        if found is not None and not recovered(self._connection, found):
+            raise Broken("SQLite has recovered something else than there was")
         wrong = disagreement(self._connection, state, head)
         if wrong or head is None:
             raise Broken(wrong or "the head file is missing")

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from microcosm.errors import Busy, ReplicaError
+from microcosm.replica.aside import aside
 from microcosm.replica.dots import Dot
 from microcosm.replica.evolution import Append
 from microcosm.replica.network import envelope
@@ -91,8 +92,9 @@ class Carrier:
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
     ) -> Transport:
         """Go on where the network of the replica stopped, over UDP."""
+        durable = await aside(self.begin, lambda _: None) if self._network.slow else self.begin()
         transport = await Transport.open(
-            *(self.begin(), ring, address),
+            *(durable, ring, address),
             limits=limits,
             before_flush=self.before_flush,
             after_flush=after_flush,

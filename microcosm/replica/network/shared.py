@@ -49,6 +49,12 @@ class ReplicaStore:
         """What sees to it that all that was taken so is in the store."""
 
     @property
+    def slow(self) -> bool:
+        """Whether it waits for a disk."""
+        found: bool = getattr(self.store, "slow", False)
+        return found
+
+    @property
     def instance(self) -> bytes | None:
         """That of the journal, which tells a copy."""
         found: bytes | None = getattr(self.store, "instance", None)

@@ -14,12 +14,21 @@ class Proxy:
     """
 
     def __init__(
-        self, seed: int, loss: float, doubled: float, hosts: tuple[str, str] = ("127.0.0.1", "127.0.0.1")
+        self,
+        seed: int,
+        loss: float,
+        doubled: float,
+        hosts: tuple[str, str] = ("127.0.0.1", "127.0.0.1"),
+        held: int = 2,
     ) -> None:
         self.random, self.loss, self.doubled = Random(seed), loss, doubled
         self.doors = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
         self.ends: list[tuple[str, int]] = []
+        self.held = held
+        """So many packets are held back at most, to be sent in another order."""
         self.passed = self.lost = 0
+        self.recorded: list[tuple[int, bytes]] = []
+        """Every packet that came in, with the side that it came from."""
         self._held: list[tuple[int, bytes]] = []
         loop = asyncio.get_running_loop()
         for side, door in enumerate(self.doors):
@@ -37,6 +46,7 @@ class Proxy:
             packet = self.doors[side].recv(65536)
         except OSError:
             return
+        self.recorded.append((side, packet))
         if self.random.random() < self.loss:
             self.lost += 1
             return
@@ -45,7 +55,7 @@ class Proxy:
         if self.random.random() < self.doubled:
             self._held.append((1 - side, packet))
         self.random.shuffle(self._held)
-        while len(self._held) > self.random.randrange(3):
+        while len(self._held) > self.random.randint(0, self.held):
             to, one = self._held.pop()
             try:
                 self.doors[to].sendto(one, self.ends[to])

@@ -9,7 +9,7 @@ import pytest
 from microcosm.replica.network.batch import Batch
 from microcosm.replica.network.endpoint import Endpoint
 from tests.replica.network.causal import faults
-from tests.replica.network.test_simulation import busy, evict, fences, partitions, restarts, retire
+from tests.replica.network.test_simulation import busy, fences, one_is_evicted, partitions, restarts
 from tests.replica.network.virtual import WALL, Node, Stopped, World
 
 
@@ -82,20 +82,7 @@ def test_loss_restarts_and_partitions(seed: int) -> None:
 @pytest.mark.parametrize("seed", [2, 5])
 def test_one_is_evicted_while_it_still_speaks(seed: int) -> None:
     world = Late("abcd", seed, loss=0.2, doubled=0.1)
-    busy(world, 100, 3.0)
-    restarts(world, 3, 3.0)
-    some = frozenset(world.random.choice(("ab", "bc", "abc", "")))
-    world.at(1.0, lambda: world.cut.update(frozenset((x, "d")) for x in some))
-    world.at(world.random.uniform(1.5, 2.5), lambda: evict(world, "d"))
-    world.at(4.0, world.cut.clear)
-    world.go(5.0)
-    for node in world.nodes.values():
-        node.disk.fuse = None
-    world.go(8.0)
-    retire(world, "d")
-    world.calm()
-    assert world.quiet()
-    assert faults(world.histories(), {"d.1"}) == []
+    one_is_evicted(world)
     assert [len(fences(node)) for node in world.nodes.values()] == [1] * 3
 
 

@@ -36,14 +36,7 @@ def restarts(world: World, count: int, seconds: float) -> None:
 
 def partitions(world: World, count: int, seconds: float) -> None:
     """Cut the network in two now and then, for a while."""
-    for _ in range(count):
-        begin = world.random.uniform(0, seconds)
-        here = {name for name in world.nodes if world.random.random() < 0.5}
-        cut = {frozenset((a, b)) for a in here for b in world.nodes if b not in here}
-        world.at(begin, lambda cut=cut: world.cut.update(cut))  # type: ignore[misc]
-        world.at(
-            begin + world.random.uniform(0, seconds / 5), lambda cut=cut: world.cut.difference_update(cut)
-        )  # type: ignore[misc]
+    world.partitions(count, seconds, seconds / 5, world.nodes)
 
 
 def evict(world: World, name: str) -> None:
@@ -76,6 +69,24 @@ def retire(world: World, name: str) -> None:
     world.retired.append(node)
 
 
+def one_is_evicted(world: World) -> None:
+    """Of four: while it still speaks, and only some can hear it. All the others end well."""
+    busy(world, 100, 3.0)
+    restarts(world, 3, 3.0)
+    some = frozenset(world.random.choice(("ab", "bc", "abc", "")))
+    world.at(1.0, lambda: world.cut.update(frozenset((x, "d")) for x in some))
+    world.at(world.random.uniform(1.5, 2.5), lambda: evict(world, "d"))
+    world.at(4.0, world.cut.clear)
+    world.go(5.0)
+    for node in world.nodes.values():
+        node.disk.fuse = None
+    world.go(8.0)
+    retire(world, "d")
+    world.calm()
+    assert world.quiet()
+    assert faults(world.histories(), {"d.1"}) == []
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_loss_restarts_and_partitions(seed: int) -> None:
     world = World("abcd", seed, loss=0.25, doubled=0.15)
@@ -92,20 +103,7 @@ def test_loss_restarts_and_partitions(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_one_is_evicted_while_it_still_speaks(seed: int) -> None:
     world = World("abcd", seed, loss=0.2, doubled=0.1)
-    busy(world, 100, 3.0)
-    restarts(world, 3, 3.0)
-    some = frozenset(world.random.choice(("ab", "bc", "abc", "")))
-    world.at(1.0, lambda: world.cut.update(frozenset((x, "d")) for x in some))
-    world.at(world.random.uniform(1.5, 2.5), lambda: evict(world, "d"))
-    world.at(4.0, world.cut.clear)
-    world.go(5.0)
-    for node in world.nodes.values():
-        node.disk.fuse = None
-    world.go(8.0)
-    retire(world, "d")
-    world.calm()
-    assert world.quiet()
-    assert faults(world.histories(), {"d.1"}) == []
+    one_is_evicted(world)
     assert [fences(node) for node in world.nodes.values()] == [[Fence("d", 1)]] * 3
 
 

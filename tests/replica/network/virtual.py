@@ -8,8 +8,6 @@ in the transactions of the endpoint; `causal.faults` judges these histories, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from heapq import heappop, heappush
-from random import Random
 
 from microcosm.errors import Busy
 from microcosm.replica.network.durable import Durable
@@ -18,10 +16,10 @@ from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.process import Letter
 from microcosm.replica.store import Memory
+from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.network.causal import History
 
 RING = Keyring([Key(1, b"k" * 32)])
-WALL = 1_000_000.0
 
 
 class Stopped(BaseException):
@@ -58,7 +56,7 @@ class Node:
         self.endpoint: Endpoint | None = None
         self.starts = 0
         self.boots = 0
-        self.waking = float("inf")
+        self.waking = NEVER
 
     def start(self) -> None:
         snapshot = self.disk.snapshot()
@@ -110,7 +108,7 @@ class Node:
         )
 
 
-class World:
+class World(Clockwork):
     """Nodes that all know each other, and the network between them."""
 
     def __init__(
@@ -126,20 +124,15 @@ class World:
         ring: Keyring = RING,
         meet: bool = True,
     ) -> None:
-        self.random = Random(seed)
-        self.loss, self.doubled, self.delay = loss, doubled, delay
+        super().__init__(seed, loss, doubled, delay)
         self.reactions = reactions
         self.limits = limits or Limits()
         self.ring = ring
-        self.now = 0.0
-        self.sent = self.busy = self.stops = self.packets = 0
+        self.sent = self.busy = self.stops = 0
         self.limit = 0
         self.thorough = 1
         """Invariants are asserted after every so many steps."""
-        self.cut: set[frozenset[str]] = set()
-        self.tamper: Callable[[bytes], Iterable[bytes]] | None = None
-        self._queue: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = self._steps = 0
+        self._steps = 0
         self.nodes = {name: Node(self, name, at) for at, name in enumerate(names)}
         self.retired: list[Node] = []
         for node in self.nodes.values():
@@ -154,10 +147,6 @@ class World:
             if other is not node:
                 node.endpoint.add_member(other.name, other.address, self.now)
         self.step(node, lambda: None)
-
-    def at(self, delay: float, action: Callable[[], None]) -> None:
-        self._count += 1
-        heappush(self._queue, (self.now + delay, self._count, action))
 
     def act(self, name: str, action: Callable[[Endpoint], object]) -> None:
         """Let a node do something, if it is up."""
@@ -188,14 +177,14 @@ class World:
 
     def wake(self, node: Node, due: float) -> None:
         if node.waking == due:
-            node.waking = float("inf")
+            node.waking = NEVER
         endpoint = node.endpoint
         if endpoint is not None:
             self.step(node, lambda: endpoint.poll(self.now))
 
     def stop(self, node: Node, downtime: float | None = None) -> None:
         self.stops += 1
-        node.endpoint, node.waking = None, float("inf")
+        node.endpoint, node.waking = None, NEVER
         self.at(self.random.uniform(0.0, 1.0) if downtime is None else downtime, lambda: self.restart(node))
 
     def restart(self, node: Node) -> None:
@@ -205,15 +194,6 @@ class World:
             except Stopped:
                 self.stop(node)
             self.step(node, lambda: None)
-
-    def transmit(self, sender: str, to: str, packet: bytes) -> None:
-        self.packets += 1
-        if frozenset((sender, to)) in self.cut:
-            return
-        for one in self.tamper(packet) if self.tamper else [packet]:
-            copies = (self.random.random() >= self.loss) + (self.random.random() < self.doubled)
-            for _ in range(copies):
-                self.at(self.random.uniform(*self.delay), lambda one=one: self.arrive(to, one))
 
     def arrive(self, to: str, packet: bytes) -> None:
         node = self.nodes.get(to)
@@ -236,21 +216,9 @@ class World:
                 to.append(node.name)
             node.send(to, bytes(size))
 
-    def go(self, until: float) -> None:
-        """Run to a moment, or until nothing can happen any more."""
-        while self._queue and self._queue[0][0] <= until:
-            self.now, _, action = heappop(self._queue)
-            action()
-        self.now = max(self.now, until) if until < float("inf") else self.now
-
-    def calm(self, patience: float = 600.0) -> None:
-        """Mend everything, and run until nothing is missing anywhere."""
-        self.cut.clear()
+    def mend(self) -> None:
         for node in self.nodes.values():
             node.disk.fuse = None
-        end = self.now + patience
-        while self.now < end and not self.quiet():
-            self.go(self.now + 1.0)
 
     def quiet(self) -> bool:
         return all(

@@ -1,0 +1,60 @@
+"""Nodes on loopback, for tests: their keys, their quick timers, and how to wait for what comes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.limits import Limits
+from microcosm.replica.node import Node
+from microcosm.replica.store import Memory
+
+RING = Keyring([Key(1, b"k" * 32)])
+
+QUICK = Limits(least_wait=0.01, longest_wait=0.1)
+
+OPTIONS: dict[str, Any] = {"keys": RING, "limits": QUICK, "interval": 0.1}
+
+
+def ran(scene: Coroutine[Any, Any, None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(30.0):
+            await scene
+
+    asyncio.run(bounded())
+
+
+def into(got: list[bytes]) -> Callable[[str, str, bytes], object]:
+    """Deliver to a list."""
+    return lambda sender, message, payload: got.append(payload)
+
+
+def meet(one: Node, other: Node) -> None:
+    one.add_member(other.replica.name, other.address)
+    other.add_member(one.replica.name, one.address)
+
+
+async def level(one: Node, other: Node) -> None:
+    while one.replica.digest() != other.replica.digest():
+        await one.changed()
+
+
+class Remembering(Memory):
+    """A store that says what it held after each commit, as a crash would have left it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commits: list[list[tuple[str, bytes]]] = []
+
+    def commit(self, records: Any) -> int:
+        if records:
+            self.commits.append(list(records))
+        return super().commit(records)
+
+    def after(self, count: int) -> Memory:
+        store = Memory()
+        for records in self.commits[:count]:
+            store.commit(records)
+        return store

@@ -1,0 +1,141 @@
+"""A replica on the network: members that come, go, come back as others, or were never there."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import pytest
+
+from microcosm.errors import ReplicaError
+from microcosm.replica.errors import WrongReplica
+from microcosm.replica.network.remembering import STATE, remembered
+from microcosm.replica.node import serve
+from microcosm.replica.replica import Replica
+from microcosm.replica.store import Memory, Record
+from tests.replica.nodes import OPTIONS, Remembering, level, meet, ran
+
+pytest.importorskip("cryptography")
+
+
+def test_at_every_commit_a_replica_states_the_members_of_its_network() -> None:
+    """Added, evicted, heard of as evicted, or given up before they were met: in one commit with the rest."""
+
+    async def scene() -> None:
+        stores = {name: Remembering() for name in "abc"}
+        async with AsyncExitStack() as stack:
+            a, b, c = [
+                await stack.enter_async_context(serve(store, name, **OPTIONS))
+                for name, store in stores.items()
+            ]
+            for one, other in ((a, b), (b, c), (c, a)):
+                meet(one, other)
+                one.replica.local(f"met {other.replica.name}")
+                await level(one, other)
+            a.add_member("never met", ("127.0.0.1", 9))
+            a.evict("never met")
+            c.close()
+            a.evict("c")
+            await b.until(lambda replica: replica.members == ("a", "b"))
+            assert a.replica.members == ("a", "b")
+        seen = set()
+        for name, store in stores.items():
+            for count in range(2, len(store.commits) + 1):
+                replica = Replica(store.after(count))
+                records = (Record(n, *each) for n, each in enumerate(replica.network, 1))
+                process = remembered(records, replica.noted(STATE))
+                named = {member.name for member in process.members} if process is not None else set()
+                assert {*replica.members} - {name} == named
+                seen.add((name, len(named)))
+        assert {("a", 3), ("a", 1), ("b", 2), ("b", 1)} <= seen
+
+    ran(scene())
+
+
+def test_members_that_a_crash_left_behind_are_put_right() -> None:
+    """As when an older program stopped between the commit of an eviction and that of the members."""
+
+    async def scene() -> None:
+        store = Memory()
+        async with serve(store, "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
+            meet(a, b)
+            a.replica.local("met")
+            await level(a, b)
+            a.evict("b")
+        Replica(store).set_members(["a", "b", "by hand"])
+        async with serve(store, **OPTIONS) as a:
+            assert a.replica.members == ("a", "by hand")
+
+    ran(scene())
+
+
+def test_a_peer_with_the_same_name_is_one_clear_error() -> None:
+    async def scene() -> None:
+        store = Memory()
+        Replica(store, "b", incarnation=7).local("first")
+        copy = Memory()
+        copy.commit([(record.kind, record.payload) for record in store.records()])
+        async with serve(store, "b", **OPTIONS) as one, serve(Memory(), "a", **OPTIONS) as a:
+            with pytest.raises(ReplicaError, match="is this replica itself"):
+                a.add_member("a", one.address)
+            assert a.fault is None
+            meet(a, one)
+            one.replica.local("second")
+            await level(a, one)
+            where = one.address
+            one.close()
+            for _ in range(2):  # it has started more often than the one that it is a copy of
+                async with serve(copy, "b", **OPTIONS):
+                    pass
+            async with serve(copy, "b", address=where, **OPTIONS) as other:
+                other.add_member("a", a.address)
+                await other.stopped()
+                assert isinstance(other.fault, WrongReplica)
+                assert "another one has the name b" in str(other.fault)
+            assert a.fault is None
+
+    ran(scene())
+
+
+def test_a_new_incarnation_comes_in_after_the_old_one_is_evicted() -> None:
+    async def scene() -> None:
+        store = Memory()
+        async with serve(Memory(), "a", **OPTIONS) as a:
+            async with serve(store, "b", **OPTIONS) as b:
+                where = b.address
+                meet(a, b)
+                b.replica.local("old")
+                await level(a, b)
+            Replica(store).renew()
+            async with serve(store, address=where, **OPTIONS) as b:
+                while a.metrics()["members"]["b"]["stranger"] != b.replica.stream[1]:
+                    await a.changed()
+                a.evict("b")
+                assert a.replica.members == ("a",)
+                a.add_member("b", where)
+                b.replica.local("new")
+                await level(a, b)
+                assert a.replica.events == ["new", "old"]
+
+    ran(scene())
+
+
+def test_an_eviction_is_heard_of_and_followed() -> None:
+    async def scene() -> None:
+        names = ("a", "b", "c")
+        async with AsyncExitStack() as stack:
+            a, b, c = [await stack.enter_async_context(serve(Memory(), name, **OPTIONS)) for name in names]
+            for one, other in ((a, b), (b, c), (c, a)):
+                meet(one, other)
+                one.replica.local(f"met {other.replica.name}")
+                await level(one, other)
+            a.close()
+            c.replica.send(["a", "b"], b"both")
+            await b.until(lambda replica: any(event.startswith("d:b") for event in replica.events))
+            b.replica.send("c", b"after")
+            await c.until(lambda replica: [each.on for each in c.blocked()] == ["a"])
+            c.evict("a")
+            await b.until(lambda replica: replica.members == ("b", "c"))
+            assert (b.members, c.members, c.replica.members) == (("c",), ("b",), ("b", "c"))
+            await c.until(lambda replica: c.blocked() == [])
+
+    ran(scene())
