@@ -19,7 +19,7 @@ from microcosm.traces.jsonl import line_of
 from tests.spark.conftest import ROOT, table
 from tests.spark.test_extract import traces
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 SCRIPT = ROOT / "examples" / "cluster" / "run.sh"
 

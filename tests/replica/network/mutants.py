@@ -107,7 +107,7 @@ MUTANTS = [
         "replica/network/keys.py",
         "in pairwise or possible if key.id == key_id",
         "in possible if key.id == key_id",
-        f"{SECURITY} pairwise",
+        "test_keys.py -k pairwise",
     ),
     Mutant(
         "the index of waiting copies is not kept up after an eviction",
