@@ -21,9 +21,9 @@ NAME = "increments"
 
 def run(quick: bool = False) -> list[Line]:
     """Logs and random pairs."""
-    size, added = (300, 100) if quick else (20_000, 10_000)
+    (size, many), (fewer, few) = ((300, 100),) * 2 if quick else ((20_000, 10_000), (5_000, 2_500))
     lines = []
-    for family in (trace(size, 8), rand(size, 4)):
+    for family, added in ((trace(size, 8), many), (rand(fewer, 4), few)):
         for shuffled in (False, True):
             lines += measure(family, shuffled, added, rounds=1 if quick else 3)
     return lines

@@ -16,14 +16,6 @@ from microcosm.replica.network.wire import Greeting, packed
 from tests.replica.network.pair import OTHER, RING, SECRET, Pair
 
 
-@pytest.fixture
-def three() -> Pair:
-    pair = Pair()
-    pair.settle()
-    pair.goes_on()
-    return pair
-
-
 def test_keys_rotate_while_messages_go_on() -> None:
     ring = Keyring([Key(1, SECRET)])
     pair = Pair(dict.fromkeys("ab", ring), names="ab", wall=1000.0)

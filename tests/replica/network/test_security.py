@@ -21,14 +21,6 @@ from microcosm.replica.store import Memory
 from tests.replica.network.pair import OTHER, SECRET, Pair
 
 
-@pytest.fixture
-def three() -> Pair:
-    pair = Pair()
-    pair.settle()
-    pair.goes_on()
-    return pair
-
-
 def test_a_redirected_packet(three: Pair) -> None:
     packet = three.sealed("a", "b")
     assert three.refuses("c", packet) == reasons.NOT_GENUINE
