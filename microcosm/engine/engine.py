@@ -29,6 +29,9 @@ from microcosm.relations.givens import Givens
 from microcosm.relations.happens_before import Cycle, HappensBefore
 from microcosm.relations.relation import Relation
 
+_RARE = (Relation.CONCURRENT, Relation.RELATED)
+"""What a microcosm may be given nothing of: most logs state `<` only."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clash:
@@ -56,6 +59,7 @@ class Engine:
     """
 
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
+        self._rules = rules
         self.program: Program = compile_rules(rules)
         with without_collection():
             self._lay(givens)
@@ -65,7 +69,8 @@ class Engine:
         self.universe = self.ground.universe
         self._processes = Processes(givens, self.universe)
         self._orders = Orders(self.program, self.ground, self._processes)
-        self.memo = Memo(self._orders, self.universe.named)
+        self._unstated = frozenset(r for r in _RARE if not all(self.ground.given[r].support()))
+        self.memo = self._memo(self.universe.named)
         self._outside: Memo | None = None
         try:
             for pred, plan in self.program.of.items():
@@ -93,7 +98,7 @@ class Engine:
                 domain |= 1 << at
             places.append(at)
         if self._outside is None:
-            self._outside = Memo(self._orders, domain)
+            self._outside = self._memo(domain)
         elif self._outside.domain != domain:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
@@ -168,17 +173,18 @@ class Engine:
         Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace.
         """
         self.ground.put(fact)
+        if fact.relation in self._unstated:
+            self._unstated -= {fact.relation}
+            self.memo = self._memo(self.universe.named)
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         try:
-            changed, gained = self._link(a, b) if fact.relation is Relation.BEFORE else (1 << b, 1 << a)
+            changed = self._link(a, b) if fact.relation is Relation.BEFORE else 1 << b
             self._refresh()
         except Cycle as cycle:
             self.ground.drop(fact)
             self._refresh()
             raise self._named(cycle) from None
-        if not self._plain:
-            return self.clash()
-        return self._first_clash(changed, gained)
+        return self._first_clash(a, changed, fact.relation is Relation.BEFORE)
 
     def remove(self, fact: Correspondence) -> None:
         """Take a given away; it must be there, as it was added."""
@@ -196,14 +202,14 @@ class Engine:
         last = before.last()
         self.ground.append(event)
         self._processes.add([event])
-        changed = gained = 0
+        at, changed = self.universe.position[event], 0
         if last is not None:
             try:
-                changed, gained = self._link(last, self.universe.position[event])
+                changed = self._link(last, at)
             except Cycle as cycle:
                 raise self._named(cycle) from None
         self._refresh()
-        return self._first_clash(changed, gained) if self._plain else self.clash()
+        return self._first_clash(at if last is None else last, changed, linked=True)
 
     def clash(self) -> Clash | None:
         """A pair of events with initial judgements that exclude each other, if there is one."""
@@ -269,31 +275,47 @@ class Engine:
     def _closed(self, pred: Pred) -> bool:
         return self.program.of[pred].shape is Shape.CLOSURE
 
-    def _link(self, a: int, b: int) -> tuple[int, int]:
-        gained = 0, 0
+    def _memo(self, domain: int) -> Memo:
+        return Memo(self._orders, compile_rules(self._rules, self._unstated), domain)
+
+    def _link(self, a: int, b: int) -> int:
+        """Put a pair into every order; returns whose past gained, where that may bring a clash."""
+        changed = 0
         done: list[HappensBefore] = []
         for pred, order in self._orders.built().items():
             plan = self.program.of[pred]
             if plan.plain and plan.bodies[pred]:
                 order.grow(len(self.universe))
+                watched = pred == initial(Relation.BEFORE) and self._may_clash()
+                known = order.future(a) if watched else 0
                 try:
-                    changes = order.add(a, b)
+                    order.add(a, b)
                 except Cycle:
                     for other in done:
                         other.remove(a, b)
                     raise
                 done.append(order)
-                if pred == initial(Relation.BEFORE):
-                    gained = changes
-        return gained
+                if watched and not known >> b & 1:
+                    changed = (order.future(b) | 1 << b) & ~known
+        return changed
 
-    def _first_clash(self, changed: int, gained: int) -> Clash | None:
-        """The first clash among pairs (x, y), x in `gained` and y in `changed`."""
+    def _may_clash(self) -> bool:
+        """Whether a new `a < b` can exclude anything: some events are judged concurrent."""
+        return self._plain and all(self.memo.judged(initial(Relation.CONCURRENT)).support())
+
+    def _first_clash(self, a: int, changed: int, linked: bool) -> Clash | None:
+        """The first clash after the events in `changed` were told of `a` and, if `linked`, of its past."""
+        if not self._plain:
+            return self.clash()
+        if not changed:
+            return None
         before = self.memo.judged(initial(Relation.BEFORE))
         concurrent = self.memo.judged(initial(Relation.CONCURRENT))
         related = self.memo.judged(initial(Relation.RELATED))
         rows, cols = concurrent.support()
-        for y in bits((rows | cols) & changed):
+        changed &= rows | cols
+        gained = 1 << a | (before.col(a) if linked and changed else 0)
+        for y in bits(changed):
             unordered = gained & (concurrent.row(y) | concurrent.col(y))
             if unordered:
                 if both := unordered & (before.row(y) | before.col(y)):

@@ -49,10 +49,10 @@ class Pairs:
     def put(self, a: int, b: int) -> None:
         """Add a pair."""
         self._to_change()
+        if self._support is not None and not (a in self.after and b in self.before):
+            self._support = self._support[0] | 1 << a, self._support[1] | 1 << b
         self.after.setdefault(a, set()).add(b)
         self.before.setdefault(b, {})[a] = None
-        if self._support is not None:
-            self._support = self._support[0] | 1 << a, self._support[1] | 1 << b
 
     def drop(self, a: int, b: int) -> None:
         """Take a pair away; it must be there."""

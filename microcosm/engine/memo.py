@@ -35,7 +35,7 @@ class Orders:
             if plan.plain:
                 edges = self.ground.given[pred[1]].cover() if plan.bodies[pred] else ()
             else:
-                view = View(plan.bodies[pred], Memo(self, self.ground.universe.named))
+                view = View(plan.bodies[pred], Memo(self, self.program, self.ground.universe.named))
                 edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
             found = self._orders[pred] = shape.happens_before(size, edges, self.processes)
         return found
@@ -50,13 +50,16 @@ class Orders:
 
 
 class Memo:
-    """A `Scope` for joins: all relations over one domain, remembered until `refresh`."""
+    """A `Scope` for joins: all relations over one domain, remembered until `refresh`.
 
-    def __init__(self, orders: Orders, domain: int) -> None:
+    `program` may leave out what nothing is given of, as long as that is so.
+    """
+
+    def __init__(self, orders: Orders, program: Program, domain: int) -> None:
         self.domain = domain
         self._orders = orders
         self._ground = orders.ground
-        self._program = orders.program
+        self.program = program
         self._relations: dict[Source, RowRelation] = {}
         self._judged: dict[Pred, RowRelation] = {}
         self._forgetting: list[View | AnyOf | Union | Table] = []
@@ -86,13 +89,13 @@ class Memo:
         self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None
     ) -> RowRelation:
         """`_` under a judgement, some predicates being read from `instead`."""
-        preds = [pred for pred in self._program.of if pred[0] is judgement]
+        preds = [pred for pred in self.program.of if pred[0] is judgement]
         sources: list[Source] = [Source("judged", *pred) for pred in preds]
         if not instead or not any(source in instead for source in sources):
             return self.relation(Source("any", judgement))
         relations = [instead.get(source) or self.relation(source) for source in sources]
         return AnyOf(
-            [(r, self._program.symmetric(p)) for r, p in zip(relations, preds, strict=True)], remember=False
+            [(r, self.program.symmetric(p)) for r, p in zip(relations, preds, strict=True)], remember=False
         )
 
     def subset(self, source: Source) -> int:
@@ -118,8 +121,8 @@ class Memo:
         if source.pred is not None:
             return self._predicate(source.pred)
         if source.kind == "any":
-            preds = [pred for pred in self._program.of if pred[0] is source.judgement]
-            return AnyOf([(self.judged(pred), self._program.symmetric(pred)) for pred in preds])
+            preds = [pred for pred in self.program.of if pred[0] is source.judgement]
+            return AnyOf([(self.judged(pred), self.program.symmetric(pred)) for pred in preds])
         if source.kind == "union":
             return Union([self.relation(part) for part in source.parts])
         if source.kind == "given" and source.relation in self._ground.given:
@@ -127,7 +130,7 @@ class Memo:
         return self._ground.pairs(source.name) if source.kind == "base" else Empty()
 
     def _predicate(self, pred: Pred) -> RowRelation:
-        plan = self._program.of.get(pred)
+        plan = self.program.of.get(pred)
         if plan is None:
             return Empty()
         if plan.shape is Shape.CLOSURE:

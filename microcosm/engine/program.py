@@ -10,7 +10,8 @@ Shapes are recognised by the form of the rules, never by their names:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
@@ -57,10 +58,15 @@ class Program:
         return plan is not None and pred in plan.symmetric
 
 
-@lru_cache(maxsize=16)
-def compile_rules(rules: RuleBook) -> Program:
-    """The program of a rule book. Raises `RuleError` where negation is not stratified."""
+@lru_cache(maxsize=64)
+def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) -> Program:
+    """The program of a rule book. Raises `RuleError` where negation is not stratified.
+
+    Rules that need what is `unstated` (relations that nothing is given of) are left out, and so are
+    predicates that nothing else concludes: nothing holds of them.
+    """
     plans: list[Plan] = []
+    empty = {Source("given", None, relation) for relation in unstated}
     symmetric: set[Pred] = set()
     concluding: dict[Pred, tuple[Body, ...]] = {}
     for stratum in strata(rules):
@@ -68,13 +74,46 @@ def compile_rules(rules: RuleBook) -> Program:
         for instance in stratum.instances:
             lowered = body(instance)
             bodies[lowered.head].append(lowered)
+        if unstated:
+            bodies = _possible(bodies, empty)
         concluding.update({pred: tuple(found) for pred, found in bodies.items()})
-        groups = [bodies] if stratum.recursive else [{pred: found} for pred, found in bodies.items()]
+        groups = (
+            [bodies] if stratum.recursive and bodies else [{pred: found} for pred, found in bodies.items()]
+        )
         for group in groups:
             plan = _plan(group, symmetric)
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
+
+
+def _possible(bodies: dict[Pred, list[Body]], empty: set[Source]) -> dict[Pred, list[Body]]:
+    """The rules of a stratum that can conclude anything; `empty` are the sources that nothing is in.
+
+    Predicates without such a rule are put among the latter.
+    """
+    possible: dict[Pred, list[Body]] = {}
+    empty.update(Source("judged", *pred) for pred in bodies)
+    grows = True
+    while grows:
+        grows = False
+        for pred, found in bodies.items():
+            able = [b for b in found if not any(p.positive and p.source in empty for p in b.pairs)]
+            if len(able) > len(possible.get(pred, ())):
+                possible[pred] = able
+                empty.discard(Source("judged", *pred))
+                grows = True
+    return {pred: [_without(b, empty) for b in found] for pred, found in possible.items()}
+
+
+def _without(b: Body, empty: Set[Source]) -> Body:
+    """The premises but those that hold of themselves: what is denied of, or sought in, an empty source."""
+    nones = [none for none in b.nones if not any(p.positive and p.source in empty for p in none.pairs)]
+    return replace(
+        b,
+        pairs=tuple(p for p in b.pairs if p.source not in empty),
+        nones=tuple(_without(none, empty) for none in nones),
+    )
 
 
 def _plan(bodies: dict[Pred, list[Body]], below: set[Pred]) -> Plan:

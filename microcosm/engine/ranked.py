@@ -47,11 +47,11 @@ class Ranked:
         found = self._instance(memo, tables, goal, self._rank(tables, goal))
         if found is not None:
             return found
-        turn = next(rule for rule in self._steps.rules(pred) if turns(rule))
+        turn = next(rule for rule in memo.program.concluding[pred] if turns(rule))
         return turn, {LEFT: x, RIGHT: y}
 
     def _instance(self, memo: Memo, tables: Tables, goal: Goal, rank: float) -> tuple[Body, Env] | None:
-        for rule in self._steps.rules(goal[0]):
+        for rule in memo.program.concluding[goal[0]]:
             if turns(rule):
                 continue
             reads = rule.reads(tables.preds)

@@ -48,7 +48,7 @@ class Witness:
     def _derive(self, memo: Memo, goal: Goal) -> Derivation:
         """A derivation of a goal that holds. Recursion is bounded by the number of strata."""
         pred = goal[0]
-        plan = self._engine.program.of[pred]
+        plan = memo.program.of[pred]
         if plan.shape is Shape.CLOSURE:
             return self._chain(memo, goal)
         found = self._breadth_first(memo, goal)
@@ -62,7 +62,7 @@ class Witness:
 
     def _chain(self, memo: Memo, goal: Goal) -> Derivation:
         pred, x, y = goal
-        plan = self._engine.program.of[pred]
+        plan = memo.program.of[pred]
         transitive = plan.transitive[0]
         path = self._shortest_path(memo, pred, x, y)
         links = []
@@ -87,9 +87,9 @@ class Witness:
 
     def _breadth_first(self, memo: Memo, goal: Goal) -> Derivation | None:
         """A derivation with the fewest recursive steps; None when the search grows too large."""
-        stratum = tuple(self._engine.program.of[goal[0]].bodies)
-        settled = {p: [r for r in self._steps.rules(p) if not r.reads(stratum)] for p in stratum}
-        recursive = {p: [r for r in self._steps.rules(p) if r.reads(stratum)] for p in stratum}
+        stratum = tuple(memo.program.of[goal[0]].bodies)
+        settled = {p: [r for r in memo.program.concluding[p] if not r.reads(stratum)] for p in stratum}
+        recursive = {p: [r for r in memo.program.concluding[p] if r.reads(stratum)] for p in stratum}
         agenda: deque[_Way] = deque([_Way(goal, None, None, {})])
         met = {goal}
         expansions = 0

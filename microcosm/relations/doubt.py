@@ -50,7 +50,7 @@ class Waiting:
 
     def put(self, y: int, past: int) -> None:
         """The past of y is this."""
-        if past >> 8 * self._width:
+        if past.bit_length() > 8 * self._width:
             self._widen(past.bit_length() // 4)
         place = self._place.get(y)
         if place is None:

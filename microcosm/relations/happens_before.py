@@ -39,12 +39,8 @@ class HappensBefore(Protocol):
     def grow(self, size: int) -> None:
         """Make room for positions below `size`."""
 
-    def add(self, a: int, b: int) -> tuple[int, int]:
-        """Add an edge. Raises `Cycle`, changing nothing.
-
-        Returns two rows: each y whose past gained, and perhaps others after b; and {a} ∪ past(a), all that
-        any of them gained, and more.
-        """
+    def add(self, a: int, b: int) -> None:
+        """Add an edge. Raises `Cycle`, changing nothing."""
 
     def remove(self, a: int, b: int) -> None:
         """Take an edge away (it must be there); what rested on it alone goes too."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from microcosm.relations.bits import from_positions
 from microcosm.relations.chain_cover import UNPLACED, learnt
 from microcosm.relations.happens_before import Cycle
 from microcosm.relations.labelled import Labelled
@@ -26,9 +25,7 @@ class Labels(Labelled):
     >>> labels = Labels(4, [(0, 1), (1, 2)])
     >>> labels.before(0, 2), labels.before(2, 0), labels.chain(0, 2)
     (True, False, [0, 1, 2])
-    >>> labels.add(2, 3)
-    (8, 7)
-    >>> labels.remove(1, 2); labels.before(0, 3), labels.before(2, 3)
+    >>> labels.add(2, 3); labels.remove(1, 2); labels.before(0, 3), labels.before(2, 3)
     (False, True)
     """
 
@@ -48,7 +45,7 @@ class Labels(Labelled):
             self.cover.vector.extend([0] * more)
             self.size = size
 
-    def add(self, a: int, b: int) -> tuple[int, int]:
+    def add(self, a: int, b: int) -> None:
         if a == b:
             raise Cycle([a])
         labels = self.cover
@@ -57,7 +54,7 @@ class Labels(Labelled):
             assert back is not None
             raise Cycle(back)
         if self._has(a, b):
-            return 0, 0
+            return
         if len(labels.chains) > 2 * self._fresh + self.SPARE:
             self._cover([*self.edges()])
             labels = self.cover
@@ -67,13 +64,12 @@ class Labels(Labelled):
         if labels.chain[b] == UNPLACED:
             if self._extends(a, b):
                 self._extend(a, b)
-                return 1 << b, self.past(b)
+                return
             self._begin(b)
         labels.crossing.setdefault(b, []).append(a)
         if self._outgoing is not None:
             self._outgoing.setdefault(a, []).append(b)
-        changed = self._spread(a, b)
-        return from_positions(changed, self.size), self.past(a) | 1 << a
+        self._spread(a, b)
 
     def remove(self, a: int, b: int) -> None:
         labels = self.cover
@@ -124,9 +120,9 @@ class Labels(Labelled):
         self._place(b)
         self.updates += 1
 
-    def _spread(self, a: int, b: int) -> list[int]:
+    def _spread(self, a: int, b: int) -> None:
         """Tell b, and whoever comes after it and does not know a yet, of a and its past."""
-        labels, changed = self.cover, list[int]()
+        labels = self.cover
         chain, index, vector = labels.chain, labels.index, labels.vector
         own, count = chain[a] * FIELD, index[a] + 1
         news = vector[a]
@@ -141,14 +137,12 @@ class Labels(Labelled):
                     old = vector[v]
                     new = merged(old, news, self._guard)
                 vector[v] = new
-                changed.append(v)
+                self.updates += 1
                 stack.extend(self._crossings().get(v, ()))
                 at += 1
                 if at == len(members):
                     break
                 v = members[at]
-        self.updates += len(changed)
-        return changed
 
     def _split(self, b: int) -> None:
         """Let b begin a chain of its own, for nothing links it to its predecessor any more."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.bits import from_positions
 from microcosm.relations.doubt import Doubt
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.pending import Pending
@@ -29,9 +29,7 @@ class Rows:
     >>> rows = Rows(4, [(0, 1), (1, 2)])
     >>> rows.before(0, 2), rows.before(2, 0), rows.chain(0, 2)
     (True, False, [0, 1, 2])
-    >>> rows.add(2, 3)
-    (8, 7)
-    >>> rows.remove(1, 2); rows.before(0, 3), rows.before(2, 3)
+    >>> rows.add(2, 3); rows.remove(1, 2); rows.before(0, 3), rows.before(2, 3)
     (False, True)
     """
 
@@ -142,20 +140,20 @@ class Rows:
                 self._order.append(self._rank[-1])
         self.size = size
 
-    def add(self, a: int, b: int) -> tuple[int, int]:
+    def add(self, a: int, b: int) -> None:
         if a == b:
             raise Cycle([a])
         if self._successors[b] and self._predecessors[a] and (back := self.chain(b, a)) is not None:
             raise Cycle(back)
         if b in self._successors[a]:
-            return 0, 0
+            return
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
-        gained = self.past(a) | 1 << a
-        if self._waits(a, b):
-            changed = self._wait(a, b)
-        else:
-            changed = from_positions(self._link(a, b, gained), self.size)
+        if self._past is not None and not self.before(a, b):
+            if self._waits(a, b):
+                self._wait(a, b)
+            else:
+                self._link(a, b)
         self._successors[a].add(b)
         self._predecessors[b].add(a)
         if self._order is not None and self._rank[a] > self._rank[b]:
@@ -163,29 +161,24 @@ class Rows:
         self._changed(1)
         if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
-        return changed, gained
 
-    def _link(self, a: int, b: int, gained: int) -> list[int]:
-        """Put a new link into all rows; returns those of the past that changed."""
-        if self._past is None:
-            known = self.future(a)
-            return [y for y in (b, *bits(self.future(b))) if not known >> y & 1]
+    def _link(self, a: int, b: int) -> None:
+        """Put a new link into all rows."""
+        assert self._past is not None
+        gained = self._past[a] | 1 << a
         changed = self._counted(gain(self._past, b, gained, self._successors))
         if self._future is not None and not self._doubted(changed, told=True):
             told = (self.future(b) | 1 << b) & self._doubt.believed
             self._counted(gain(self._future, a, told, self._predecessors))
             narrow = self._doubt.narrow(self.size)
             self._counted(gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors))
-        return changed
 
     def _waits(self, a: int, b: int) -> bool:
         """Whether a new link is better kept apart: others are, or it may change many rows."""
-        if self._past is None or self.size < self.WAIT:
+        if self.size < self.WAIT:
             return False
         if self._pending is not None:
             return True
-        if self.before(a, b):
-            return False
         later = self._reached(b, self._successors)
         if later <= self.FEW or self._future is None:
             return later > self.MANY
@@ -200,17 +193,13 @@ class Rows:
             stack += fresh
         return len(seen)
 
-    def _wait(self, a: int, b: int) -> int:
-        """Keep a new link apart; returns the row of those that come after it."""
+    def _wait(self, a: int, b: int) -> None:
+        """Keep a new link apart."""
         assert self._past is not None
-        if self.before(a, b):
-            return 0
-        changed = self.future(b) | 1 << b
         if self._pending is None:
             self._pending = Pending(self.size + self.size // 4)
         self._pending.put(a, b, self._past[a], self._closed_future(b))
         self.updates += 1
-        return changed
 
     def _take_in(self) -> None:
         """Compute all rows of the past with the links that were kept apart."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from microcosm import Microcosm
 from microcosm.engine.program import Shape, compile_rules, initial, online
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
@@ -119,3 +120,27 @@ def test_mirror_images_that_say_the_same_are_left_out() -> None:
     plan = compile_rules(read_rules()).of[online(Relation.UNKNOWN)]
     names = [b.instance.name for b in plan.bodies[online(Relation.UNKNOWN)] if b.mirrored]
     assert names == ["Un-2"], "Un-1, Un-3 and Un-4 are symmetric as they stand"
+
+
+def test_rules_that_need_what_is_unstated_are_left_out() -> None:
+    program = compile_rules(read_rules(), frozenset({Relation.CONCURRENT, Relation.RELATED}))
+    judged = {(p[0].value, str(p[1])) for p in program.of if p[0] is not Judgement.OFFLINE}
+    assert judged == {("initial", "<"), ("online", "<"), ("online", "?")}
+    kept = program.of[online(Relation.UNKNOWN)].bodies[online(Relation.UNKNOWN)]
+    assert {b.instance.name for b in kept} == {"Un-2", "Un-3", "Un-4"}
+    (before,) = program.of[online(Relation.BEFORE)].bodies[online(Relation.BEFORE)]
+    assert len(before.pairs) == 1, "nothing is more accurate"
+
+
+def test_the_first_of_a_relation_brings_its_rules_back() -> None:
+    known = Microcosm.parse("a < b\nc < d")
+    assert known.online("a", "c") is Relation.UNKNOWN
+    known.add("a || d")
+    assert known.online("d", "a") is Relation.CONCURRENT
+    known.add("d || e")
+    assert known.online("a", "e") is Relation.UNKNOWN, "by Un-1"
+    why = known.why("a", "e")
+    assert why is not None
+    assert why.rule == "Un-1"
+    known.remove("a || d")
+    assert known.online("d", "a") is Relation.UNKNOWN
