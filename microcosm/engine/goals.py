@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred
+from microcosm.engine.given_relation import row_of
 from microcosm.engine.join import Join, Scope
 from microcosm.engine.outlook import Outlook, spread
 from microcosm.engine.views import Pointwise
@@ -17,6 +18,10 @@ from microcosm.relations.bits import bits
 
 EASY = 32
 """A search that has met so many events without an answer looks ahead before further ones, while it helps."""
+
+
+STRIDES = (64, 16, 4)
+"""Of many candidates one in so many is tried before all of them."""
 
 
 class Goals:
@@ -82,11 +87,15 @@ class Goals:
 
 
 def _some(join: Join, y: int, within: int) -> bool:
-    """Whether the join has a solution; some candidates are tried one by one before all of them together."""
+    """Whether the join has a solution; some candidates are tried one by one, then ever more together."""
     env = {LEFT: y}
     if within & within - 1:
         for x in spread(within):
             if join.solve(env, 1 << x):
+                return True
+        listed = [*bits(within)]
+        for stride in STRIDES:
+            if len(listed) > stride and join.solve(env, row_of(listed[::stride])):
                 return True
     return bool(join.solve(env, within))
 

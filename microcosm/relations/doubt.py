@@ -33,6 +33,8 @@ class Waiting:
 
     def __init__(self) -> None:
         self._row: int | None = 0
+        self.first = 0
+        """The least of them."""
         self._width = 64
         self._pasts = bytearray()
         self._events: list[int] = []  # and places that are left empty
@@ -62,6 +64,7 @@ class Waiting:
                     self._events += range(last + 1, y)
                 else:
                     self._rising = False
+            self.first = min(y, self.first) if self._place else y
             place = self._place[y] = len(self._events)
             self._events.append(y)
         start = place * self._width
@@ -79,8 +82,10 @@ class Waiting:
         if a >> 3 >= self._width:
             return 0
         digits = self._pasts[a >> 3 :: self._width].translate(_DIGIT[a & 7])
+        if b"1" not in digits:
+            return 0
         if self._rising:
-            return int(digits[::-1], 2) << self._events[0] if self._events else 0
+            return int(digits[::-1], 2) << self._events[0]
         return from_positions(compress(self._events, digits.translate(_MARK)), size)
 
     def _widen(self, width: int) -> None:
@@ -136,6 +141,16 @@ class Doubt:
         """The past of y is this from now on."""
         self._recent.put(y, past)
 
+    @property
+    def settled(self) -> bool:
+        """Whether there are narrow rows, which whoever changes many rows had better drop."""
+        return bool(self._own)
+
+    def renew(self, changed: int, past: list[int]) -> None:
+        """The pasts of some events are others now; nothing is settled."""
+        for y in bits(changed & self._recent.row):
+            self._recent.put(y, past[y])
+
     def row(self, row: int, a: int, size: int) -> int:
         """The future of a, given the row that is kept of it."""
         row &= ~self._own_row
@@ -146,7 +161,9 @@ class Doubt:
                 row |= narrow << self._first
         if self._recent:
             self.looked_up += len(self._recent)
-            row = row & ~self._recent.row | self._recent.after(a, size)
+            if row.bit_length() > self._recent.first:
+                row &= ~self._recent.row
+            row |= self._recent.after(a, size)
         return row
 
     def settle(self, order: Iterable[int], successors: list[set[int]]) -> None:

@@ -8,6 +8,9 @@ the links lead on to, and one pass takes them all in when they have become many.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from itertools import compress, count
+from operator import or_
 
 _BIT = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8))
 """For each bit the table that turns bytes into 1 where they have it, else 0."""
@@ -45,6 +48,10 @@ class Pending:
     def fits(self, size: int) -> bool:
         """Whether rows of so many positions fit in."""
         return size >> 3 < self._width
+
+    def ends(self) -> tuple[int, int]:
+        """The positions that links lead from, and those that they lead to."""
+        return reduce(or_, self._uppers, 0), reduce(or_, self._lowers, 0)
 
     def put(self, u: int, v: int, past: int, future: int) -> None:
         """Add a link; `past` is that of u in the closure, `future` that of v."""
@@ -108,11 +115,8 @@ class Pending:
 
 
 def _links(links: int) -> Iterator[int]:
-    """The links of a set, last first."""
-    while links:
-        bit = links.bit_length() - 1
-        yield bit >> 3
-        links ^= 1 << bit
+    """The links of a set."""
+    return compress(count(), links.to_bytes((links.bit_length() + 7) >> 3, "little"))
 
 
 def _gathered(row: int, links: int, rows: list[int], implied: list[int]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from microcosm.relations.bits import from_positions
+from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.doubt import Doubt
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.pending import Pending
@@ -44,6 +44,9 @@ class Rows:
     LINKS = 500
     """When more links wait than these and one for each 128 positions, they are taken in."""
 
+    RECENT = 64
+    """A link to the end of the order does not wait where that end is one of so many last positions."""
+
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
 
@@ -57,6 +60,7 @@ class Rows:
         self._future: list[int] | None = None
         self._doubt = Doubt()
         self._pending: Pending | None = None
+        self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
         self._rank: list[int] = []  # of each position, where it stands in the causal order
         self._edges = sum(map(len, self._successors))
@@ -150,7 +154,10 @@ class Rows:
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
         if self._past is not None and not self.before(a, b):
-            if self._waits(a, b):
+            newest = b >= self.size - self.RECENT and not self._successors[b]
+            if newest and self._pending is not None:
+                self._append(a, b)
+            elif not newest and self._waits(a, b):
                 self._wait(a, b)
             else:
                 self._link(a, b)
@@ -161,6 +168,17 @@ class Rows:
         self._changed(1)
         if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
+
+    def _append(self, a: int, b: int) -> None:
+        """Put a new link to an event that comes last into its row, with what the links that wait add to it.
+
+        From then on that row has more than the closure, which does no harm: all of it is true.
+        """
+        assert self._past is not None
+        self._past[b] = self.past(b) | self.past(a) | 1 << a
+        self.updates += 1
+        if self._future is not None:
+            self._doubted([b])
 
     def _link(self, a: int, b: int) -> None:
         """Put a new link into all rows."""
@@ -177,7 +195,7 @@ class Rows:
         """Whether a new link is better kept apart: others are, or it may change many rows."""
         if self.size < self.WAIT:
             return False
-        if self._pending is not None:
+        if self._pending is not None or self._scattered:
             return True
         later = self._reached(b, self._successors)
         if later <= self.FEW or self._future is None:
@@ -202,13 +220,34 @@ class Rows:
         self.updates += 1
 
     def _take_in(self) -> None:
-        """Compute all rows of the past with the links that were kept apart."""
-        if self._pending is not None:
-            self._pending = self._past = self._future = None
-            self._doubt = Doubt()
-            self._changed(0)
-            self._past = self._close(self._causal_order(), self._predecessors)
-            self.updates += self.size
+        """Compute the rows that the links that were kept apart change."""
+        if self._pending is None:
+            return
+        assert self._past is not None
+        order, links = self._causal_order(), len(self._pending)
+        earlier, later = self._pending.ends()
+        self._pending = None
+        self._changed(0)
+        self._renew(self._past, later, order, self._predecessors)
+        if self._doubt.settled:
+            self._future, self._doubt = None, Doubt()
+        elif self._future is not None:
+            self._renew(self._future, earlier, reversed(order), self._successors)
+            self._doubt.renew(later, self._past)
+        self._scattered = later.bit_count() > self.FEW * links
+
+    def _renew(self, rows: list[int], which: int, order: Iterable[int], neighbours: list[set[int]]) -> None:
+        """Compute some rows anew, in an order in which each position comes after its neighbours."""
+        wanted = bytearray(self.size)
+        for v in bits(which):
+            wanted[v] = 1
+            self.updates += 1
+        for v in order:
+            if wanted[v]:
+                row = 0
+                for w in neighbours[v]:
+                    row |= rows[w] | 1 << w
+                rows[v] = row
 
     def remove(self, a: int, b: int) -> None:
         self._take_in()

@@ -68,3 +68,33 @@ def test_waiting_links_touch_few_rows_and_are_taken_in_together(monkeypatch: pyt
     assert rows.before(0, 1999)
     assert rows.updates - before < 30_000, "one by one they would change hundreds of thousands"
     rows._check()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_log_grows_at_its_ends_while_links_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three processes that go on, and links between old events that come late."""
+    monkeypatch.setattr(Rows, "WAIT", 0)
+    monkeypatch.setattr(Rows, "MANY", 2)
+    monkeypatch.setattr(Rows, "LINKS", 12)
+    rng = Random(seed)
+    rows = Rows(3, [])
+    rows.saturate()
+    last, time = [0, 1, 2], [0, 0, 0]
+    for step in range(120):
+        p = rng.randrange(3)
+        rows.grow(rows.size + 1)
+        time.append(step)
+        rows.add(last[p], rows.size - 1)
+        last[p] = rows.size - 1
+        if rng.random() < 0.4:
+            a, b = sorted(rng.sample(range(rows.size), 2), key=time.__getitem__)
+            if not rows.before(b, a):
+                rows.add(a, b)
+        if rng.random() < 0.5:
+            asked = rng.randrange(rows.size)
+            assert [rows.before(asked, b) for b in range(rows.size)] == [
+                bool(rows.past(b) >> asked & 1) for b in range(rows.size)
+            ]
+            assert list(bits(rows.future(asked))) == [b for b in range(rows.size) if rows.before(asked, b)]
+        if step % 10 == 9:
+            rows._check()
