@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
@@ -52,6 +53,8 @@ class Cover:
     crossing: dict[int, list[int]]
     ascending: bool
     """Whether every edge leads from a smaller position to a larger one."""
+    rising: bool
+    """Whether every link of a chain does."""
 
 
 def cover(
@@ -183,7 +186,8 @@ def _label(
     for v in order:
         if index[v]:
             chains[chain[v]].append(v)
-    return Cover(chains, chain, index, vector, crossing, ascending)
+    rising = ascending or all(a < b for members in chains for a, b in pairwise(members))
+    return Cover(chains, chain, index, vector, crossing, ascending, rising)
 
 
 def learnt(known: int, senders: Iterable[int], own: int, labels: Cover, guard: int) -> int:

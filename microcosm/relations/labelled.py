@@ -140,7 +140,7 @@ class Labelled:
         return self._every
 
     def _row(self, reach: Callable[[int], int]) -> int:
-        return staircase(self.cover.chains, self._placed(), self.size, reach, self.cover.ascending)
+        return staircase(self.cover.chains, self._placed(), self.size, reach, self.cover.rising)
 
     def _height(self, v: int) -> int:
         """A number that grows along every edge."""

@@ -113,6 +113,7 @@ class Labels(Labelled):
 
     def _extend(self, a: int, b: int) -> None:
         labels = self.cover
+        labels.rising = labels.rising and a < b
         labels.chain[b] = labels.chain[a]
         labels.index[b] = labels.index[a] + 1
         labels.vector[b] = labels.vector[a]

@@ -13,11 +13,11 @@ from microcosm.relations.bits import from_positions
 
 
 def staircase(
-    chains: list[list[int]], every: int, size: int, reach: Callable[[int], int], ascending: bool
+    chains: list[list[int]], every: int, size: int, reach: Callable[[int], int], rising: bool
 ) -> int:
     """The first `reach(c)` positions of each chain c; `every` is the row of all chains together.
 
-    `ascending` says that positions rise along each chain. Cost: P · log n, n / 64, and the positions that
+    `rising` says that positions rise along each chain. Cost: P · log n, n / 64, and the positions that
     lie on the other side of the middle end than their chain's.
 
     >>> chains = [[0, 2, 5], [1, 3, 4]]
@@ -25,7 +25,7 @@ def staircase(
     '0b1011'
     """
     counts = [reach(number) for number in range(len(chains))]
-    if not ascending:
+    if not rising:
         return from_positions([v for chain, k in zip(chains, counts, strict=True) for v in chain[:k]], size)
     ends = [chain[k] if k < len(chain) else size for chain, k in zip(chains, counts, strict=True)]
     pivot = _middle(ends, chains)
