@@ -41,9 +41,7 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
         columns = links.lefts, links.rights
-        rest = range(len(links.names), len(names))
-        linked = _causal(len(names), *columns, [*links.order, *rest] if links.order else ())
-        return _in_order(names, linked, {Relation.BEFORE: columns}, first)
+        return _in_order(names, _causal(len(names), *columns), {Relation.BEFORE: columns}, first)
     position = dict(zip(names, count(), strict=False))
     stated: dict[Relation, Columns] = {}
     if links is not None:
@@ -63,14 +61,15 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
 
 
 def _in_order(
-    names: Sequence[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
+    names: list[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
 ) -> Numbered:
-    places = _places(order, first).__getitem__
+    as_stated = order == range(len(names))
+    places = first.__add__ if as_stated else _places(order, first).__getitem__
     renumbered: dict[Relation, Columns] = {
         relation: ([*map(places, lefts)], [*map(places, rights)])
         for relation, (lefts, rights) in stated.items()
     }
-    return Numbered([*map(names.__getitem__, order)], renumbered)
+    return Numbered(names if as_stated else [*map(names.__getitem__, order)], renumbered)
 
 
 def _places(order: Sequence[int], first: int = 0) -> list[int]:
@@ -81,18 +80,11 @@ def _places(order: Sequence[int], first: int = 0) -> list[int]:
     return places
 
 
-def _causal(
-    size: int, lefts: Sequence[int], rights: Sequence[int], known: Sequence[int] = ()
-) -> Sequence[int]:
-    """An order of the positions below `size` in which few pairs lead downwards; none where that can be.
-
-    `known` is tried before one is looked for.
-    """
+def _causal(size: int, lefts: Sequence[int], rights: Sequence[int]) -> Sequence[int]:
+    """An order of the positions below `size` in which few pairs lead downwards; none where that can be."""
     as_stated = range(size)
     if all(map(lt, lefts, rights)):
         return as_stated
-    if known and _leads_onwards(known, lefts, rights):
-        return known
     later = bytearray(size)
     for b in rights:
         later[b] = 1

@@ -40,16 +40,14 @@ class Processes:
     def of_all(self, size: int) -> list[Hashable]:
         """The processes of all positions below `size`."""
         names = self._universe.names[:size]
-        found: list[Hashable] = [
-            process if process and seq.isdecimal() else None
-            for process, _, seq in map(methodcaller("rpartition", ":"), names)
-        ]
-        if not self._stated:
-            return found
-        return [
-            by_name if stated is None else stated
-            for stated, by_name in zip(map(self._stated.get, names), found, strict=True)
-        ]
+        found: list[Hashable] = [*map(self._stated.get, names)]
+        unstated = [at for at, process in enumerate(found) if process is None]
+        for at, (process, _, seq) in zip(
+            unstated, map(methodcaller("rpartition", ":"), map(names.__getitem__, unstated)), strict=True
+        ):
+            if process and seq.isdecimal():
+                found[at] = process
+        return found
 
     def __call__(self, position: int) -> Hashable:
         """The process, None where nothing says."""

@@ -15,9 +15,9 @@ def objects(kind: type[Made], count: int, /, **columns: Iterable[object]) -> lis
 
     Nothing is checked: neither that columns are long enough, nor what they hold.
 
-    >>> from microcosm.relations.givens import Message
-    >>> objects(Message, 1, kind=["send"], event=["e"], message=["m"], process=["p"], receivers=[()])
-    [Message(kind='send', event='e', message='m', process='p', receivers=())]
+    >>> from microcosm.relations.givens import Evidence
+    >>> objects(Evidence, 2, kind=["clocks", "token"], source=[None, "t"])
+    [Evidence(kind='clocks', source=None), Evidence(kind='token', source='t')]
     """
     made = [*map(object.__new__, repeat(kind, count))]
     for name, column in columns.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.relations.clock import Clock, between
 from microcosm.relations.collection import without_collection
@@ -23,8 +23,7 @@ Stamp = int | tuple[float, float]
 """A Lamport time, or a physical interval [earliest, latest]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """`send event = message process -> receivers`, or `receive event = message process`."""
 
     kind: Literal["send", "receive"]

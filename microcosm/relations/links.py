@@ -21,7 +21,7 @@ Facts = dict[tuple[str, str, str], Correspondence]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """`names[lefts[i]] < names[rights[i]]` for each i, no two of them equal; `names` in the order of mention.
+    """`names[lefts[i]] < names[rights[i]]` for each i, no two of them equal; each of `names` is in one.
 
     `sources` are pieces of the column of their sources.
 
@@ -33,8 +33,6 @@ class Links:
     lefts: Sequence[int]
     rights: Sequence[int]
     sources: Sequence[Iterable[str | None]]
-    order: Sequence[int] | None = None
-    """The names in an order in which every link leads onwards, where whoever made them knows one."""
 
     def __len__(self) -> int:
         return len(self.lefts)

@@ -12,13 +12,12 @@ import os
 import re
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from itertools import chain, count, repeat
+from itertools import accumulate, chain, compress, count, repeat
 from operator import add, eq, ge
 from sys import intern
 
 from microcosm.errors import TextError
 from microcosm.relations.collection import without_collection
-from microcosm.relations.columns import objects
 from microcosm.relations.givens import Givens, Message
 from microcosm.relations.links import Links
 from microcosm.traces import formats
@@ -120,11 +119,10 @@ class _Log:
                 said = f"{self._ids[event]}: the reception of {message} is not in the log"
                 report.add("unreceived-send", said, file=self.file, line=event + 1)
         givens = Givens()
-        links, named = self._links()
-        givens.link(links)
+        unlinked = self._unlinked()
+        givens.link(links := self._links(unlinked))
         givens.messages = self._messages()
-        isolated = [e for t in self._threads.values() if len(t) == 1 for e in t if e not in named]
-        isolated = [e for e in isolated if not self._kind[e]]  # a message names its event
+        isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"
             report.add("isolated-event", said, file=self.file, line=event + 1, fatal=False)
@@ -139,8 +137,13 @@ class _Log:
             reported=dict(report.counts),
         )
 
-    def _links(self) -> tuple[Links, dict[int, int]]:
-        """The order of each process, then the messages; and the events that they name, numbered."""
+    def _unlinked(self) -> list[int]:
+        """The events without another of their process that sent nothing which was received."""
+        alone = [thread[0] for thread in self._threads.values() if len(thread) == 1]
+        return [e for e in alone if self._kind[e] != "receive" and self._message[e] not in self._heard]
+
+    def _links(self, unlinked: list[int]) -> Links:
+        """The order of each process, then the messages."""
         lefts, rights, sources = list[int](), list[int](), list[Sequence[str]]()
         for process, thread in self._threads.items():
             lefts += thread[:-1]
@@ -149,24 +152,18 @@ class _Log:
         lefts += self._origins
         rights += self._receipts
         sources.append([*map(add, repeat("message "), map(self._message.__getitem__, self._receipts))])
-        at = dict(
-            zip(dict.fromkeys(chain.from_iterable(zip(lefts, rights, strict=True))), count(), strict=False)
-        )
-        place = at.__getitem__
-        links = Links(
-            [*map(self._ids.__getitem__, at)],
-            [*map(place, lefts)],
-            [*map(place, rights)],
-            sources,
-            [*map(place, sorted(at))],
-        )
-        return links, at
+        if not unlinked:
+            return Links(self._ids, lefts, rights, sources)
+        named = bytearray(b"\1") * len(self._ids)
+        for event in unlinked:
+            named[event] = 0
+        place = [0, *accumulate(named)].__getitem__
+        return Links([*compress(self._ids, named)], [*map(place, lefts)], [*map(place, rights)], sources)
 
     def _messages(self) -> list[Message]:
         """What was sent and received, process by process."""
         told = self._told
         kind, ids = map(intern, map(self._kind.__getitem__, told)), map(self._ids.__getitem__, told)
         message, process = map(self._message.__getitem__, told), map(self._process.__getitem__, told)
-        return objects(
-            Message, len(told), kind=kind, event=ids, message=message, process=process, receivers=repeat(())
-        )
+        rows = zip(kind, ids, message, process, repeat(()), strict=False)
+        return [*map(tuple.__new__, repeat(Message), rows)]

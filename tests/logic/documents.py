@@ -59,7 +59,7 @@ def all_givens(draw: st.DrawFn) -> Givens:
     clocks = st.builds(Clock, some, st.dictionaries(some, st.integers(0, 10**20), max_size=3), st.booleans())
     givens.clocks = draw(st.dictionaries(some, clocks, max_size=3))
     sends = st.builds(Message, st.just("send"), some, some, some, few.map(tuple) | st.just(()))
-    receives = st.builds(Message, st.just("receive"), some, some, some)
+    receives = st.builds(Message, st.just("receive"), some, some, some, st.just(()))
     givens.messages = draw(st.lists(sends | receives, max_size=3))
     known = [name + interior for name in s.ORDERINGS for interior in ("", s.INTERIOR)]
     givens.orderings = draw(st.lists(st.sampled_from(known), max_size=2, unique=True))
