@@ -6,11 +6,11 @@ Every relation in the engine answers the same four questions (`RowRelation`); th
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections import Counter, deque
+from collections.abc import Mapping, Set
 from functools import cached_property
 from itertools import chain as joined
-from itertools import count
+from itertools import compress, count, repeat
 from operator import attrgetter
 from typing import Protocol
 
@@ -57,7 +57,7 @@ class Empty:
 
 
 class Universe:
-    """Positions for event names, in the order given; a new name takes the next position.
+    """Positions for event names, from `OUTSIDERS` on in the order given; a new name takes the next position.
 
     `named` is the set of all positions in use, `members` those of the events in M. The first two
     positions are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the
@@ -66,9 +66,9 @@ class Universe:
 
     OUTSIDERS = 2
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = ["", "", *names]
-        self.position = dict(zip(self.names[self.OUTSIDERS :], count(self.OUTSIDERS), strict=False))
+    def __init__(self, position: dict[str, int]) -> None:
+        self.names = ["", "", *position]
+        self.position = position
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
         self.members = 0
         self.vacant: set[int] = set()
@@ -100,7 +100,7 @@ class Ground:
     )
 
     def __init__(self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], numbered: Numbered) -> None:
-        self.universe = universe = Universe(numbered.names)
+        self.universe = universe = Universe(numbered.position)
         position = universe.position
         self.clocks = clocks = ClockRows(givens.clocks, position)
         chain = [position[event] for event in givens.internal]
@@ -172,8 +172,12 @@ class Ground:
     def _row_of_stated(self) -> int:
         """The events that external correspondences name."""
         external = [pair for relation, pair in self._stated.items() if relation is not Relation.NOT_BEFORE]
-        named = set(joined.from_iterable(joined.from_iterable(external)))
-        return self.universe.named if len(named) == len(self.universe.position) else row_of(named)
+        named = bytearray(len(self.universe))
+        deque(
+            map(named.__setitem__, joined.from_iterable(joined.from_iterable(external)), repeat(1)), maxlen=0
+        )
+        everything = named.count(1) == len(self.universe.position)
+        return self.universe.named if everything else row_of(compress(count(), named))
 
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:
         uses = self._uses[fact.relation is Relation.NOT_BEFORE]

@@ -5,8 +5,10 @@ It is a hint and never a judgement: events of one process are put on one chain o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable
-from operator import attrgetter, methodcaller
+from itertools import repeat
+from operator import attrgetter
 
 from microcosm.engine.ground import Universe
 from microcosm.relations.givens import Givens
@@ -19,7 +21,7 @@ class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
 
     >>> from microcosm.relations.givens import Message
-    >>> universe = Universe(["phone:12", "shop/phone:7", "upload", "a:b", "sent"])
+    >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]
     ['phone', 'shop/phone', None, None, 'phone']
@@ -29,31 +31,33 @@ class Processes:
 
     def __init__(self, givens: Givens, universe: Universe) -> None:
         self._universe = universe
-        self._stated: dict[str, Hashable] = dict(map(attrgetter("event", "process"), givens.messages))
-        self._stated.update({event: clock.process for event, clock in givens.clocks.items()})
+        self._stated: list[Hashable] = [None] * len(universe)
+        self._state(map(attrgetter("event"), givens.messages), map(attrgetter("process"), givens.messages))
+        self._state(givens.clocks, map(attrgetter("process"), givens.clocks.values()))
         self.add(givens.internal)
 
     def add(self, events: Iterable[str]) -> None:
         """These are events of the internal chain."""
-        self._stated.update(dict.fromkeys(events, INTERNAL))
+        self._stated += [None] * (len(self._universe) - len(self._stated))
+        self._state(events, repeat(INTERNAL))
 
     def of_all(self, size: int) -> list[Hashable]:
         """The processes of all positions below `size`."""
-        names = self._universe.names[:size]
-        found: list[Hashable] = [*map(self._stated.get, names)]
-        unstated = [at for at, process in enumerate(found) if process is None]
-        for at, (process, _, seq) in zip(
-            unstated, map(methodcaller("rpartition", ":"), map(names.__getitem__, unstated)), strict=True
-        ):
-            if process and seq.isdecimal():
-                found[at] = process
+        found = self._stated[:size]
+        found += [None] * (size - len(found))
+        for at in [at for at, process in enumerate(found) if process is None]:
+            found[at] = self._by_name(at)
         return found
 
     def __call__(self, position: int) -> Hashable:
         """The process, None where nothing says."""
-        name = self._universe.names[position]
-        stated = self._stated.get(name)
-        if stated is not None:
-            return stated
-        process, _, seq = name.rpartition(":")
-        return process if seq.isdecimal() and process else None
+        stated = self._stated[position] if position < len(self._stated) else None
+        return self._by_name(position) if stated is None else stated
+
+    def _state(self, events: Iterable[str], processes: Iterable[Hashable]) -> None:
+        places = map(self._universe.position.__getitem__, events)
+        deque(map(self._stated.__setitem__, places, processes), maxlen=0)
+
+    def _by_name(self, position: int) -> str | None:
+        process, _, seq = self._universe.names[position].rpartition(":")
+        return process if process and seq.isdecimal() else None

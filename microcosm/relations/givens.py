@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count, filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -137,15 +137,22 @@ class Givens:
 
     def named(self) -> Iterator[str]:
         """Every event that any given names, members first, once each."""
-        found = self._members()
-        found.update(dict.fromkeys(chain.from_iterable(map(_ends, self.refuted.values()))))
-        found.update(dict.fromkeys(self.stamps))
-        found.update(dict.fromkeys(map(attrgetter("event"), self.messages)))
-        return iter(found)
+        return iter(self.numbers())
 
-    def _members(self) -> dict[str, None]:
+    def numbers(self, first: int = 0) -> dict[str, int]:
+        """The number of each named event, from `first`, in the order of `named`."""
+        found = dict(zip(self._members(), count(first), strict=False))
+        refuted = chain.from_iterable(map(_ends, self.refuted.values()))
+        told = map(attrgetter("event"), self.messages)
+        others = dict.fromkeys(filterfalse(found.__contains__, chain(refuted, self.stamps, told)))
+        found.update(zip(others, count(first + len(found)), strict=False))
+        return found
+
+    def _members(self) -> Iterable[str]:
         linked: Iterable[str]
         if self.links is not None:
+            if not (self.internal or self.clocks or self.tokens):
+                return self.links.names
             linked = self.links.names
         else:
             linked = chain.from_iterable(map(_ends, self.external.values()))

@@ -13,8 +13,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from itertools import accumulate, chain, compress, count, repeat
-from operator import add, eq, ge
-from sys import intern
+from operator import add, eq, ge, not_
 
 from microcosm.errors import TextError
 from microcosm.relations.collection import without_collection
@@ -95,29 +94,30 @@ class _Log:
             if [*map(self._seqs.__getitem__, thread)] != [*range(1, len(thread) + 1)]:
                 return False
         process, message = self._process.__getitem__, self._message.__getitem__
-        kinds = self._kind
-        self._told = [e for e in chain.from_iterable(self._threads.values()) if kinds[e]]
-        self._sends = [e for e in self._told if kinds[e] == "send"]
-        self._receipts = [e for e in self._told if kinds[e] == "receive"]
-        sending = dict(zip(map(message, self._sends), self._sends, strict=True))
-        received = [*map(message, self._receipts)]
-        self._heard = set(received)
-        if len(sending) < len(self._sends) or not sending.keys() >= self._heard:
+        events = [*chain.from_iterable(self._threads.values())]
+        kinds = [*map(self._kind.__getitem__, events)]
+        self._told = told = [*compress(events, kinds)]
+        self._are_sends = are_sends = [*map("send".__eq__, compress(kinds, kinds))]
+        self._sends = sends = [*compress(told, are_sends)]
+        self._receipts = receipts = [*compress(told, map(not_, are_sends))]
+        sending = dict(zip(map(message, sends), sends, strict=True))
+        received = [*map(message, receipts)]
+        origins = [*map(sending.get, received)]
+        if len(sending) < len(sends) or None in origins:
             return False
-        self._origins = [*map(sending.__getitem__, received)]
-        if len(self._heard) < len(received):
-            apart = set(zip(received, map(process, self._receipts), strict=True))
-            if len(apart) < len(received):
-                return False
-        late = any(map(ge, self._origins, self._receipts))
-        return not (late or any(map(eq, map(process, self._origins), map(process, self._receipts))))
+        self._origins = [origin for origin in origins if origin is not None]
+        self._heard = set(self._origins)
+        receivers = [*map(process, receipts)]
+        if len(self._heard) < len(received) and len({*zip(received, receivers, strict=True)}) < len(received):
+            return False
+        late = any(map(ge, self._origins, receipts))
+        return not (late or any(map(eq, map(process, self._origins), receivers)))
 
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
-        for event in self._sends:
-            if (message := self._message[event]) not in self._heard:
-                said = f"{self._ids[event]}: the reception of {message} is not in the log"
-                report.add("unreceived-send", said, file=self.file, line=event + 1)
+        for event in compress(self._sends, map(not_, map(self._heard.__contains__, self._sends))):
+            said = f"{self._ids[event]}: the reception of {self._message[event]} is not in the log"
+            report.add("unreceived-send", said, file=self.file, line=event + 1)
         givens = Givens()
         unlinked = self._unlinked()
         givens.link(links := self._links(unlinked))
@@ -140,7 +140,7 @@ class _Log:
     def _unlinked(self) -> list[int]:
         """The events without another of their process that sent nothing which was received."""
         alone = [thread[0] for thread in self._threads.values() if len(thread) == 1]
-        return [e for e in alone if self._kind[e] != "receive" and self._message[e] not in self._heard]
+        return [e for e in alone if self._kind[e] != "receive" and e not in self._heard]
 
     def _links(self, unlinked: list[int]) -> Links:
         """The order of each process, then the messages."""
@@ -163,7 +163,7 @@ class _Log:
     def _messages(self) -> list[Message]:
         """What was sent and received, process by process."""
         told = self._told
-        kind, ids = map(intern, map(self._kind.__getitem__, told)), map(self._ids.__getitem__, told)
+        kind, ids = map(("receive", "send").__getitem__, self._are_sends), map(self._ids.__getitem__, told)
         message, process = map(self._message.__getitem__, told), map(self._process.__getitem__, told)
         rows = zip(kind, ids, message, process, repeat(()), strict=False)
         return [*map(tuple.__new__, repeat(Message), rows)]
