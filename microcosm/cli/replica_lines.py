@@ -173,6 +173,9 @@ class Serving:
                 answer = self._commands[asked["do"]](asked)
         except MicrocosmError as error:
             answer = {"error": str(error)}
+        except json.JSONDecodeError as error:
+            expected = 'a line is an object such as {"do": "local", "event": "upload"}'
+            answer = {"error": f"not JSON: {error.msg} at column {error.colno}; {expected}"}
         except (KeyError, ValueError, TypeError, RecursionError) as error:
             missing = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             answer = {"error": f"not understood: {missing}"}

@@ -67,6 +67,8 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
         durable.evict(name)
         stating.follow()
         durable.flush()
+        if not json:
+            output.say(f"{name} is no member any more; the others follow when they hear of it")
         _show(path, durable, json)
     return exits.HOLDS
 

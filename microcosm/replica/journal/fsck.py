@@ -54,13 +54,13 @@ def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> Report:
     try:
         findings = examine(files, None, disk)
         about, (first, good) = findings.about, _good(files, disk, findings.about)
-        if about is None or first is None:
+        durable = findings.head.number if findings.head else good.number
+        if about is None or first is None or (repair and findings.faults and not good.number and durable):
             faults = findings.faults or ("the snapshot does not check",)
             hint = "nothing can be saved of it: restore a backup"
             raise DamagedJournal(
                 faults, file=str(path), copy=files.try_to_keep() if repair else None, hint=hint
             )
-        durable = findings.head.number if findings.head else good.number
         copy = None
         if repair and findings.faults:
             copy = files.keep()
@@ -110,7 +110,8 @@ def _cut(files: Files, disk: Disk, about: About, good: Place) -> None:
             if row is not None:
                 connection.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?)", row)
             start = journal_look.base(connection, about)[0]
-            for record, since, chain in journal_look.walk(damaged, start, good.number):
+            whole = journal_look.walk(damaged, start, good.number) if good != start else ()
+            for record, since, chain in whole:
                 values = (record.number, since, record.kind, record.payload, chain)
                 connection.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?)", values)
             connection.execute("COMMIT")

@@ -63,10 +63,10 @@ def rows(connection: sqlite3.Connection, start: Place, until: int | None = None)
     Cost: some microseconds a record; all that is read of a journal comes through here, when it is opened too.
     """
     last, before = start
-    limit = -1 if until is None else until
-    query = f"{ROWS} WHERE number > ? AND (? < 0 OR number <= ?) ORDER BY number"
+    # A limit, and not a bound of the numbers: what lies beyond may be on a page that cannot be read.
+    query = f"{ROWS} WHERE number > ? ORDER BY number LIMIT ?"
     link = journal_chain.link
-    for row in connection.execute(query, (last, limit, limit)):
+    for row in connection.execute(query, (last, -1 if until is None else until - last)):
         number, since, kind, payload, chain = row
         last += 1
         if number != last or (type(number), type(since)) != (int, int):

@@ -294,6 +294,43 @@ def test_fsck_cuts_where_the_chain_breaks(tmp_path: Path) -> None:
         opened._check()
 
 
+@pytest.mark.parametrize("compacted", [False, True], ids=["records", "a snapshot"])
+def test_what_fsck_repairs_is_a_journal_again(tmp_path: Path, compacted: bool) -> None:
+    """A byte here and there in the database: the first records are left, and all that is said fits."""
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        for n in range(60):
+            opened.commit([("note", b"%d" % n * 50)])
+        if compacted:
+            opened.compact(60, b"sixty" * 900)
+    whole = files(path)
+    repaired, hopeless = 0, list[str]()
+    for at in range(0, path.stat().st_size, 512 if compacted else 250):
+        lay(path, whole)
+        flip(path, at + 5, 3)
+        try:
+            journal(path).close()
+        except DamagedJournal:
+            pass
+        except JournalError:
+            continue  # it does not look like a journal any more
+        else:
+            continue  # a byte that nobody reads
+        try:
+            report = fsck(path, repair=True)
+        except DamagedJournal as error:
+            hopeless.append(str(error))
+            continue
+        repaired += 1
+        assert fsck(path).faults == ()
+        with journal(path) as opened:
+            found = [record.payload for record in opened.records()]
+            assert found == [b"%d" % n * 50 for n in range(len(found))]
+            assert opened.last == report.last == (60 if compacted else len(found))
+    assert repaired > (3 if compacted else 12)
+    assert all("restore a backup" in said for said in hopeless)
+
+
 def test_fsck_leaves_what_cannot_be_saved(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with journal(path) as opened:
