@@ -14,7 +14,11 @@ from typing import Protocol
 from microcosm.engine.body import Body, Pair, Source
 from microcosm.engine.ground import RowRelation
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.bits import bits
+from microcosm.relations.bits import bits, lowest
+
+
+SERVED, WASTED = 4, 4
+"""A row that serves fewer targets is wasted; after so many in a row, no more are asked for."""
 
 
 class Scope(Protocol):
@@ -36,7 +40,7 @@ class Scope(Protocol):
 
 Rows = Callable[[int], int]
 Meets = Callable[[int, int], int]
-"""Whether an event is related to one of some others: not 0 where it is."""
+"""The events, of some others, that an event is related to: perhaps not all, but some where there are any."""
 
 Literals = list[tuple[Rows, Meets | None, bool]]
 """Of each pair literal between two variables: rows from the one, what it meets from the other, the sign."""
@@ -215,9 +219,7 @@ def _reach(literals: Literals, far: int, targets: int) -> int:
                 if got == targets:
                     break
         else:
-            for w in bits(targets):
-                if meets(w, far):
-                    got |= 1 << w
+            got = _met(targets, far, outward, meets)
         return got
     for v in bits(far):
         reached = targets & ~got
@@ -227,6 +229,23 @@ def _reach(literals: Literals, far: int, targets: int) -> int:
         got |= reached
         if got == targets:
             break
+    return got
+
+
+def _met(targets: int, far: int, outward: Rows, meets: Meets) -> int:
+    """The targets that are related to some far candidate: that of one of them often serves many."""
+    got, left, wasted = 0, targets, 0
+    while left:
+        at = left & -left
+        found = meets(at.bit_length() - 1, far)
+        if not found:
+            left ^= at
+            continue
+        if wasted < WASTED:
+            at |= outward(lowest(found)) & left
+            wasted = wasted + 1 if at.bit_count() < SERVED else 0
+        got |= at
+        left &= ~at
     return got
 
 

@@ -176,7 +176,7 @@ class AnyOf:
         return found
 
     def meets(self, a: int, others: int) -> int:
-        """Whether a is related to one of some events: not 0 where it is. Cost: a row or two, if it is."""
+        """Some of the events, of some others, that a is related to; 0: none. Cost: a row or two, if any."""
         row = self._rows.get(a)
         if row is not None:
             return row & others
