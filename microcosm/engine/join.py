@@ -16,7 +16,6 @@ from microcosm.engine.ground import RowRelation
 from microcosm.logic.judgement import Judgement
 from microcosm.relations.bits import bits, lowest
 
-
 SERVED, WASTED = 4, 4
 """A row that serves fewer targets is wasted; after so many in a row, no more are asked for."""
 
