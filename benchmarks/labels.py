@@ -1,9 +1,10 @@
 """Claim: a log of a million events is read, labelled and asked, at a time per event that does not grow.
 
 Logs of 8 and of 64 processes, a message to every third event. Each size runs in a process of its own, so
-that its peak memory is its own. Times are per event and per question; the ratio is to the smallest log, and
-constant time per event keeps it near 1. Pairs to ask about are drawn at random; what labels, numpy, single
-questions and bulk ones say of them is compared.
+that its peak memory is its own. Times are per event and per question; the ratio is to the smallest log.
+"Slope" is the exponent of the whole time between the smallest and the largest size: 1 is constant time per
+event. Pairs to ask about are drawn at random; what labels, numpy, single questions and bulk ones say of them
+is compared.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from math import log
 from random import Random
 from time import process_time
 from typing import Any
@@ -35,6 +37,9 @@ NAME = "labels"
 SINGLE = 100_000
 """So many questions are asked one by one of each subject, ten times as many at once; `--quick`: 1 of 100."""
 
+AN_EVENT = ("reading", "a microcosm of what was read", "labels from pairs of numbers")
+"""What is measured by the event; the rest by the question."""
+
 
 def run(quick: bool = False) -> list[Line]:
     """Each size by itself, the smallest first."""
@@ -47,7 +52,10 @@ def run(quick: bool = False) -> list[Line]:
             first = found[sizes[0]][what]
             for size in sizes:
                 at = found[size][what]
-                case = f"trace{processes}: {what}" + (f" (peaks {peaks})" if what == "reading" else "")
+                notes = [f"peaks {peaks}"] if what == "reading" else []
+                if what in AN_EVENT:
+                    notes.append(f"slope {1 + log(found[sizes[-1]][what] / first, sizes[-1] / sizes[0]):.2f}")
+                case = f"trace{processes}: {what}" + (f" ({'; '.join(notes)})" if notes else "")
                 lines.append(Line(NAME, case, f"{size:,} events", at, at / first, 1))
     return lines
 

@@ -6,8 +6,8 @@ rendezvous, or nothing at all. "Slope" is the exponent between the smallest and 
 
 from __future__ import annotations
 
-import sys
 from collections import deque
+from dataclasses import replace
 from math import log
 from random import Random
 
@@ -34,7 +34,7 @@ def run(quick: bool = False) -> list[Line]:
             lines += found
             seconds.append(found[0].seconds)
         slope = log(seconds[-1] / seconds[0]) / log(sizes[-1] / sizes[0])
-        print(f"{network}: slope {slope:.2f}", file=sys.stderr)
+        lines[-1] = replace(lines[-1], case=f"{lines[-1].case} (slope {slope:.2f})")
     return lines
 
 
