@@ -1,6 +1,6 @@
 """Claim: a year of events under a window of 10,000 keeps disk and memory flat.
 
-One replica in a journal of its own, in a process of its own: 200,000 events, committed by the hundred; for
+One replica in a journal of its own, in a process of its own: 400,000 events, committed by the hundred; for
 each hundred there are ten events of another device, the last of them before the first of the hundred. A
 million take ten minutes: `python -m benchmarks.year 1000000 10000`.
 *Median* is the time of the clock up to there, syncs included; *ratio* is the size of the journal's files, or
@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
 def run(quick: bool = False) -> list[Line]:
     """Four looks, a quarter of the events apart."""
-    count, window = (8_000, 400) if quick else (200_000, 10_000)
+    count, window = (8_000, 400) if quick else (400_000, 10_000)
     command = [sys.executable, "-m", "benchmarks.year", str(count), str(window)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     looks = [Look(*json.loads(line)) for line in done.stdout.splitlines()]

@@ -83,10 +83,10 @@ class Engine:
 
     def locate(self, a: str, b: str) -> tuple[Memo, int, int]:
         """The positions of two distinct events and the memo to ask; unnamed events are outsiders."""
-        position = self.universe.position
+        universe = self.universe
+        position, vacant = universe.position, universe.vacant
         x, y = position.get(a, -1), position.get(b, -1)
-        vacant = self.universe.vacant
-        if x >= 0 and y >= 0 and x not in vacant and y not in vacant:
+        if x >= 0 and y >= 0 and not (vacant and (x in vacant or y in vacant)):
             return self.memo, x, y
         slots = iter(range(self.universe.OUTSIDERS))
         places = []
@@ -113,12 +113,14 @@ class Engine:
     def verdict(self, a: str, b: str) -> Relation:
         """The online verdict on a pair (Definition 3.1), the most accurate if rules give several."""
         memo, x, y = self.locate(a, b)
-        for relation in ONLINE_ORDER:
-            judged = memo.judged(online(relation))
-            if judged.holds(x, y):
+        before, others = memo.verdicts
+        if before(x, y):
+            return Relation.BEFORE
+        if before(y, x):
+            return Relation.AFTER
+        for relation, holds in others:
+            if holds(x, y):
                 return relation
-            if relation is Relation.BEFORE and judged.holds(y, x):
-                return Relation.AFTER
         return Relation.SILENT
 
     def order(self, pred: Pred) -> HappensBefore:

@@ -20,6 +20,9 @@ EASY = 32
 """A search that has met so many events without an answer looks ahead before further ones, while it helps."""
 
 
+DECIDED = 1 << 18
+"""The answers to so many questions are remembered."""
+
 STRIDES = (64, 16, 4)
 """Of many candidates one in so many is tried before all of them."""
 
@@ -33,7 +36,8 @@ class Goals:
         self._steps: list[tuple[Pointwise, Join, int]] = []
         self._outlook = Outlook(pred, bodies, scope)
         self.steps = 0
-        """How many events all searches have met so far."""
+        """How many events all searches have met since the ground changed."""
+        self._decided: dict[tuple[int, int], bool] = {}
         for body in bodies:
             here, rest = body.split((pred,))
             bound = Pointwise(here.ones, here.pairs, scope)
@@ -46,13 +50,28 @@ class Goals:
             kept, middle = ends if ends[0] in (LEFT, RIGHT) else ends[::-1]
             self._steps.append((bound, Join(rest.without(reads[0]), (LEFT, RIGHT), middle, scope), kept))
 
+    def forget(self) -> None:
+        """The ground changed."""
+        self.steps = 0
+        self._decided.clear()
+        self._outlook.forget()
+
     def decide(self, a: int, b: int, limit: float) -> bool | None:
-        """Whether the pair holds; None when more than `limit` events were met on the way.
+        """Whether the pair holds, which is remembered; None when over `limit` events were met on the way."""
+        pair = (a, b) if a < b else (b, a)
+        answer = self._decided.get(pair)
+        if answer is None:
+            answer = self._search(a, b, limit)
+            if answer is not None and len(self._decided) < DECIDED:
+                self._decided[pair] = answer
+        return answer
+
+    def _search(self, a: int, b: int, limit: float) -> bool | None:
+        """The same, where it is not known.
 
         Each goal is left at once where no further one can succeed: few are followed, even in vain.
         """
         met: dict[int, int] = {}
-        self._outlook.begin()
         agenda, steps = [(b, 1 << a)], 0
         look, vain, helped = 1, 0, False
         while agenda:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from microcosm.engine.body import Pred, Source
 from microcosm.engine.ground import Empty, Ground, RowRelation
 from microcosm.engine.processes import Processes
-from microcosm.engine.program import Program, Shape
+from microcosm.engine.program import ONLINE_ORDER, Program, Shape, online
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.logic.judgement import Judgement
 from microcosm.relations import shape
 from microcosm.relations.bits import bits
 from microcosm.relations.happens_before import HappensBefore
+from microcosm.relations.relation import Relation
+
+Holds = Callable[[int, int], bool]
 
 
 class Orders:
@@ -84,6 +88,12 @@ class Memo:
         if found is None:
             found = self._judged[pred] = self.relation(Source("judged", *pred))
         return found
+
+    @cached_property
+    def verdicts(self) -> tuple[Holds, list[tuple[Relation, Holds]]]:
+        """What says whether `<` is judged online, and the same for other verdicts, most accurate first."""
+        before, *others = ((relation, self.judged(online(relation))) for relation in ONLINE_ORDER)
+        return before[1].holds, [(r, judged.holds) for r, judged in others if not isinstance(judged, Empty)]
 
     def any_of(
         self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None

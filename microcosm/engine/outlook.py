@@ -24,6 +24,9 @@ FEW = 8
 MANY = 16
 """So many sets of pairs are looked after, no more."""
 
+LEADS = 256
+"""Of so many events it is remembered where they lead to."""
+
 
 class Outlook:
     """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
@@ -32,7 +35,7 @@ class Outlook:
         self._base = [_Base(body, scope) for body in bodies if not body.reads((pred,))]
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
-        self._leads: dict[int, int | None] = {}  # where each event leads to, in the present search
+        self._leads: dict[int, int | None] = {}  # where an event leads to
         self._vain: deque[tuple[int, int]] = deque(maxlen=FEW)  # left and right ends, no pair of which holds
         for body in bodies:
             for read in body.reads((pred,)):
@@ -40,8 +43,8 @@ class Outlook:
                 self._moves.extend(move for move in moves if move not in self._moves)
                 self._bounded = self._bounded and bool(moves)
 
-    def begin(self) -> None:
-        """A search begins: what was remembered for the last one may not hold any more."""
+    def forget(self) -> None:
+        """The ground changed: what was remembered may not hold any more."""
         self._leads.clear()
         self._vain.clear()
         for base in self._base:
@@ -51,10 +54,9 @@ class Outlook:
         """A set with a in it, none of it holding with b; 0 says nothing. Cost: some row operations a rule."""
         if not self._bounded:
             return 0
-        for event in (a, b):
-            if event not in self._leads:
-                self._leads[event] = self._reached(event)
-        left, right = self._leads[a], self._leads[b]
+        if len(self._leads) > LEADS:
+            self.forget()
+        left, right = self._lead(a), self._lead(b)
         if left is None or right is None or not all(r.barred(a, b, left, right) for r in self._base):
             return 0
         self._vain.append((left, right))
@@ -63,9 +65,15 @@ class Outlook:
     def vain(self, b: int) -> int:
         """Events that were found not to hold with b when others were asked about. Cost: a bit test a set."""
         found = 0
-        for left, right in self._vain:
+        for left, right in tuple(self._vain):  # another thread may add to it
             if right >> b & 1:
                 found |= left
+        return found
+
+    def _lead(self, event: int) -> int | None:
+        found = self._leads.get(event, 0)
+        if found == 0:  # every event leads to itself
+            found = self._leads[event] = self._reached(event)
         return found
 
     def _reached(self, start: int) -> int | None:

@@ -158,7 +158,7 @@ class Table:
         """Drop what was remembered."""
         self.tables.forget()
         if self._goals is not None:
-            self._goals.steps = 0
+            self._goals.forget()
 
 
 def _weight(body: Body) -> int:
