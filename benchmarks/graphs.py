@@ -22,8 +22,8 @@ LIMITS = {
     "igraph": 5_000,
     "rustworkx": 5_000,
     "GraphBLAS": 2_000,
-    "scipy": 1_000,
-    "clingo": 1_000,
+    "scipy": 2_000,
+    "clingo": 2_000,
     "SWI-Prolog": 5_000,
     "Soufflé": 5_000,
 }

@@ -268,14 +268,28 @@ class Closure:
         """The order changed, or is another one."""
         self.order = order
         self._made = isinstance(order, Labels)
+        self._futures: list[int] | None = None  # all rows, once they are known
+        self._pasts: list[int] | None = None
         self._rows.clear()
         self._cols.clear()
 
     def row(self, a: int) -> int:
-        return self._rows[a] if self._made else self.order.future(a)
+        if self._futures is not None:
+            return self._futures[a]
+        if self._made:
+            return self._rows[a]
+        found = self.order.future(a)
+        self._futures = self.order.all_rows(forwards=True)
+        return found
 
     def col(self, b: int) -> int:
-        return self._cols[b] if self._made else self.order.past(b)
+        if self._pasts is not None:
+            return self._pasts[b]
+        if self._made:
+            return self._cols[b]
+        found = self.order.past(b)
+        self._pasts = self.order.all_rows(forwards=False)
+        return found
 
     def _future(self, a: int) -> int:
         return self.order.future(a)

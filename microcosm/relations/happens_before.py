@@ -36,6 +36,9 @@ class HappensBefore(Protocol):
     def past(self, b: int) -> int:
         """The row of all a with a < b."""
 
+    def all_rows(self, forwards: bool) -> list[int] | None:
+        """Every `future` (or `past`), where all are known; they are right until the next change."""
+
     def grow(self, size: int) -> None:
         """Make room for positions below `size`."""
 

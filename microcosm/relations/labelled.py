@@ -64,6 +64,10 @@ class Labelled:
             return 0
         return self._placed() ^ self._row(lambda number: self.first_after(a, number))
 
+    def all_rows(self, forwards: bool) -> list[int] | None:
+        """None: they would be too many."""
+        return None
+
     def known_of(self, b: int, number: int) -> int:
         """How many events of a chain, from the first, are before b."""
         labels = self.cover

@@ -97,6 +97,11 @@ class Rows:
             row = self._waiting[a] = self._pending.future(a, self._closed_future(a))
         return row
 
+    def all_rows(self, forwards: bool) -> list[int] | None:
+        if self._pending is not None or (forwards and self._doubt):
+            return None
+        return self._future if forwards else self._past
+
     def _closed_future(self, a: int) -> int:
         """The future of a without the links that wait."""
         if self._future is None:
