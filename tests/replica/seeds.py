@@ -2,7 +2,7 @@
 
     python -m tests.replica.seeds 100 --jobs 2
 
-Each seed is one run of four replicas with 10,000 messages, in which processes are killed at 20 moments, the
+Each seed is one run of four replicas with 10,000 messages, in which processes are killed 20 times, the
 network is parted 10 times, a fifth of the packets is lost and a tenth doubled, one device is evicted and
 comes back as another incarnation, and one is evicted for good. Then it is judged: causal delivery, exactly
 once, effects with their deliveries, the same digest everywhere, and what is known is what happened. A line
@@ -60,15 +60,15 @@ def run(seed: int, folder: Path, messages: int = 10_000, kills: int = 20, partit
     world.at(0.3 * seconds, lambda: world.evict("c", lambda: world.rejoin("c")))
     world.at(0.6 * seconds, lambda: world.evict("d", lambda: world.retire("d")))
     world.go(seconds)
-    while world.sent < messages:
+    while world.sent < messages or world.kills < kills:  # some moments of a kill found nobody up
+        if world.kills < kills and world.random.random() < 0.02:
+            world.act(world.random.choice("abc"), world.arm)
         world.act(world.random.choice("abc"), world.say)
         world.go(world.now + 1 / RATE)
     world.calm()
     wrong = judged(world, {"c.1", "d.1"}) if world.quiet() else ["it never comes to rest"]
     if {"c", "d"} & {*world.nodes} != {"c"} or world.nodes["c"].incarnation != 2:
         wrong.append("evictions did not come to an end")
-    if world.kills < kills // 2:
-        wrong.append(f"only {world.kills} kills")
     return Run(seed, world.sent, world.kills, world.packets, process_time() - begun, wrong)
 
 
