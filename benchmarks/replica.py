@@ -2,8 +2,8 @@
 
 The questions are of pairs drawn at random, 99 of 100 answered within the time shown; the peer is the same
 microcosm asked without a replica. Beside that, questions each right after an event that is appended: what is
-not happens-before is then derived anew, which takes some milliseconds for the few pairs that are silent. An
-exchange is compared with handing over everything.
+not happens-before is then derived anew, a millisecond or two for the few pairs that are silent. An exchange
+is compared with handing over everything.
 """
 
 from __future__ import annotations
