@@ -302,8 +302,8 @@ class Engine:
         return changed
 
     def _may_clash(self) -> bool:
-        """Whether a new `a < b` can exclude anything: some events are judged concurrent."""
-        return self._plain and all(self.memo.judged(initial(Relation.CONCURRENT)).support())
+        """Whether a new `a < b` can exclude anything: some rule may judge events concurrent."""
+        return self._plain and initial(Relation.CONCURRENT) in self.memo.program.of
 
     def _first_clash(self, a: int, changed: int, linked: bool) -> Clash | None:
         """The first clash after the events in `changed` were told of `a` and, if `linked`, of its past."""

@@ -19,7 +19,6 @@ from microcosm.relations.bits import bits
 EASY = 32
 """A search that has met so many events without an answer looks ahead before further ones, while it helps."""
 
-
 DECIDED = 1 << 18
 """The answers to so many questions are remembered."""
 

@@ -79,8 +79,7 @@ class Judged:
         `UNKNOWN` is a verdict with a derivation; `SILENT` says that no rule says anything. Neither
         means concurrent.
         """
-        if a == b:
-            distinct(a, b)
+        distinct(a, b)
         return self._engine.verdict(a, b)
 
     def why(self, a: str, b: str) -> Derivation | None:

@@ -6,6 +6,7 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.engine.program import Shape, compile_rules, initial, online
+from microcosm.errors import Contradiction
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
 from microcosm.relations.relation import Relation
@@ -144,3 +145,15 @@ def test_the_first_of_a_relation_brings_its_rules_back() -> None:
     assert why.rule == "Un-1"
     known.remove("a || d")
     assert known.online("d", "a") is Relation.UNKNOWN
+
+
+def test_an_addition_that_by_a_rule_makes_its_own_clash_is_refused() -> None:
+    """Nothing was concurrent before, and what is given is only `<`."""
+    steps = "rule Tr:\n |-0 a < e\n |-0 e < b\n ---\n |-0 a < b\n"
+    rules = parse_rules(GIVEN + steps + "rule Odd:\n given b < a\n ---\n |-0 a || b")
+    with pytest.raises(Contradiction):
+        Microcosm.parse("x < y", rules=rules)
+    empty = Microcosm.parse("", rules=rules)
+    with pytest.raises(Contradiction):
+        empty.add("x < y")
+    assert empty.events == []
