@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred
-from microcosm.engine.given_relation import row_of
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.outlook import Outlook, spread
+from microcosm.engine.outlook import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.relations.bits import bits
 
@@ -21,9 +20,6 @@ EASY = 32
 
 DECIDED = 1 << 18
 """The answers to so many questions are remembered."""
-
-STRIDES = (64, 16, 4)
-"""Of many candidates one in so many is tried before all of them."""
 
 
 class Goals:
@@ -68,11 +64,11 @@ class Goals:
     def _search(self, a: int, b: int, limit: float) -> bool | None:
         """The same, where it is not known.
 
-        Each goal is left at once where no further one can succeed: few are followed, even in vain.
+        Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """
         met: dict[int, int] = {}
         agenda, steps = [(b, 1 << a)], 0
-        look, vain, helped = 1, 0, False
+        look, vain, helped = EASY, 0, 0
         while agenda:
             y, goals = agenda.pop()
             goals &= ~met.get(y, 0) & ~(1 << y) & ~self._outlook.vain(y)
@@ -81,7 +77,7 @@ class Goals:
             met[y] = met.get(y, 0) | goals
             for bound, join in self._base:
                 within = bound.row(y, goals)
-                if within and (join is None or _some(join, y, within)):
+                if within and (join is None or join.some({LEFT: y}, within)):
                     return True
             barred = 0
             for bound, step, kept in self._steps:
@@ -90,32 +86,20 @@ class Goals:
                         continue
                     if steps >= limit:
                         return None
+                    if steps == len(self._steps) and self._outlook.hopeless(a, b):
+                        return False
                     steps += 1
                     self.steps += 1
-                    if steps >= look and (steps == 1 or steps > EASY):
+                    if steps > look:
                         if vainly := self._outlook.hopeless(x, y):
                             barred |= vainly
-                            helped = True
+                            helped += 1
                             continue
                         vain += 1
-                        look = steps + 1 + (0 if helped else vain // 4)  # seldomer where it never helps
+                        look = steps + max(0, vain - 2 * helped)  # seldomer where it rarely helps
                     found = step.solve({LEFT: x, RIGHT: y}, self._scope.domain)
                     agenda.append((y if kept == RIGHT else x, found))
         return False
-
-
-def _some(join: Join, y: int, within: int) -> bool:
-    """Whether the join has a solution; some candidates are tried one by one, then ever more together."""
-    env = {LEFT: y}
-    if within & within - 1:
-        for x in spread(within):
-            if join.solve(env, 1 << x):
-                return True
-        listed = [*bits(within)]
-        for stride in STRIDES:
-            if len(listed) > stride and join.solve(env, row_of(listed[::stride])):
-                return True
-    return bool(join.solve(env, within))
 
 
 def goals(

@@ -91,6 +91,7 @@ class Join:
                 Join(none, known, root if self._sees(none) else None, scope) for none, _ in self._nones
             ]
         self._composition = self._is_composition()
+        self._sole_absent = self._is_absence()
 
     def solve(self, env: dict[int, int], target: int, narrow: tuple[int, int] | None = None) -> int:
         """The values of the root within `target` (1 or 0 where there is none), the bound being in `env`.
@@ -99,11 +100,9 @@ class Join:
         """
         if self._composition:
             (middle, _, literals), *_ = self._steps
-            far = self._scope.domain if narrow is None or narrow[0] != middle else narrow[1]
-            for _, source, _ in self._ones:
-                far &= self._scope.subset(source)
-            for _, bound, rows, _ in self._from_bound:
-                far &= rows(env[bound])
+            far = self._far(middle, env)
+            if narrow is not None and narrow[0] == middle:
+                far &= narrow[1]
             return _reach(literals, far, target) if far else 0
         for one in self._bound_ones:
             if (self._scope.subset(one.source) >> env[one.variable] & 1 == 1) is not one.positive:
@@ -144,6 +143,28 @@ class Join:
                 left &= ~join.solve(env, left)
         return left
 
+    def some(self, env: dict[int, int], target: int) -> bool:
+        """Whether any value of the root within `target` solves the body.
+
+        Where all that is asked of it is that something must be missing, the search ends with the first one.
+        """
+        absent = self._sole_absent
+        if absent is None:
+            return bool(self.solve(env, target))
+        (middle, _, literals), *_ = absent._steps
+        outward, meets, _ = literals[0]
+        assert meets is not None
+        return _unmet(target, absent._far(middle, env), outward, meets)
+
+    def _far(self, middle: int, env: dict[int, int]) -> int:
+        """The values of the intermediate variable of a composition."""
+        far = self._scope.domain
+        for _, source, _ in self._ones:
+            far &= self._scope.subset(source)
+        for _, bound, rows, _ in self._from_bound:
+            far &= rows(env[bound])
+        return far
+
     def _solve_by_cases(
         self, env: dict[int, int], cases: int, candidates: dict[int, int], narrow: tuple[int, int] | None
     ) -> int:
@@ -169,6 +190,17 @@ class Join:
             and all(v == middle and positive for v, _, positive in self._ones)
             and all(v == middle and positive for v, _, _, positive in self._from_bound)
         )
+
+    def _is_absence(self) -> Join | None:
+        """The pattern that must have no solution, where that is all, and a composition of one relation."""
+        plain = not (self._bound_ones or self._checks or self._ones or self._from_bound or self._steps)
+        if self._cut is not None or self.root is None or not plain or len(self._absent) != 1:
+            return None
+        absent, *_ = self._absent
+        if absent.root is None or not absent._composition:
+            return None
+        _, _, literals = absent._steps[0]
+        return absent if len(literals) == 1 and literals[0][2] and literals[0][1] is not None else None
 
     def _sees(self, none: Body) -> bool:
         return self.root is not None and self.root in set(none.mentioned())
@@ -246,6 +278,24 @@ def _met(targets: int, far: int, outward: Rows, meets: Meets) -> int:
         got |= at
         left &= ~at
     return got
+
+
+def _unmet(targets: int, far: int, outward: Rows, meets: Meets) -> bool:
+    """Whether some target is related to no far candidate. The row of a candidate often serves many."""
+    if not far:
+        return bool(targets)
+    wasted = 0
+    while targets:
+        at = targets.bit_length() - 1
+        found = meets(at, far)
+        if not found:
+            return True
+        targets ^= 1 << at
+        if targets and wasted < WASTED:
+            served = targets & outward(lowest(found))
+            targets ^= served
+            wasted = 0 if served else wasted + 1
+    return False
 
 
 def _outside_nones(body: Body, variable: int) -> bool:

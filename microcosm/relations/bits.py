@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
+_MARK = bytes.maketrans(b"01", b"\0\1")
 _ones = re.compile("1").finditer
 
 
@@ -15,6 +16,8 @@ def bits(row: int) -> Iterator[int]:
     >>> list(bits(0b101001))
     [0, 3, 5]
     """
+    if not row:
+        return iter(())
     width, count = row.bit_length(), row.bit_count()
     if count << 4 > width:
         return _by_bytes(row, width)
@@ -33,10 +36,16 @@ def _by_bytes(row: int, width: int) -> Iterator[int]:
 
 
 def _one_by_one(row: int) -> Iterator[int]:
+    """The least first, should no other be asked for; the rest from above, where each costs a third."""
+    low = row & -row
+    yield low.bit_length() - 1
+    row ^= low
+    rest = []
     while row:
-        low = row & -row
-        yield low.bit_length() - 1
-        row ^= low
+        at = row.bit_length() - 1
+        rest.append(at)
+        row ^= 1 << at
+    yield from reversed(rest)
 
 
 def lowest(row: int) -> int:
@@ -58,3 +67,12 @@ def from_positions(positions: Iterable[int], width: int) -> int:
     for position in positions:
         marks[position >> 3] |= 1 << (position & 7)
     return int.from_bytes(marks, "little")
+
+
+def marks(row: int, width: int) -> bytes:
+    """For each position below `width` 1 if it is a member, else 0. Cost: linear in the width.
+
+    >>> marks(0b101, 4)
+    b'\\x01\\x00\\x01\\x00'
+    """
+    return f"{row:0{width}b}".encode()[::-1].translate(_MARK)

@@ -141,16 +141,6 @@ class Doubt:
         """The past of y is this from now on."""
         self._recent.put(y, past)
 
-    @property
-    def settled(self) -> bool:
-        """Whether there are narrow rows, which whoever changes many rows had better drop."""
-        return bool(self._own)
-
-    def renew(self, changed: int, past: list[int]) -> None:
-        """The pasts of some events are others now; nothing is settled."""
-        for y in bits(changed & self._recent.row):
-            self._recent.put(y, past[y])
-
     def row(self, row: int, a: int, size: int) -> int:
         """The future of a, given the row that is kept of it."""
         row &= ~self._own_row

@@ -19,11 +19,11 @@ _BIT = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8))
 class Pending:
     """Links u → v beside a closure that does not change meanwhile, over `size` positions.
 
-    Every link has an *upper* row, its u and all before that, the other links counted in; and a *lower* one,
-    its v and all after. A set of links is an integer with a byte a link, so that one strided slice of
-    the rows in the closure, one below the other, says which links a position leads to. `put` and the
-    questions cost a byte a link, and a row operation for each link whose rows change or which no other
-    makes superfluous.
+    Every link has an *upper* row, its u and all before that, those links counted in that were there when it
+    came; and a *lower* one, its v and all after. A set of links is an integer with a byte a link, so that one
+    strided slice of the rows in the closure, one below the other, says which links a position leads to.
+    `put` and the questions cost a byte a link, and a question a row operation for each link that is not
+    counted in by a newer one.
 
     >>> pending = Pending(4)
     >>> pending.put(1, 2, 0b0001, 0b1000)  # 1 < 2, where the closure has 0 < 1 and 2 < 3
@@ -32,18 +32,19 @@ class Pending:
     """
 
     def __init__(self, size: int) -> None:
+        self.links: list[tuple[int, int]] = []
         self._width = (size >> 3) + 1  # bytes of a row
         self._pasts = bytearray()  # of each link u and its past in the closure
         self._futures = bytearray()  # of each link v and its future in the closure
         self._onward: list[int] = []  # for each link the set of those that it leads on to, itself among them
         self._inward: list[int] = []  # and of those that lead on to it
-        self._uppers: list[int] = []
-        self._lowers: list[int] = []
+        self._uppers = _Counted()
+        self._lowers = _Counted()
         self._starts: dict[int, int] = {}  # what `_from` found, and `_into`, since the last link came
         self._ends: dict[int, int] = {}
 
     def __len__(self) -> int:
-        return len(self._uppers)
+        return len(self.links)
 
     def fits(self, size: int) -> bool:
         """Whether rows of so many positions fit in."""
@@ -51,27 +52,23 @@ class Pending:
 
     def ends(self) -> tuple[int, int]:
         """The positions that links lead from, and those that they lead to."""
-        return reduce(or_, self._uppers, 0), reduce(or_, self._lowers, 0)
+        return reduce(or_, self._uppers.rows, 0), reduce(or_, self._lowers.rows, 0)
 
     def put(self, u: int, v: int, past: int, future: int) -> None:
         """Add a link; `past` is that of u in the closure, `future` that of v."""
-        number, upper, lower = len(self), past | 1 << u, future | 1 << v
-        inward, onward = self._into(u), self._from(v)
+        upper, lower, itself = past | 1 << u, future | 1 << v, 1 << 8 * len(self)
+        inward, onward = _closed(self._into(u), self._inward), _closed(self._from(v), self._onward)
+        self.links.append((u, v))
         self._pasts += upper.to_bytes(self._width, "little")
         self._futures += lower.to_bytes(self._width, "little")
-        upper, inward = _gathered(upper, inward, self._uppers, self._inward)
-        lower, onward = _gathered(lower, onward, self._lowers, self._onward)
-        itself = 1 << 8 * number
-        self._uppers.append(upper)
-        self._lowers.append(lower)
-        self._inward.append(inward | itself)
-        self._onward.append(onward | itself)
+        self._uppers.append(upper, inward)
+        self._lowers.append(lower, onward)
         for link in _links(onward):
-            self._uppers[link] |= upper
             self._inward[link] |= inward | itself
         for link in _links(inward):
-            self._lowers[link] |= lower
             self._onward[link] |= onward | itself
+        self._inward.append(inward | itself)
+        self._onward.append(onward | itself)
         self._starts.clear()
         self._ends.clear()
 
@@ -91,11 +88,11 @@ class Pending:
 
     def past(self, b: int, past: int) -> int:
         """The past of b, with that in the closure."""
-        return _gathered(past, self._into(b), self._uppers, self._inward)[0]
+        return self._uppers.union(past, _closed(self._into(b), self._inward))
 
     def future(self, a: int, future: int) -> int:
         """The future of a, with that in the closure."""
-        return _gathered(future, self._from(a), self._lowers, self._onward)[0]
+        return self._lowers.union(future, _closed(self._from(a), self._onward))
 
     def _from(self, a: int) -> int:
         """The links that a leads to in the closure."""
@@ -114,17 +111,36 @@ class Pending:
         return found
 
 
+class _Counted:
+    """A row a link, which counts in those of older links."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self._counted_in: list[int] = []  # the links whose rows are within a row, its own among them
+
+    def append(self, row: int, links: int) -> None:
+        """The row of one more link, with those of others."""
+        self._counted_in.append(links | 1 << 8 * len(self.rows))
+        self.rows.append(self.union(row, links))
+
+    def union(self, row: int, links: int) -> int:
+        """A row with those of some links."""
+        while links:
+            link = links.bit_length() - 1 >> 3
+            row |= self.rows[link]
+            links &= ~self._counted_in[link]
+        return row
+
+
 def _links(links: int) -> Iterator[int]:
     """The links of a set."""
     return compress(count(), links.to_bytes((links.bit_length() + 7) >> 3, "little"))
 
 
-def _gathered(row: int, links: int, rows: list[int], implied: list[int]) -> tuple[int, int]:
-    """A row with those of some links, and all that these imply, whose rows are within those of the former."""
+def _closed(links: int, beyond: list[int]) -> int:
+    """Some links and all those beyond them."""
     every = 0
     while links:
-        link = links.bit_length() - 1 >> 3
-        row |= rows[link]
-        every |= implied[link]
+        every |= beyond[links.bit_length() - 1 >> 3]
         links &= ~every
-    return row, every
+    return every

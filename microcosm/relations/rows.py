@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from microcosm.relations.bits import bits, from_positions
+from microcosm.relations.bits import from_positions, marks
 from microcosm.relations.doubt import Doubt
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.pending import Pending
@@ -43,9 +43,6 @@ class Rows:
 
     LINKS = 500
     """When more links wait than these and one for each 128 positions, they are taken in."""
-
-    RECENT = 64
-    """A link to the end of the order does not wait where that end is one of so many last positions."""
 
     SATURATE = 1 << 15
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
@@ -159,10 +156,7 @@ class Rows:
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
         if self._past is not None and not self.before(a, b):
-            newest = b >= self.size - self.RECENT and not self._successors[b]
-            if newest and self._pending is not None:
-                self._append(a, b)
-            elif not newest and self._waits(a, b):
+            if self._waits(a, b):
                 self._wait(a, b)
             else:
                 self._link(a, b)
@@ -173,17 +167,6 @@ class Rows:
         self._changed(1)
         if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
-
-    def _append(self, a: int, b: int) -> None:
-        """Put a new link to an event that comes last into its row, with what the links that wait add to it.
-
-        From then on that row has more than the closure, which does no harm: all of it is true.
-        """
-        assert self._past is not None
-        self._past[b] = self.past(b) | self.past(a) | 1 << a
-        self.updates += 1
-        if self._future is not None:
-            self._doubted([b])
 
     def _link(self, a: int, b: int) -> None:
         """Put a new link into all rows."""
@@ -229,29 +212,39 @@ class Rows:
         if self._pending is None:
             return
         assert self._past is not None
-        order, links = self._causal_order(), len(self._pending)
+        order, links = self._causal_order(), self._pending.links
         earlier, later = self._pending.ends()
         self._pending = None
         self._changed(0)
-        self._renew(self._past, later, order, self._predecessors)
-        if self._doubt.settled:
+        self._renew(self._past, later, order, self._predecessors, [(v, u) for u, v in links])
+        if self._doubt:
             self._future, self._doubt = None, Doubt()
         elif self._future is not None:
-            self._renew(self._future, earlier, reversed(order), self._successors)
-            self._doubt.renew(later, self._past)
-        self._scattered = later.bit_count() > self.FEW * links
+            self._renew(self._future, earlier, reversed(order), self._successors, links)
+        self._scattered = later.bit_count() > self.FEW * len(links)
 
-    def _renew(self, rows: list[int], which: int, order: Iterable[int], neighbours: list[set[int]]) -> None:
-        """Compute some rows anew, in an order in which each position comes after its neighbours."""
-        wanted = bytearray(self.size)
-        for v in bits(which):
-            wanted[v] = 1
-            self.updates += 1
+    def _renew(
+        self,
+        rows: list[int],
+        which: int,
+        order: Iterable[int],
+        neighbours: list[set[int]],
+        links: list[tuple[int, int]],
+    ) -> None:
+        """Put links into some rows, in an order in which each position comes after its neighbours.
+
+        What a row had it keeps: only neighbours whose rows change as well can bring it more.
+        """
+        self.updates += which.bit_count()
+        changes = marks(which, self.size)
+        for v, w in links:
+            rows[v] |= rows[w] | 1 << w
         for v in order:
-            if wanted[v]:
-                row = 0
+            if changes[v]:
+                row = rows[v]
                 for w in neighbours[v]:
-                    row |= rows[w] | 1 << w
+                    if changes[w]:
+                        row |= rows[w]
                 rows[v] = row
 
     def remove(self, a: int, b: int) -> None:

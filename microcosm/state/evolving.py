@@ -177,7 +177,8 @@ class Evolving(Decided):
         if fact.relation not in (*GIVEN_RELATIONS, *REFUTED):
             raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
         distinct(fact.left, fact.right)
-        if self._external(fact.left, fact.relation, fact.right) is not None:
+        key = fact.key()
+        if key in self._givens.external or key in self._givens.refuted:
             if self.strict:
                 raise Undefined(f"`{fact}` is given already")
             return

@@ -31,16 +31,13 @@ class RowsMachine(RuleBasedStateMachine):
         limit=st.sampled_from([0, 1 << 15]),
         wait=st.sampled_from([0, 1024]),
         many=st.integers(0, 3),
-        recent=st.sampled_from([0, 2, 64]),
         pairs=st.sets(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)), max_size=12),
     )
-    def start(
-        self, saturated: bool, limit: int, wait: int, many: int, recent: int, pairs: set[tuple[int, int]]
-    ) -> None:
+    def start(self, saturated: bool, limit: int, wait: int, many: int, pairs: set[tuple[int, int]]) -> None:
         self.edges = {(a, b) for a, b in pairs if a < b}
         self.rows = Rows(SIZE, self.edges)
         self.rows.SATURATE, self.rows.WAIT, self.rows.MANY, self.rows.LINKS = limit, wait, many, 2 * many
-        self.rows.FEW, self.rows.RECENT = min(many, self.rows.FEW), recent
+        self.rows.FEW = min(many, self.rows.FEW)
         if saturated:
             self.rows.saturate()
         self.size = SIZE
