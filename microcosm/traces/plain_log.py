@@ -62,53 +62,65 @@ def _read(path: str | os.PathLike[str]) -> _Log | None:
     return log if not unseen.counts and log.settle() else None
 
 
+_SEND, _RECEIVE = map(len, ("send", "receive"))
+_IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind in (_SEND, _RECEIVE))
+"""A kind is kept as the length of its word; these tables say which are which."""
+
+
 class _Log:
     """The columns of a log, an event of which is the number of its line, from 0."""
 
     def __init__(self) -> None:
         self.file = ""
         self._ids: list[str] = []
-        self._seqs: list[int] = []
         self._process: list[str] = []
-        self._kind: list[str] = []
-        """`send`, `receive`, or nothing."""
+        self._kind = bytearray()
+        """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
         self._threads: defaultdict[str, list[int]] = defaultdict(list)
         """The events of each process."""
+        self._next: defaultdict[str, count[int]] = defaultdict(lambda: count(1))
+        """What the next event of each process is to be numbered."""
+        self._in_turn = True
+        self._sending: dict[str, int] = {}
+        """The event that sent a message."""
+        self._origin: dict[int, int | None] = {}
+        """The sending that a reception hears of."""
 
     def extend(self, found: Sequence[tuple[str, str, str, str]]) -> None:
         """Take in the events of some more lines."""
         first = len(self._ids)
-        processes, seqs, kinds, messages = zip(*found, strict=True)
+        processes, seqs, words, messages = zip(*found, strict=True)
         once: dict[str, str] = {}
         self._process += map(once.setdefault, processes, processes)
         self._ids += map(":".join, zip(processes, seqs, strict=True))
-        self._seqs += map(int, seqs)
+        due = map(next, map(self._next.__getitem__, processes))
+        self._in_turn = self._in_turn and all(map(eq, map(int, seqs), due))
+        kinds = bytes(map(len, words))
         self._kind += kinds
         self._message += messages
         deque(map(list.append, map(self._threads.__getitem__, processes), count(first)), maxlen=0)
+        are_sends, are_receipts = kinds.translate(_IS_SEND), kinds.translate(_IS_RECEIVE)
+        self._sending.update(compress(zip(messages, count(first), strict=False), are_sends))
+        origins = map(self._sending.get, compress(messages, are_receipts))
+        self._origin.update(zip(compress(count(first), are_receipts), origins, strict=False))
 
     def settle(self) -> bool:
-        """Match the messages; whether nothing is odd but what is reported below."""
-        for thread in self._threads.values():
-            if [*map(self._seqs.__getitem__, thread)] != [*range(1, len(thread) + 1)]:
-                return False
-        process, message = self._process.__getitem__, self._message.__getitem__
-        events = [*chain.from_iterable(self._threads.values())]
-        kinds = [*map(self._kind.__getitem__, events)]
-        self._told = told = [*compress(events, kinds)]
-        self._are_sends = are_sends = [*map("send".__eq__, compress(kinds, kinds))]
-        self._sends = sends = [*compress(told, are_sends)]
-        self._receipts = receipts = [*compress(told, map(not_, are_sends))]
-        sending = dict(zip(map(message, sends), sends, strict=True))
-        received = [*map(message, receipts)]
-        origins = [*map(sending.get, received)]
-        if len(sending) < len(sends) or None in origins:
+        """Whether nothing is odd but what is reported below; then the columns go process by process."""
+        if not self._in_turn or len(self._sending) < self._kind.count(_SEND) or None in self._origin.values():
             return False
-        self._origins = [origin for origin in origins if origin is not None]
+        events = [*chain.from_iterable(self._threads.values())]
+        kinds = bytes(map(self._kind.__getitem__, events))
+        self._told = [*compress(events, kinds)]
+        self._sends = [*compress(events, kinds.translate(_IS_SEND))]
+        self._receipts = receipts = [*compress(events, kinds.translate(_IS_RECEIVE))]
+        self._origins = [origin for origin in map(self._origin.get, receipts) if origin is not None]
         self._heard = set(self._origins)
+        process = self._process.__getitem__
         receivers = [*map(process, receipts)]
-        if len(self._heard) < len(received) and len({*zip(received, receivers, strict=True)}) < len(received):
+        if len(self._heard) < len(receipts) and len({*zip(self._origins, receivers, strict=True)}) < len(
+            receipts
+        ):
             return False
         late = any(map(ge, self._origins, receipts))
         return not (late or any(map(eq, map(process, self._origins), receivers)))
@@ -140,7 +152,7 @@ class _Log:
     def _unlinked(self) -> list[int]:
         """The events without another of their process that sent nothing which was received."""
         alone = [thread[0] for thread in self._threads.values() if len(thread) == 1]
-        return [e for e in alone if self._kind[e] != "receive" and e not in self._heard]
+        return [e for e in alone if self._kind[e] != _RECEIVE and e not in self._heard]
 
     def _links(self, unlinked: list[int]) -> Links:
         """The order of each process, then the messages."""
@@ -163,7 +175,8 @@ class _Log:
     def _messages(self) -> list[Message]:
         """What was sent and received, process by process."""
         told = self._told
-        kind, ids = map(("receive", "send").__getitem__, self._are_sends), map(self._ids.__getitem__, told)
+        kind = map({_SEND: "send", _RECEIVE: "receive"}.__getitem__, map(self._kind.__getitem__, told))
+        ids = map(self._ids.__getitem__, told)
         message, process = map(self._message.__getitem__, told), map(self._process.__getitem__, told)
         rows = zip(kind, ids, message, process, repeat(()), strict=False)
         return [*map(tuple.__new__, repeat(Message), rows)]
