@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _MARK = bytes.maketrans(b"01", b"\0\1")
+FEW = 16
+"""So few members are listed at once, also for those who may want the first only."""
+
 _ones = re.compile("1").finditer
 
 
@@ -16,11 +19,11 @@ def bits(row: int) -> Iterator[int]:
     >>> list(bits(0b101001))
     [0, 3, 5]
     """
-    if not row:
-        return iter(())
     width, count = row.bit_length(), row.bit_count()
     if count << 4 > width:
         return _by_bytes(row, width)
+    if count <= FEW:
+        return reversed(_from_above(row))
     if width > 64 and count << 7 > width:
         return iter([one.start() for one in _ones(bin(row)[:1:-1])])
     return _one_by_one(row)
@@ -36,16 +39,20 @@ def _by_bytes(row: int, width: int) -> Iterator[int]:
 
 
 def _one_by_one(row: int) -> Iterator[int]:
-    """The least first, should no other be asked for; the rest from above, where each costs a third."""
+    """The least first, should no other be asked for."""
     low = row & -row
     yield low.bit_length() - 1
-    row ^= low
-    rest = []
+    yield from reversed(_from_above(row ^ low))
+
+
+def _from_above(row: int) -> list[int]:
+    """The members, descending: the row becomes shorter on the way, which costs a third of going upwards."""
+    found = []
     while row:
         at = row.bit_length() - 1
-        rest.append(at)
+        found.append(at)
         row ^= 1 << at
-    yield from reversed(rest)
+    return found
 
 
 def lowest(row: int) -> int:
