@@ -143,7 +143,8 @@ class Fixpoint:
             (pred,) = self.rows
             rows = self.rows[pred]
             wanting = {a: left for a, steps in pending if (left := steps[0][1] & ~rows[a])}
-            Sweep(self._passed_on, rows, wanting, partial(self._tell, pred)).run()
+            told = None if self.log is None else partial(self._tell, pred)
+            Sweep(self._passed_on, rows, wanting, told).run()
             return
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones

@@ -13,7 +13,7 @@ from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
 from microcosm.engine.views import AnyOf, Closure, Union
 from microcosm.relations.bits import bits
-from microcosm.relations.rows import Rows
+from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
 
 
 def gathered(body: Body, scope: Scope) -> Callable[[int], int] | None:
@@ -53,8 +53,8 @@ def _gather(
     found = [0] * width
     for relation, forwards in near:
         if _linked(relation):
-            assert isinstance(relation, Closure) and isinstance(relation.order, Rows)  # noqa: PT018
-            for a, row in enumerate(relation.order.gather(beyond, forwards)):
+            assert isinstance(relation, Closure)
+            for a, row in enumerate(_along(relation.order, beyond, forwards)):
                 found[a] |= row
             continue
         seen = relation.row if forwards else relation.col
@@ -77,4 +77,23 @@ def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool
 
 
 def _linked(relation: RowRelation) -> bool:
-    return isinstance(relation, Closure) and isinstance(relation.order, Rows)
+    return isinstance(relation, Closure)
+
+
+def tour(order: HappensBefore, forwards: bool, width: int) -> tuple[list[int], list[set[int]]]:
+    """All positions, each after its neighbours in one direction, and these neighbours."""
+    successors, predecessors = edge_sets(width, order.edges())
+    causal = cycle_or_order(width, successors, predecessors)
+    return (causal[::-1], successors) if forwards else (causal, predecessors)
+
+
+def _along(order: HappensBefore, values: list[int], forwards: bool) -> list[int]:
+    """For each position, the union of `values`, one a position, over its future (or its past)."""
+    found = [0] * len(values)
+    positions, neighbours = tour(order, forwards, len(values))
+    for v in positions:
+        row = 0
+        for w in neighbours[v]:
+            row |= found[w] | values[w]
+        found[v] = row
+    return found

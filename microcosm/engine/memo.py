@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 
 from microcosm.engine.body import Pred, Source
@@ -121,6 +122,18 @@ class Memo:
             relation.forget()
         for closure, pred in self._closures.items():
             closure.renew(self._orders.order(pred))
+
+    @contextmanager
+    def laid_out(self) -> Iterator[None]:
+        """All rows of every order at hand, for whoever is about to ask for most of them."""
+        closures = [r for pred in self.program.of if isinstance(r := self.judged(pred), Closure)]
+        for closure in closures:
+            closure.lay_out()
+        try:
+            yield
+        finally:
+            for closure in closures:
+                closure.fold()
 
     def tables(self, pred: Pred) -> Tables | None:
         """The tables that hold a predicate, where it is one that needs a fixpoint."""

@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair
-from microcosm.engine.gather import parts
+from microcosm.engine.gather import parts, tour
 from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
 from microcosm.engine.views import Closure, Pointwise
-from microcosm.relations.bits import bits, lowest
-from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
+from microcosm.relations.bits import bits, lowest, transposed
+from microcosm.relations.happens_before import HappensBefore
+
+HEAVY = 64
+"""Where rows lack so many times n · log n pairs, what one gains within itself is read off the others."""
 
 PATIENCE = 8
 """A look at what an event leads to costs so many looks at whether an event leads to any of some."""
@@ -45,10 +48,7 @@ class Step(NamedTuple):
 
     def sides(self) -> tuple[Callable[[int], int], Callable[[int], int]]:
         """Two functions: every e with Q(b, e) for a b, every b with Q(b, e) for an e."""
-        if self.order is not None:
-            both = self.order.future, self.order.past
-        else:
-            both = self.relation.row, self.relation.col
+        both = self.relation.row, self.relation.col
         return both if self.forwards else both[::-1]
 
     def reached(self, fresh: int, lacking: int, row: int) -> int:
@@ -106,11 +106,15 @@ class Sweep:
     """All recursive rules of one predicate, at work on its rows.
 
     `rows` hold what rests on no recursion, `lacking` what the bound allows beyond that; both are changed in
-    place. `gained(a, row)` is told of what row a gains, premises before conclusions.
+    place. `gained(a, row)`, if anybody is to know, is told of what row a gains, premises before conclusions.
     """
 
     def __init__(
-        self, rules: Rules, rows: list[int], lacking: dict[int, int], gained: Callable[[int, int], object]
+        self,
+        rules: Rules,
+        rows: list[int],
+        lacking: dict[int, int],
+        gained: Callable[[int, int], object] | None,
     ) -> None:
         self._rows = rows
         self._lacking = lacking
@@ -121,7 +125,7 @@ class Sweep:
         for step in rules.between:
             if step.order is not None:
                 rows.extend([0] * (step.order.size - len(rows)))
-                self._tours.append(_tour(step.order, step.forwards, len(rows)))
+                self._tours.append(tour(step.order, step.forwards, len(rows)))
         self._met: set[int] = set()  # whose rows were gone through once
 
     def run(self) -> None:
@@ -135,6 +139,10 @@ class Sweep:
 
     def _sweep(self) -> bool:
         rows, lacking, changed = self._rows, self._lacking, False
+        if self._gained is None and self._tours:
+            size = len(rows)
+            if sum(map(int.bit_count, lacking.values())) > HEAVY * size * size.bit_length():
+                return self._mirrored()
         for order, neighbours in self._tours:
             beyond = [0] * len(rows)
             for a in order:
@@ -148,6 +156,40 @@ class Sweep:
             for a in tuple(lacking):
                 changed = self._add(a, 0) or changed
         return changed
+
+    def _mirrored(self) -> bool:
+        """A sweep in which rows gain from each other alone, then each what others gained of it.
+
+        The predicate is symmetric, and its rules come with their mirror images: what a row gains within
+        itself is what, in the mirror, others gain between them.
+        """
+        rows, lacking = self._rows, self._lacking
+        gains = [0] * len(rows)
+        for order, neighbours in self._tours:
+            beyond = [0] * len(rows)
+            for a in order:
+                gathered = 0
+                for e in neighbours[a]:
+                    gathered |= beyond[e] | rows[e]
+                beyond[a] = gathered
+                if a in lacking and (gained := gathered & lacking[a]):
+                    gains[a] |= gained
+                    self._put(a, gained)
+        for step in self._between:
+            over, _ = step.sides()
+            for a in tuple(lacking):
+                gained = 0
+                for e in bits(over(a)):
+                    gained |= rows[e] & lacking[a]
+                if gained:
+                    gains[a] |= gained
+                    self._put(a, gained)
+        if not any(gains):
+            return False
+        for a, mirror in enumerate(transposed(gains)):
+            if a in lacking and (gained := mirror & lacking[a]):
+                self._put(a, gained)
+        return True
 
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
@@ -174,14 +216,8 @@ class Sweep:
 
     def _put(self, a: int, row: int) -> None:
         self._rows[a] |= row
-        self._gained(a, row)
+        if self._gained is not None:
+            self._gained(a, row)
         self._lacking[a] ^= row
         if not self._lacking[a]:
             del self._lacking[a]
-
-
-def _tour(order: HappensBefore, forwards: bool, width: int) -> tuple[list[int], list[set[int]]]:
-    """All positions, each after its neighbours in one direction, and these neighbours."""
-    successors, predecessors = edge_sets(width, order.edges())
-    causal = cycle_or_order(width, successors, predecessors)
-    return (causal[::-1], successors) if forwards else (causal, predecessors)

@@ -9,7 +9,9 @@ One pair is decided without saturating, by a search from the goal (`microcosm.en
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from math import inf
+from typing import Protocol
 
 from microcosm.engine.body import Body, Pred
 from microcosm.engine.fixpoint import Fixpoint, TableRule
@@ -17,7 +19,13 @@ from microcosm.engine.goals import Goals, goals
 from microcosm.engine.join import Scope
 from microcosm.engine.views import Pointwise
 from microcosm.relations.bits import bits
-from microcosm.relations.rows import Rows
+
+
+class Remembering(Scope, Protocol):
+    """A scope that can have all rows at hand for a while."""
+
+    def laid_out(self) -> AbstractContextManager[None]:
+        """All rows of every order at hand."""
 
 
 class Tables:
@@ -30,7 +38,7 @@ class Tables:
     """
 
     def __init__(
-        self, bodies: dict[Pred, tuple[Body, ...]], symmetric: frozenset[Pred], scope: Scope
+        self, bodies: dict[Pred, tuple[Body, ...]], symmetric: frozenset[Pred], scope: Remembering
     ) -> None:
         self.scope = scope
         self.bodies = bodies
@@ -89,8 +97,9 @@ class Tables:
         """Compute every row, to the fixpoint; with `log`, remember when each pair was found."""
         if self._lacking is not None and (self._log is not None or not log):
             return
-        run = Fixpoint(self, log)
-        run.run()
+        with self.scope.laid_out():
+            run = Fixpoint(self, log)
+            run.run()
         lacking: dict[Pred, dict[int, int]] = {pred: {} for pred in self.preds}
         self._bound_rows = run.bounds
         for pred, rows in run.rows.items():
@@ -120,8 +129,11 @@ class Table:
 
     SEARCH = 48
     """When searches have met so many events since the last change, and as many more as saturation is worth,
-    they give way to it, where rows of all events would not be too many.
+    they give way to it.
     """
+
+    MOST = 1 << 16
+    """For more events than these the rows of all would take gigabytes: then there is but the search."""
 
     WORTH = 16384
     """Saturation is worth a step of search for so many pairs of events."""
@@ -144,7 +156,8 @@ class Table:
             return False
         if self._goals is not None and not self.tables.saturated:
             events = self.tables.scope.domain.bit_length()
-            limit = inf if events > Rows.SATURATE else self.SEARCH + events * events // self.WORTH
+            pairs = min(events, self.WORTH) ** 2
+            limit = inf if events > self.MOST else self.SEARCH + pairs // self.WORTH
             answer = self._goals.decide(a, b, limit - self._goals.steps)
             if answer is not None:
                 return answer

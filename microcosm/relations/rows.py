@@ -44,7 +44,7 @@ class Rows:
     LINKS = 500
     """When more links wait than these and one for each 128 positions, they are taken in."""
 
-    SATURATE = 1 << 15
+    SATURATE = 1 << 16
     """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
 
     def __init__(self, size: int, edges: Iterable[tuple[int, int]]) -> None:
@@ -283,24 +283,6 @@ class Rows:
             self._future = None  # rows of the future are put right by way of those of the past only
         for found in (*self._found, self._waiting):
             found.clear()
-
-    def gather(self, values: list[int], forwards: bool) -> list[int]:
-        """For each position, the union of `values`, one a position, over its future (or its past).
-
-        Cost: a row operation an edge.
-
-        >>> Rows(3, [(0, 1), (1, 2)]).gather([1, 2, 4], forwards=True)
-        [6, 4, 0]
-        """
-        order = self._causal_order()
-        neighbours = self._successors if forwards else self._predecessors
-        rows = [0] * len(values)
-        for v in reversed(order) if forwards else order:
-            row = 0
-            for w in neighbours[v]:
-                row |= rows[w] | values[w]
-            rows[v] = row
-        return rows
 
     def edges(self) -> Iterable[tuple[int, int]]:
         """Every edge, in order of its ends."""

@@ -7,15 +7,18 @@ from unittest.mock import patch
 
 import pytest
 
-from microcosm.engine import fixpoint
+from microcosm.engine import fixpoint, sweep
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import online
+from microcosm.engine.program import initial, online
+from microcosm.engine.views import Closure
 from microcosm.engine.witness import Witness
 from microcosm.logic import kernel
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations import shape
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
+from microcosm.relations.labels import Labels
 from microcosm.relations.relation import Relation
 from tests.rulesets import edited, extended
 
@@ -107,6 +110,47 @@ def test_a_log_swept_has_the_pairs_of_a_search_by_sets(seed: int) -> None:
     rng = Random(seed)
     given = log(rng.randrange(20, 70), rng.randrange(1, 12), rng.choice([0, 1, 3, 20]), seed)
     assert table_of(given, read_rules()) == by_sets(given)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_gain_in_the_mirror_what_they_gain_within_themselves(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(seed)
+    given = log(rng.randrange(20, 70), rng.randrange(1, 12), rng.choice([0, 1, 3, 20]), seed)
+    monkeypatch.setattr(sweep, "HEAVY", 0)
+    with patch.object(sweep.Sweep, "_mirrored", autospec=True, side_effect=sweep.Sweep._mirrored) as mirrored:
+        assert table_of(given, read_rules()) == by_sets(given)
+    with patch.object(fixpoint, "Sweep", wraps=fixpoint.Sweep) as swept:
+        table_of(given, read_rules())
+    assert mirrored.called or not swept.called
+
+
+@pytest.mark.parametrize("links", OTHER_LINKS.values(), ids=OTHER_LINKS)
+@pytest.mark.parametrize("seed", range(3))
+def test_other_links_are_mirrored_as_well(seed: int, links: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, rules = log(60, 5, 12, seed), edited(UN_2, links, rule="Un-2")
+    found = table_of(given, rules)
+    monkeypatch.setattr(sweep, "HEAVY", 0)
+    assert table_of(given, rules) == found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_orders_of_labels_lay_out_their_rows_for_the_table(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = log(60, 4, 6, seed)
+    expected = by_sets(given)
+    monkeypatch.setattr(shape, "ROWS_UP_TO", 0)
+    monkeypatch.setattr(shape, "EVENTS_A_CHAIN", 0)
+    engine = Engine(read_rules(), given)
+    assert isinstance(engine.order(initial(Relation.BEFORE)), Labels)
+    assert table_of(given, read_rules()) == expected
+    closure = engine.memo.judged(initial(Relation.BEFORE))
+    assert isinstance(closure, Closure)
+    with engine.memo.laid_out():
+        assert closure._futures is not None
+    assert closure._futures is None, "rows of labels are let go"
 
 
 @pytest.mark.parametrize("links", OTHER_LINKS.values(), ids=OTHER_LINKS)

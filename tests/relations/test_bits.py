@@ -1,0 +1,38 @@
+"""Rows of bits against sets of numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.relations.bits import bits, from_positions, lowest, marks, transposed
+
+WIDTHS = st.sampled_from([1, 7, 64, 65, 300, 5_000])
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> tuple[set[int], int]:
+    width = draw(WIDTHS)
+    return draw(st.sets(st.integers(0, width - 1), max_size=draw(st.sampled_from([1, 5, 20, 60])))), width
+
+
+@given(sets())
+def test_members_come_ascending_however_many_they_are(drawn: tuple[set[int], int]) -> None:
+    members, width = drawn
+    row = from_positions(members, width)
+    assert row == sum(1 << at for at in members)
+    assert list(bits(row)) == sorted(members)
+    assert [at for at, mark in enumerate(marks(row, width)) if mark] == sorted(members)
+    assert len(marks(row, width)) == width
+    if members:
+        assert lowest(row) == next(bits(row)) == min(members)
+
+
+@given(st.integers(0, 20).flatmap(lambda n: st.lists(st.integers(0, (1 << n) - 1), min_size=n, max_size=n)))
+def test_a_transposed_square_has_rows_for_columns(rows: list[int]) -> None:
+    given_rows = list(rows)
+    columns = transposed(rows)
+    assert rows == given_rows
+    assert [[column >> a & 1 for column in columns] for a in range(len(rows))] == [
+        [row >> b & 1 for b in range(len(rows))] for row in rows
+    ]
