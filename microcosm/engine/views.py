@@ -289,8 +289,9 @@ class Closure:
             self._futures = self._pasts = None
 
     def row(self, a: int) -> int:
-        if self._futures is not None:
-            return self._futures[a]
+        futures = self._futures  # another thread may let go of them
+        if futures is not None:
+            return futures[a]
         if self._made:
             return self._rows[a]
         found = self.order.future(a)
@@ -298,8 +299,9 @@ class Closure:
         return found
 
     def col(self, b: int) -> int:
-        if self._pasts is not None:
-            return self._pasts[b]
+        pasts = self._pasts
+        if pasts is not None:
+            return pasts[b]
         if self._made:
             return self._cols[b]
         found = self.order.past(b)
