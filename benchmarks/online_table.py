@@ -6,6 +6,8 @@ The peers have the rules written into them (`benchmarks.peers`). Every verdict i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from benchmarks.by_hand import unknown_table
 from benchmarks.families import Family, mixed
 from benchmarks.measure import Line, paired
-from benchmarks.peers import networkx_table, numpy_table
+from benchmarks.peers import clingo_table, networkx_table, numpy_table, scipy_table
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import ONLINE_ORDER, online
 from microcosm.logic.rulebook import read_rules
@@ -22,7 +24,10 @@ from microcosm.relations.bits import bits
 NAME = "online table"
 
 SETS_LIMIT = 1_000
-"""Python sets take longer than a few seconds for more events than this."""
+"""Python sets, matrices and clingo take longer than some ten seconds for more events than this."""
+
+COUNTING: dict[str, Callable[[Family], int]] = {"scipy": scipy_table, "clingo": clingo_table}
+"""Peers, by their packages, that say how many pairs are `?`."""
 
 
 def run(quick: bool = False) -> list[Line]:
@@ -48,6 +53,7 @@ def measure(family: Family, rounds: int) -> list[Line]:
     }
     if family.size <= SETS_LIMIT:
         subjects["networkx and sets"] = lambda: networkx_table(family)
+        subjects |= {name: partial(count, family) for name, count in COUNTING.items() if find_spec(name)}
     lines, answers = paired(NAME, family.name, subjects, rounds=rounds)
     compare(family, answers)
     return lines
@@ -58,6 +64,8 @@ def compare(family: Family, answers: dict[str, Any]) -> None:
     size = family.size
     engine = answers["microcosm"]
     mine = {str(relation): _square(engine, relation, size) for relation in ONLINE_ORDER}
+    for name in COUNTING:
+        assert answers.get(name, int(mine["?"].sum())) == mine["?"].sum(), (family.name, name)
     packed = answers["numpy packed rows"]
     rows, order = answers["the same rules by hand"]
     by_hand = np.zeros((size, size), dtype=np.uint8)

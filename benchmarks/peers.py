@@ -149,3 +149,68 @@ def networkx_table(family: Family) -> dict[str, list[set[int]]]:
                 unknown[a].add(y)
                 waiting.append((a, y))
     return {"<": before, "||": concurrent, "<>": related, "?": unknown}
+
+
+def scipy_table(family: Family) -> int:
+    """How many ordered pairs are `?`, by products of sparse matrices."""
+    from scipy.sparse import csr_matrix, eye
+
+    size = family.size
+
+    def matrix(pairs: Pairs) -> Any:
+        ones = np.ones(len(pairs), dtype=bool)
+        lefts, rights = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return csr_matrix((ones, (lefts, rights)), shape=(size, size), dtype=bool)
+
+    before, count = matrix(family.before), -1
+    while before.nnz != count:
+        count = before.nnz
+        before = before + before @ before
+    concurrent, related = (
+        matrix([*pairs, *((b, a) for a, b in pairs)]) for pairs in (family.concurrent, family.related)
+    )
+    order = before + before.T
+    known = order + concurrent + related
+    related = related > related.multiply(order)
+    decided = known + eye(size, dtype=bool, format="csr")
+    everything = csr_matrix(np.ones((size, size), dtype=bool))
+    unknown = concurrent @ concurrent + related @ related  # Un-1
+    unknown = unknown + (everything > known @ known)  # Un-3
+    unknown = unknown > unknown.multiply(decided)
+    steps, count = before + concurrent + related, -1
+    while unknown.nnz != count:  # Un-2, Un-Sym
+        count = unknown.nnz
+        grown = steps @ unknown
+        grown = grown > grown.multiply(decided)
+        unknown = unknown + grown + grown.T
+    return int(unknown.nnz)
+
+
+UNKNOWN_RULES = """
+lt(X,Y) :- b(X,Y).  lt(X,Z) :- lt(X,Y), b(Y,Z).
+c(Y,X) :- c(X,Y).  g(Y,X) :- g(X,Y).
+o(X,Y) :- lt(X,Y).  o(Y,X) :- lt(X,Y).
+r(X,Y) :- g(X,Y), not o(X,Y).
+k(X,Y) :- o(X,Y).  k(X,Y) :- c(X,Y).  k(X,Y) :- g(X,Y).
+m(X,Y) :- k(X,E), k(E,Y).
+d(X,Y) :- n(X), n(Y), X != Y, not k(X,Y).
+s(X,E) :- lt(X,E).  s(X,E) :- c(X,E).  s(X,E) :- r(X,E).
+u(X,Y) :- d(X,Y), c(X,E), c(E,Y).
+u(X,Y) :- d(X,Y), r(X,E), r(E,Y).
+u(X,Y) :- d(X,Y), not m(X,Y).
+u(Y,X) :- u(X,Y).
+u(X,Y) :- u(E,Y), s(X,E), d(X,Y).
+"""
+
+
+def clingo_table(family: Family) -> int:
+    """How many ordered pairs are `?`, the rules being grounded."""
+    import clingo
+
+    control = clingo.Control(["--warn=none"])
+    facts = [f"n(0..{family.size - 1})."]
+    for name, pairs in (("b", family.before), ("c", family.concurrent), ("g", family.related)):
+        facts += [f"{name}({a},{b})." for a, b in pairs]
+    control.add("base", [], "".join(facts) + UNKNOWN_RULES)
+    control.ground([("base", [])])
+    return sum(1 for _ in control.symbolic_atoms.by_signature("u", 2))
