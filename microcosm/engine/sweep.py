@@ -9,7 +9,7 @@ hold is gathered link by link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair
@@ -143,15 +143,9 @@ class Sweep:
             size = len(rows)
             if sum(map(int.bit_count, lacking.values())) > HEAVY * size * size.bit_length():
                 return self._mirrored()
-        for order, neighbours in self._tours:
-            beyond = [0] * len(rows)
-            for a in order:
-                gathered = 0
-                for e in neighbours[a]:
-                    gathered |= beyond[e] | rows[e]
-                beyond[a] = gathered
-                if a in lacking and self._add(a, gathered):
-                    changed = True
+        for a, gathered in self._gathered():
+            if a in lacking and self._add(a, gathered):
+                changed = True
         if not self._tours:
             for a in tuple(lacking):
                 changed = self._add(a, 0) or changed
@@ -165,16 +159,10 @@ class Sweep:
         """
         rows, lacking = self._rows, self._lacking
         gains = [0] * len(rows)
-        for order, neighbours in self._tours:
-            beyond = [0] * len(rows)
-            for a in order:
-                gathered = 0
-                for e in neighbours[a]:
-                    gathered |= beyond[e] | rows[e]
-                beyond[a] = gathered
-                if a in lacking and (gained := gathered & lacking[a]):
-                    gains[a] |= gained
-                    self._put(a, gained)
+        for a, gathered in self._gathered():
+            if a in lacking and (gained := gathered & lacking[a]):
+                gains[a] |= gained
+                self._put(a, gained)
         for step in self._between:
             over, _ = step.sides()
             for a in tuple(lacking):
@@ -190,6 +178,18 @@ class Sweep:
             if a in lacking and (gained := mirror & lacking[a]):
                 self._put(a, gained)
         return True
+
+    def _gathered(self) -> Iterator[tuple[int, int]]:
+        """Along each order every event, with what the rows of the events beyond it hold by then."""
+        rows = self._rows
+        for order, neighbours in self._tours:
+            beyond = [0] * len(rows)
+            for a in order:
+                gathered = 0
+                for e in neighbours[a]:
+                    gathered |= beyond[e] | rows[e]
+                beyond[a] = gathered
+                yield a, gathered
 
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
