@@ -20,7 +20,7 @@ def gathered(body: Body, scope: Scope) -> Callable[[int], int] | None:
     """For each a the set of all b for which the one pattern of `body` has a solution.
 
     None where the body asks for more than the absence of one pattern P(a, e), Q(e, b), e in M, or where
-    P reads no order whose links are at hand. Cost: a row operation for each link and other pair of P.
+    P reads no order. Cost: a row operation for each link and other pair of P.
     """
     if body.ones or body.pairs or len(body.nones) != 1:
         return None
@@ -36,7 +36,7 @@ def gathered(body: Body, scope: Scope) -> Callable[[int], int] | None:
     for one in none.ones:
         inside &= scope.subset(one.source) if one.positive else ~scope.subset(one.source)
     near = list(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
-    if not any(_linked(relation) for relation, _ in near):
+    if not any(isinstance(relation, Closure) for relation, _ in near):
         return None
     relation = scope.relation(ends[RIGHT].source)
     rows = relation.row if ends[RIGHT].left == middle else relation.col
@@ -52,8 +52,7 @@ def _gather(
         beyond[e] = rows(e)
     found = [0] * width
     for relation, forwards in near:
-        if _linked(relation):
-            assert isinstance(relation, Closure)
+        if isinstance(relation, Closure):
             for a, row in enumerate(_along(relation.order, beyond, forwards)):
                 found[a] |= row
             continue
@@ -74,10 +73,6 @@ def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool
         both = [(member, not forwards) for member, symmetric in relation.relations if not symmetric]
         return [*((member, forwards) for member, _ in relation.relations), *both]
     return [(relation, forwards)]
-
-
-def _linked(relation: RowRelation) -> bool:
-    return isinstance(relation, Closure)
 
 
 def tour(order: HappensBefore, forwards: bool, width: int) -> tuple[list[int], list[set[int]]]:

@@ -118,9 +118,8 @@ class _Log:
         self._heard = set(self._origins)
         process = self._process.__getitem__
         receivers = [*map(process, receipts)]
-        if len(self._heard) < len(receipts) and len({*zip(self._origins, receivers, strict=True)}) < len(
-            receipts
-        ):
+        many = len(receipts)
+        if len(self._heard) < many and len({*zip(self._origins, receivers, strict=True)}) < many:
             return False
         late = any(map(ge, self._origins, receipts))
         return not (late or any(map(eq, map(process, self._origins), receivers)))
