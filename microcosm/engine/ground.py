@@ -7,11 +7,10 @@ Every relation in the engine answers the same four questions (`RowRelation`); th
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 from itertools import chain as joined
 from itertools import compress, count, repeat
-from operator import attrgetter
 from typing import Protocol
 
 from microcosm.engine.given_relation import GivenRelation, Pairs, row_of
@@ -82,6 +81,12 @@ class Universe:
             self.named |= 1 << position
         return position
 
+    def places(self, names: Iterable[str]) -> Iterable[int]:
+        """The positions of names that are in use."""
+        if isinstance(names, list) and self.names[self.OUTSIDERS : self.OUTSIDERS + len(names)] == names:
+            return range(self.OUTSIDERS, self.OUTSIDERS + len(names))
+        return map(self.position.__getitem__, names)
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -112,8 +117,10 @@ class Ground:
         # Compressed givens hold their events in M, stamps and messages among the named, until the ground is
         # built anew.
         self._in_m = row_of(chain) | clocks.support() | row_of(at for group in groups for at in group)
-        self._other = [*givens.stamps, *map(attrgetter("event"), givens.messages)]
-        universe.members = self._in_m | self._row_of_stated()
+        self._other = joined((*givens.stamps,), givens.tellers())
+        links = givens.links  # in which each of its names is
+        all_linked = links is not None and len(links.names) == len(position)
+        universe.members = universe.named if all_linked else self._in_m | self._row_of_stated()
         self._base = base
         self.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
         self._subsets: dict[str, int] = {}

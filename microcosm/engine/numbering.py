@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -41,7 +42,7 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     links = givens.links
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
-        columns = [*map(first.__add__, links.lefts)], [*map(first.__add__, links.rights)]
+        columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
         return _in_order(position, _causal(len(position), *columns, first), {Relation.BEFORE: columns}, first)
     stated: dict[Relation, Columns] = {}
     if links is not None:

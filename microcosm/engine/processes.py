@@ -20,7 +20,7 @@ INTERNAL = object()
 class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
 
-    >>> from microcosm.relations.givens import Message
+    >>> from microcosm.relations.told import Message
     >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]
@@ -32,7 +32,8 @@ class Processes:
     def __init__(self, givens: Givens, universe: Universe) -> None:
         self._universe = universe
         self._stated: list[Hashable] = [None] * len(universe)
-        self._state(map(attrgetter("event"), givens.messages), map(attrgetter("process"), givens.messages))
+        for events, processes in givens.whose():
+            self._state(events, processes)
         self._state(givens.clocks, map(attrgetter("process"), givens.clocks.values()))
         self.add(givens.internal)
 
@@ -55,8 +56,7 @@ class Processes:
         return self._by_name(position) if stated is None else stated
 
     def _state(self, events: Iterable[str], processes: Iterable[Hashable]) -> None:
-        places = map(self._universe.position.__getitem__, events)
-        deque(map(self._stated.__setitem__, places, processes), maxlen=0)
+        deque(map(self._stated.__setitem__, self._universe.places(events), processes), maxlen=0)
 
     def _by_name(self, position: int) -> str | None:
         process, _, seq = self._universe.names[position].rpartition(":")

@@ -25,8 +25,9 @@ from microcosm.logic.provenance import is_default, member_of, stated
 from microcosm.logic.statement import INTERIOR, ORDERINGS
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message, Stamp
+from microcosm.relations.givens import Givens, Stamp
 from microcosm.relations.relation import SPELLINGS, Relation
+from microcosm.relations.told import Message
 
 SCHEMA = "microcosm/1"
 

@@ -8,7 +8,8 @@ from microcosm.logic.names import quote, string
 from microcosm.logic.provenance import is_default
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message, Stamp
+from microcosm.relations.givens import Givens, Stamp
+from microcosm.relations.told import Message
 
 
 def write_mc(givens: Givens, sources: bool = True) -> str:

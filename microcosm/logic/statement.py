@@ -14,8 +14,9 @@ from operator import eq
 from microcosm.logic.names import shown
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence, many
-from microcosm.relations.givens import Message, Stamp
+from microcosm.relations.givens import Stamp
 from microcosm.relations.relation import SPELLINGS, Relation
+from microcosm.relations.told import Message
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
 """The message orderings of seed 004 that a network may be known to keep."""

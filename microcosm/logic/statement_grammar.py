@@ -22,7 +22,7 @@ from microcosm.logic.names import KEYWORDS, SHOWN, shown, unfit, unquote
 from microcosm.logic.provenance import stated
 from microcosm.logic.statement import Fault, Statement
 from microcosm.relations.clock import Clock
-from microcosm.relations.givens import Message
+from microcosm.relations.told import Message
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "

@@ -26,7 +26,7 @@ from microcosm.logic.statement_tokens import (
     text_of,
 )
 from microcosm.relations.clock import Clock
-from microcosm.relations.givens import Message
+from microcosm.relations.told import Message
 
 _HEAD = rf"\s*clock{WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
 _REST = rf"\}}\s*(unticked{WORD_END})?{LINE_END}"

@@ -52,7 +52,7 @@ PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2, STAMPED_
 def base_facts(givens: Givens) -> BaseFacts:
     """The base predicates of a microcosm. Cost: linear in its messages.
 
-    >>> from microcosm.relations.givens import Message
+    >>> from microcosm.relations.told import Message
     >>> messages = [Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")]
     >>> facts = base_facts(Givens(messages=messages))
     >>> facts["matches"], facts["send"]
@@ -70,7 +70,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     """
 
     def __init__(self, givens: Givens) -> None:
-        self._messages, self._stamps = givens.messages, givens.stamps
+        self._givens, self._stamps = givens, givens.stamps
         self._orderings, self._complete = givens.orderings, givens.complete
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
 
@@ -80,7 +80,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         sent: _Keys = {}
         received: _Keys = {}
         process: _Keys = {}
-        for message in self._messages:
+        for message in self._givens.messages:
             known = sent if message.kind == "send" else received
             known.setdefault(message.event, {})[message.message] = None
             process.setdefault(message.event, {})[message.process] = None

@@ -7,30 +7,21 @@ beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, filterfalse
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from microcosm.relations.clock import Clock, between
 from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.links import Facts, Links
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message, Told
 
 Stamp = int | tuple[float, float]
 """A Lamport time, or a physical interval [earliest, latest]."""
-
-
-class Message(NamedTuple):
-    """`send event = message process -> receivers`, or `receive event = message process`."""
-
-    kind: Literal["send", "receive"]
-    event: str
-    message: str
-    process: str
-    receivers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +53,33 @@ class Givens:
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
     links: Links | None = field(default=None, init=False, repr=False, compare=False)
     """What is external, in columns, as long as nobody has asked for `external` itself."""
+    told: Told | None = field(default=None, init=False, repr=False, compare=False)
+    """The messages, in columns, as long as nobody has asked for `messages` itself."""
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            # Only asked for what is not there: `external`, after `link`; or another thread just made it.
+            # Only asked for what `link` and `tell` put off; or another thread just made it.
             links = self.links if name == "external" else None
-            if links is None:
-                return object.__getattribute__(self, name)
+            told = self.told if name == "messages" else None
             with without_collection():
-                self.external = links.facts()
-            self.links = None
-            return self.external
+                if links is not None:
+                    self.external, self.links = links.facts(), None
+                elif told is not None:
+                    self.messages, self.told = told.messages(), None
+            return object.__getattribute__(self, name)
 
     def link(self, links: Links) -> None:
         """Let all that is external be these links; there must be nothing external yet."""
         assert not self.external
         del self.external
         self.links = links
+
+    def tell(self, told: Told) -> None:
+        """Let the messages be these; there must be none yet."""
+        assert not self.messages
+        del self.messages
+        self.told = told
 
     @property
     def externals(self) -> int:
@@ -93,7 +93,7 @@ class Givens:
 
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
-        links = self.links
+        links, told = self.links, self.told
         copied = replace(
             self,
             internal=list(self.internal),
@@ -101,12 +101,14 @@ class Givens:
             refuted=dict(self.refuted),
             stamps=dict(self.stamps),
             clocks=dict(self.clocks),
-            messages=list(self.messages),
+            messages=list(self.messages) if told is None else [],
             orderings=list(self.orderings),
             tokens=dict(self.tokens),
         )
         if links is not None:
             copied.link(links)
+        if told is not None:
+            copied.tell(told)
         return copied
 
     def by_relation(self) -> dict[Relation, tuple[list[str], list[str]]]:
@@ -143,10 +145,32 @@ class Givens:
         """The number of each named event, from `first`, in the order of `named`."""
         found = dict(zip(self._members(), count(first), strict=False))
         refuted = chain.from_iterable(map(_ends, self.refuted.values()))
-        told = map(attrgetter("event"), self.messages)
-        others = dict.fromkeys(filterfalse(found.__contains__, chain(refuted, self.stamps, told)))
+        others = dict.fromkeys(filterfalse(found.__contains__, chain(refuted, self.stamps, self._apart())))
         found.update(zip(others, count(first + len(found)), strict=False))
         return found
+
+    def tellers(self) -> Iterable[str]:
+        """The events of the messages, as they are now, once for each."""
+        return map(attrgetter("event"), (*self.messages,)) if self.told is None else self.told.events()
+
+    def whose(self) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """Columns of events and of the process of each, as links and messages say."""
+        told, links = self.told, self.links
+        known = links is not None and links.processes is not None
+        if links is not None and links.processes is not None:
+            yield links.names, links.processes
+        if told is None:
+            yield [m.event for m in self.messages], [m.process for m in self.messages]
+        elif not known:
+            yield [*told.events()], [*told.processes()]
+        else:
+            yield [*self._apart()], [*map(told.process.__getitem__, told.apart)]
+
+    def _apart(self) -> Iterable[str]:
+        """The events of messages; while the links are as told, only those that no link names."""
+        if self.told is None or self.links is None:
+            return self.tellers()
+        return map(self.told.event.__getitem__, self.told.apart)
 
     def _members(self) -> Iterable[str]:
         linked: Iterable[str]

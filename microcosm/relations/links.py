@@ -23,7 +23,8 @@ Facts = dict[tuple[str, str, str], Correspondence]
 class Links:
     """`names[lefts[i]] < names[rights[i]]` for each i, no two of them equal; each of `names` is in one.
 
-    `sources` are pieces of the column of their sources.
+    `sources` are pieces of the column of their sources; `processes` says whose event each of `names` is,
+    where all is known.
 
     >>> Links(["a", "b", "c"], [0, 1], [1, 2], [["m1", None]]).facts()[("a", "<", "b")].source
     'm1'
@@ -33,6 +34,7 @@ class Links:
     lefts: Sequence[int]
     rights: Sequence[int]
     sources: Sequence[Iterable[str | None]]
+    processes: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.lefts)

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from microcosm.logic.document import write_mc
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message, Stamp
+from microcosm.relations.givens import Givens, Stamp
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
 
 Item = tuple[object, ...]
 """A kind of given and what it says: strings, numbers, booleans and nested tuples of these."""

@@ -16,8 +16,9 @@ from microcosm.errors import TextError
 from microcosm.relations.clock import Clock, between
 from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
 from microcosm.traces.before import Before
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import SENDS, TraceEvent

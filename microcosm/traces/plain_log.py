@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections import defaultdict, deque
-from collections.abc import Sequence
-from itertools import accumulate, chain, compress, count, repeat
-from operator import add, eq, ge, not_
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, chain, compress, count, filterfalse
+from operator import eq, lt
+from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
 from microcosm.relations.collection import without_collection
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
 from microcosm.relations.links import Links
+from microcosm.relations.told import Told
 from microcosm.traces import formats
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.lines import open_lines
@@ -58,11 +62,22 @@ def _read(path: str | os.PathLike[str]) -> _Log | None:
             found = _events(text)
             if len(found) != text.count("\n") + (not text.endswith("\n")):
                 return None
-            log.extend(found)
+            if not log.extend(found):
+                return None
     return log if not unseen.counts and log.settle() else None
 
 
+Events: TypeAlias = "array[int]"
+_no_events = partial(array, "q")
+
+
+def _append_each(arrays: Mapping[str, Events], keys: Iterable[str], values: Iterable[int]) -> None:
+    """Append each value to the array of its key."""
+    deque(map(array.append, map(arrays.__getitem__, keys), values), maxlen=0)
+
+
 _SEND, _RECEIVE = map(len, ("send", "receive"))
+_WORDS: dict[int, Literal["send", "receive", ""]] = {0: "", _SEND: "send", _RECEIVE: "receive"}
 _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind in (_SEND, _RECEIVE))
 """A kind is kept as the length of its word; these tables say which are which."""
 
@@ -74,65 +89,68 @@ class _Log:
         self.file = ""
         self._ids: list[str] = []
         self._process: list[str] = []
+        self._once: dict[str, str] = {}
+        """Each process, to be named by one string everywhere."""
         self._kind = bytearray()
         """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
-        self._threads: defaultdict[str, list[int]] = defaultdict(list)
+        self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
-        self._next: defaultdict[str, count[int]] = defaultdict(lambda: count(1))
-        """What the next event of each process is to be numbered."""
-        self._in_turn = True
+        self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
+        """What the next events of each process are to be numbered."""
         self._sending: dict[str, int] = {}
         """The event that sent a message."""
-        self._origin: dict[int, int | None] = {}
-        """The sending that a reception hears of."""
+        self._receipts: defaultdict[str, Events] = defaultdict(_no_events)
+        """The receptions of each process."""
+        self._origins: defaultdict[str, Events] = defaultdict(_no_events)
+        """The sendings that these hear of."""
 
-    def extend(self, found: Sequence[tuple[str, str, str, str]]) -> None:
-        """Take in the events of some more lines."""
-        first = len(self._ids)
+    def extend(self, found: Sequence[tuple[str, str, str, str]]) -> bool:
+        """Take in the events of some more lines; whether nothing is odd about them."""
+        events = [*range(len(self._ids), len(self._ids) + len(found))]
         processes, seqs, words, messages = zip(*found, strict=True)
-        once: dict[str, str] = {}
-        self._process += map(once.setdefault, processes, processes)
+        self._process += map(self._once.setdefault, processes, processes)
         self._ids += map(":".join, zip(processes, seqs, strict=True))
-        due = map(next, map(self._next.__getitem__, processes))
-        self._in_turn = self._in_turn and all(map(eq, map(int, seqs), due))
         kinds = bytes(map(len, words))
         self._kind += kinds
         self._message += messages
-        deque(map(list.append, map(self._threads.__getitem__, processes), count(first)), maxlen=0)
+        _append_each(self._threads, processes, events)
         are_sends, are_receipts = kinds.translate(_IS_SEND), kinds.translate(_IS_RECEIVE)
-        self._sending.update(compress(zip(messages, count(first), strict=False), are_sends))
-        origins = map(self._sending.get, compress(messages, are_receipts))
-        self._origin.update(zip(compress(count(first), are_receipts), origins, strict=False))
+        self._sending.update(zip(compress(messages, are_sends), compress(events, are_sends), strict=True))
+        receivers, receipts = [*compress(processes, are_receipts)], [*compress(events, are_receipts)]
+        heard = map(self._sending.get, compress(messages, are_receipts))
+        origins = [origin for origin in heard if origin is not None]
+        if len(origins) < len(receipts):
+            return False
+        _append_each(self._receipts, receivers, receipts)
+        _append_each(self._origins, receivers, origins)
+        in_turn = all(map(eq, seqs, map(next, map(self._due.__getitem__, processes))))
+        to_itself = any(map(eq, map(self._process.__getitem__, origins), receivers))
+        return in_turn and not to_itself and all(map(lt, origins, receipts))
 
     def settle(self) -> bool:
-        """Whether nothing is odd but what is reported below; then the columns go process by process."""
-        if not self._in_turn or len(self._sending) < self._kind.count(_SEND) or None in self._origin.values():
+        """Whether each message was sent once, and no process received one twice."""
+        if len(self._sending) < self._kind.count(_SEND):
             return False
-        events = [*chain.from_iterable(self._threads.values())]
-        kinds = bytes(map(self._kind.__getitem__, events))
-        self._told = [*compress(events, kinds)]
-        self._sends = [*compress(events, kinds.translate(_IS_SEND))]
-        self._receipts = receipts = [*compress(events, kinds.translate(_IS_RECEIVE))]
-        self._origins = [origin for origin in map(self._origin.get, receipts) if origin is not None]
-        self._heard = set(self._origins)
-        process = self._process.__getitem__
-        receivers = [*map(process, receipts)]
-        many = len(receipts)
-        if len(self._heard) < many and len({*zip(self._origins, receivers, strict=True)}) < many:
-            return False
-        late = any(map(ge, self._origins, receipts))
-        return not (late or any(map(eq, map(process, self._origins), receivers)))
+        self._heard = set(chain.from_iterable(self._origins.values()))
+        many = self._kind.count(_RECEIVE)
+        return len(self._heard) == many or sum(map(len, map(set, self._origins.values()))) == many
 
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
-        for event in compress(self._sends, map(not_, map(self._heard.__contains__, self._sends))):
+        sends = compress(count(), self._kind.translate(_IS_SEND))
+        rank = {process: at for at, process in enumerate(self._threads)}
+        for event in sorted(
+            filterfalse(self._heard.__contains__, sends), key=lambda e: rank[self._process[e]]
+        ):
             said = f"{self._ids[event]}: the reception of {self._message[event]} is not in the log"
             report.add("unreceived-send", said, file=self.file, line=event + 1)
         givens = Givens()
         unlinked = self._unlinked()
         givens.link(links := self._links(unlinked))
-        givens.messages = self._messages()
+        told = self._told(unlinked)
+        if any(self._kind):
+            givens.tell(told)
         isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"
@@ -141,7 +159,7 @@ class _Log:
             givens=givens,
             events=len(self._ids),
             processes=len(self._threads),
-            messages=len(self._sends),
+            messages=len(self._sending),
             correspondences=len(links),
             isolated=len(isolated),
             outside=0,
@@ -155,27 +173,30 @@ class _Log:
 
     def _links(self, unlinked: list[int]) -> Links:
         """The order of each process, then the messages."""
-        lefts, rights, sources = list[int](), list[int](), list[Sequence[str]]()
+        lefts, rights, sources = _no_events(), _no_events(), list[Sequence[str]]()
         for process, thread in self._threads.items():
             lefts += thread[:-1]
             rights += thread[1:]
             sources.append([f"process {process}"] * (len(thread) - 1))
-        lefts += self._origins
-        rights += self._receipts
-        sources.append([*map(add, repeat("message "), map(self._message.__getitem__, self._receipts))])
+        ordered = len(rights)
+        for process in self._threads:
+            lefts += self._origins[process]
+            rights += self._receipts[process]
+        sources.append([*map("message ".__add__, map(self._message.__getitem__, rights[ordered:]))])
         if not unlinked:
-            return Links(self._ids, lefts, rights, sources)
+            return Links(self._ids, lefts, rights, sources, self._process)
         named = bytearray(b"\1") * len(self._ids)
         for event in unlinked:
             named[event] = 0
         place = [0, *accumulate(named)].__getitem__
-        return Links([*compress(self._ids, named)], [*map(place, lefts)], [*map(place, rights)], sources)
+        names, processes = [*compress(self._ids, named)], [*compress(self._process, named)]
+        return Links(names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes)
 
-    def _messages(self) -> list[Message]:
+    def _told(self, unlinked: list[int]) -> Told:
         """What was sent and received, process by process."""
-        told = self._told
-        kind = map({_SEND: "send", _RECEIVE: "receive"}.__getitem__, map(self._kind.__getitem__, told))
-        ids = map(self._ids.__getitem__, told)
-        message, process = map(self._message.__getitem__, told), map(self._process.__getitem__, told)
-        rows = zip(kind, ids, message, process, repeat(()), strict=False)
-        return [*map(tuple.__new__, repeat(Message), rows)]
+        words = [*map(_WORDS.__getitem__, self._kind)]
+        apart = [event for event in unlinked if self._kind[event]]
+        order = _no_events()
+        for thread in self._threads.values():
+            order += thread
+        return Told(order, words, self._ids, self._message, self._process, apart)

@@ -8,8 +8,9 @@ from microcosm.logic import statement as s
 from microcosm.logic.provenance import Stated
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
 from tests.strategies import event_names
 
 ALBUM = """\

@@ -19,8 +19,9 @@ from microcosm.logic.document import (
 from microcosm.logic.statement_grammar import parse
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
 from tests.logic.documents import ALBUM
 
 BEFORE, NOT_BEFORE = Relation.BEFORE, Relation.NOT_BEFORE

@@ -12,8 +12,9 @@ from microcosm.errors import TextError
 from microcosm.logic.document import givens_from_json, givens_to_json, read_givens
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
 from tests.logic.documents import ALBUM, all_givens, sources
 
 EXAMPLE: dict[str, Any] = {

@@ -8,7 +8,8 @@ import pytest
 
 from microcosm.logic.kernel import check
 from microcosm.logic.rulebook import parse_rules, read_rules
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
+from microcosm.relations.told import Message
 from tests.derivations import A, B, C, Node, absent, add, clocked, fault, init, not_in, ok, step, un_3, update
 from tests.notation import mc
 

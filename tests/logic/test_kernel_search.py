@@ -31,8 +31,9 @@ from microcosm.logic.rulebook import RuleBook, parse_rules
 from microcosm.relations.base import base_facts
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import GivenFacts, Givens, Message
+from microcosm.relations.givens import GivenFacts, Givens
 from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
 from tests.notation import mc
 from tests.rulesets import ADDED, TEN, ten
 

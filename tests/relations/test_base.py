@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
 from microcosm.relations.base import PREDICATES, base_facts
-from microcosm.relations.givens import Givens, Message, Stamp
+from microcosm.relations.givens import Givens, Stamp
+from microcosm.relations.told import Message
 
 EVENTS = "abcd"
 messages = st.builds(

@@ -20,10 +20,11 @@ from microcosm.engine.program import initial
 from microcosm.errors import Undefined
 from microcosm.relations import shape
 from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens, Message
+from microcosm.relations.givens import Givens
 from microcosm.relations.labels import Labels
 from microcosm.relations.relation import Relation
 from microcosm.relations.rows import Rows
+from microcosm.relations.told import Message
 from microcosm.state.analogy import analogous
 from microcosm.state.bulk import VERDICTS
 from microcosm.state.digest import analogy_digest
