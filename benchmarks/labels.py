@@ -5,6 +5,11 @@ that its peak memory is its own. Times are per event and per question; the ratio
 "Slope" is the exponent of the whole time between the smallest and the largest size: 1 is constant time per
 event. Pairs to ask about are drawn at random; what labels, numpy, single questions and bulk ones say of them
 is compared.
+
+Beside them stands how far that is from what the machine can do, ratios to ours: the same labels by a loop
+that numba compiles, which can do nothing else, from the same pairs and from arrays that are there already;
+and a question to labels or to rows beside the expression written out where it is asked, and a call of
+nothing.
 """
 
 from __future__ import annotations
@@ -17,19 +22,23 @@ import sys
 from collections.abc import Callable
 from math import log
 from random import Random
+from statistics import median
 from time import process_time
 from typing import Any
 
 import numpy as np
 
-from benchmarks.families import trace
+from benchmarks import compiled
+from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
 from microcosm.engine.program import initial
 from microcosm.logic.document import read_givens
 from microcosm.relations.label_arrays import LabelArrays
 from microcosm.relations.labels import Labels
+from microcosm.relations.rows import Rows
 from microcosm.relations.shape import ROWS_UP_TO
+from microcosm.relations.vector_times import COMPONENT, FIELD
 from microcosm.state.bulk import VERDICTS
 
 NAME = "labels"
@@ -38,17 +47,42 @@ SINGLE = 100_000
 """So many questions are asked one by one of each subject, ten times as many at once; `--quick`: 1 of 100."""
 
 AN_EVENT = ("reading", "a microcosm of what was read", "labels from pairs of numbers")
-"""What is measured by the event; the rest by the question."""
+A_QUESTION = (
+    "a question to labels",
+    "a question to labels by numpy",
+    "a question online",
+    "a question online, in bulk",
+)
+"""What is measured by the event, and by the question."""
+
+WAYS_TO_LABEL = {
+    "labels once more": "microcosm",
+    "labels by numba from the same pairs": "numba loop, from the same pairs",
+    "labels by numba from arrays": "numba loop, from arrays",
+}
+WAYS_TO_ASK = {
+    "a question to labels": "microcosm, labels",
+    "the same written out": "labels, the expression written out",
+    "a question to rows": "microcosm, rows",
+    "a bit of a row": "rows, the expression written out",
+    "a call of nothing": "a call of nothing",
+}
+"""What stands beside ours, and how the table calls it."""
+
+ROUNDS = 3
+"""How often that is measured, by turns."""
 
 
 def run(quick: bool = False) -> list[Line]:
     """Each size by itself, the smallest first."""
     sizes = (2_000, 21_000) if quick else (10_000, 100_000, 1_000_000)
     lines = []
+    if compiled.missing():
+        print(f"{NAME}: numba not installed, and left out", file=sys.stderr)
     for processes in (8, 64):
         found = {size: alone(size, processes, SINGLE // 100 if quick else SINGLE) for size in sizes}
         peaks = ", ".join(f"{found[size].pop('peak'):,.0f} MB" for size in sizes)
-        for what in found[sizes[0]]:
+        for what in (*AN_EVENT, *A_QUESTION):
             first = found[sizes[0]][what]
             for size in sizes:
                 at = found[size][what]
@@ -57,6 +91,12 @@ def run(quick: bool = False) -> list[Line]:
                     notes.append(f"slope {1 + log(found[sizes[-1]][what] / first, sizes[-1] / sizes[0]):.2f}")
                 case = f"trace{processes}: {what}" + (f" ({'; '.join(notes)})" if notes else "")
                 lines.append(Line(NAME, case, f"{size:,} events", at, at / first, 1))
+        for size in sizes:
+            for what, ways in (("an event of", WAYS_TO_LABEL), ("a question about", WAYS_TO_ASK)):
+                beside = {way: found[size][key] for key, way in ways.items() if key in found[size]}
+                ours = next(iter(beside.values()))
+                for way, at in beside.items():
+                    lines.append(Line(NAME, f"trace{processes}: {what} {size:,}", way, at, at / ours, ROUNDS))
     return lines
 
 
@@ -87,7 +127,10 @@ def measure(size: int, processes: int, questions: int) -> dict[str, float]:
     asked = [(rng.randrange(size), rng.randrange(size)) for _ in range(10 * questions)]
     asked = [(a, b) for a, b in asked if a != b]
     few = asked[:questions]
-    single = timed("a question to labels", lambda: [labels.before(a, b) for a, b in few], len(few))
+    single = _asked(found, labels, few)
+    rows = Rows(size, edges) if size <= ROWS_UP_TO else None
+    if rows is not None:
+        assert single == _asked(found, rows, few)
     gc.collect()
     arrays, pairs = LabelArrays(labels), np.array(asked)
     many = timed("a question to labels by numpy", lambda: arrays.before(pairs[:, 0], pairs[:, 1]), len(asked))
@@ -101,7 +144,72 @@ def measure(size: int, processes: int, questions: int) -> dict[str, float]:
     assert [VERDICTS[code] for code in bulk] == online
     assert isinstance(known._engine.order(initial(Relation.BEFORE)), Labels) is (size > ROWS_UP_TO)
     found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    _beside(found, labels, edges)
     return found
+
+
+def _beside(found: dict[str, float], labels: Labels, edges: Pairs) -> None:
+    """What the labels of these pairs and the same by the compiled loop take, by turns."""
+    size = labels.size
+    loop = None if compiled.missing() else compiled.compiled()
+    if loop is not None:
+        loop(2, *compiled.arrays([(0, 1)]))
+    spent: dict[str, list[float]] = {what: [] for what in WAYS_TO_LABEL}
+    for _ in range(ROUNDS):
+        gc.collect()
+        start = process_time()
+        Labels(size, edges)
+        built = process_time()
+        spent["labels once more"].append(built - start)
+        if loop is not None:
+            arrays = compiled.arrays(edges)
+            there = process_time()
+            others = loop(size, *arrays)
+            done = process_time()
+            spent["labels by numba from the same pairs"].append(done - built)
+            spent["labels by numba from arrays"].append(done - there)
+    if loop is not None:
+        rng = Random(3)
+        for a, b in [(rng.randrange(size), rng.randrange(size)) for _ in range(1_000)]:
+            assert labels.before(a, b) is compiled.before(others, a, b)
+    found |= {what: median(times) / size for what, times in spent.items() if times}
+
+
+def _asked(found: dict[str, float], of: Labels | Rows, pairs: Pairs) -> list[bool]:
+    """What is before what; and what it takes to ask, and to do the same without asking anyone."""
+    before = of.before
+    if isinstance(of, Labels):
+        chain, index, vector = of.cover.chain, of.cover.index, of.cover.vector
+        ways: dict[str, Callable[[], list[Any]]] = {
+            "a question to labels": lambda: [before(a, b) for a, b in pairs],
+            "the same written out": lambda: [
+                index[a] < (index[b] if chain[a] == chain[b] else vector[b] >> chain[a] * FIELD & COMPONENT)
+                for a, b in pairs
+            ],
+            "a call of nothing": lambda: [_nothing(a, b) for a, b in pairs],
+        }
+    else:
+        rows = [of.past(b) for b in range(of.size)]
+        ways = {
+            "a question to rows": lambda: [before(a, b) for a, b in pairs],
+            "a bit of a row": lambda: [rows[b] >> a & 1 for a, b in pairs],
+        }
+    spent: dict[str, list[float]] = {what: [] for what in ways}
+    answers: dict[str, list[Any]] = {}
+    for _ in range(ROUNDS):
+        for what, way in ways.items():
+            gc.collect()
+            start = process_time()
+            answers[what] = way()
+            spent[what].append(process_time() - start)
+    found |= {what: median(times) / len(pairs) for what, times in spent.items()}
+    mine, written_out, *_ = answers.values()
+    assert mine == [bool(answer) for answer in written_out]
+    return mine
+
+
+def _nothing(a: int, b: int) -> bool:
+    return True
 
 
 if __name__ == "__main__":

@@ -189,8 +189,8 @@ class Ground:
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:
         uses = self._uses[fact.relation is Relation.NOT_BEFORE]
         for at in (a, b):
-            uses[at] += change
-            if uses[at] <= 1:  # else it was named before, and still is
+            count = uses[at] = uses.get(at, 0) + change
+            if count <= 1:  # else it was named before, and still is
                 self._enroll(at)
 
     def _enroll(self, at: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import compress
+from threading import Lock
 
 from microcosm.relations.bits import bits, from_positions
 
@@ -19,6 +20,9 @@ _DIGIT = tuple(bytes(48 + (byte >> bit & 1) for byte in range(256)) for bit in r
 """For each bit the table that turns bytes into the digit 1 where they have it, else 0."""
 
 _MARK = bytes.maketrans(b"01", b"\0\1")
+
+
+_laying = Lock()
 
 
 class Waiting:
@@ -38,7 +42,8 @@ class Waiting:
         self._width = 64
         self._pasts = bytearray()
         self._events: list[int] = []  # and places that are left empty
-        self._place: dict[int, int] = {}
+        self._place: dict[int, int | None] = {}
+        self._late: dict[int, int] = {}  # pasts that nobody has asked about so far
         self._rising = True
 
     def __len__(self) -> int:
@@ -52,11 +57,18 @@ class Waiting:
 
     def put(self, y: int, past: int) -> None:
         """The past of y is this."""
+        if y not in self._place:
+            self._row = None
+            self.first = min(y, self.first) if self._place else y
+            self._place[y] = None
+        self._late[y] = past
+
+    def _lay(self, y: int, past: int) -> None:
+        """Put a past below the others, or in the place of the one before."""
         if past.bit_length() > 8 * self._width:
             self._widen(past.bit_length() // 4)
         place = self._place.get(y)
         if place is None:
-            self._row = None
             if self._events and self._rising:
                 last = self._events[-1]
                 if last < y <= last + HOLES:
@@ -64,7 +76,6 @@ class Waiting:
                     self._events += range(last + 1, y)
                 else:
                     self._rising = False
-            self.first = min(y, self.first) if self._place else y
             place = self._place[y] = len(self._events)
             self._events.append(y)
         start = place * self._width
@@ -78,7 +89,12 @@ class Waiting:
         return self._row
 
     def after(self, a: int, size: int) -> int:
-        """The row of those with a in their past. Cost: a byte each."""
+        """The row of those with a in their past. Cost: a byte each; a copy of what came since."""
+        if self._late:
+            with _laying:  # questions may come from several threads
+                for y in sorted(self._late):
+                    self._lay(y, self._late[y])
+                self._late = {}
         if a >> 3 >= self._width:
             return 0
         digits = self._pasts[a >> 3 :: self._width].translate(_DIGIT[a & 7])

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from microcosm.relations.bits import from_positions
 from microcosm.relations.chain_cover import UNPLACED, Process, cover
+from microcosm.relations.collection import without_collection
 from microcosm.relations.staircase import staircase
 from microcosm.relations.vector_times import COMPONENT, FIELD, guards, total
 
@@ -35,7 +36,8 @@ class Labelled:
         self._cover(edges, most)
 
     def _cover(self, edges: Iterable[tuple[int, int]], most: int | None = None) -> None:
-        self.cover = cover(self.size, edges, self._process, most)
+        with without_collection():
+            self.cover = cover(self.size, edges, self._process, most)
         """The labels themselves."""
         self._chain, self._index, self._vector = self.cover.chain, self.cover.index, self.cover.vector
         self._fresh = len(self.cover.chains)

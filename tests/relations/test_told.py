@@ -100,8 +100,7 @@ def test_a_question_to_a_log_makes_no_objects(tmp_path: Path) -> None:
     assert found is not None
     known = Microcosm(found.givens)
     assert [str(known.online("p:1", other)) for other in ("q:1", "r:1")] == ["<", "?"]
-    assert list(known.events) == ["p:1", "q:1"]
-    givens = known.givens
+    assert list(known.events) == ["p:1", "q:1", "r:1"]
     assert found.givens.told is not None
     assert found.givens.links is not None
-    assert processes(givens) == {"p:1": "p", "q:1": "q", "r:1": "r"}
+    assert processes(found.givens) == {"p:1": "p", "q:1": "q", "r:1": "r"}
