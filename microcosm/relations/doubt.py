@@ -134,8 +134,6 @@ class Doubt:
 
     def among(self, events: list[int], recent_only: bool = False) -> list[int]:
         """Those of some events about whom rows of the future are not believed; or only the recent ones."""
-        if not self:
-            return []
         recent, own = self._recent, {} if recent_only else self._own
         return [y for y in events if y in recent or y in own]
 
@@ -165,11 +163,12 @@ class Doubt:
                 row |= from_positions([self._listed[at] for at in bits(narrow)], size)
             else:
                 row |= narrow << self._first
-        if self._recent:
-            self.looked_up += len(self._recent)
-            if row.bit_length() > self._recent.first:
-                row &= ~self._recent.row
-            row |= self._recent.after(a, size)
+        recent = self._recent
+        if waiting := len(recent):
+            self.looked_up += waiting
+            if row.bit_length() > recent.first:
+                row &= ~recent.row
+            row |= recent.after(a, size)
         return row
 
     def settle(self, order: Iterable[int], successors: list[set[int]]) -> None:

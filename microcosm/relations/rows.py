@@ -55,7 +55,7 @@ class Rows:
         self._order: list[int] | None = None
         self._past: list[int] | None = None
         self._future: list[int] | None = None
-        self._doubt = Doubt()
+        self._doubt: Doubt | None = None
         self._pending: Pending | None = None
         self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
@@ -95,7 +95,7 @@ class Rows:
         return row
 
     def all_rows(self, forwards: bool) -> list[int] | None:
-        if self._pending is not None or (forwards and self._doubt):
+        if self._pending is not None or (forwards and self._doubt is not None):
             return None
         return self._future if forwards else self._past
 
@@ -107,13 +107,14 @@ class Rows:
                 return row
             self._settle()
             assert self._future is not None
-        if not self._doubt:
+        doubt = self._doubt
+        if doubt is None:
             return self._future[a]
         row = self._found[1].get(a)
         if row is None:
-            if self._doubt.looked_up > 16 * (self.size + self._edges):  # as much as it costs to settle
-                self._doubt.settle(reversed(self._causal_order()), self._successors)
-            row = self._found[1][a] = self._doubt.row(self._future[a], a, self.size)
+            if doubt.looked_up > 16 * (self.size + self._edges):  # as much as it costs to settle
+                doubt.settle(reversed(self._causal_order()), self._successors)
+            row = self._found[1][a] = doubt.row(self._future[a], a, self.size)
         return row
 
     def saturate(self) -> None:
@@ -121,13 +122,13 @@ class Rows:
         self._take_in()
         if self._past is None:
             self._past = self._close(self._causal_order(), self._predecessors)
-        if self._future is None or self._doubt:
+        if self._future is None or self._doubt is not None:
             self._settle()
 
     def _settle(self) -> None:
         """Compute all rows of the future."""
         self._future = self._close(reversed(self._causal_order()), self._successors)
-        self._doubt = Doubt()
+        self._doubt = None
         self._found[1].clear()
 
     def grow(self, size: int) -> None:
@@ -174,10 +175,12 @@ class Rows:
         gained = self._past[a] | 1 << a
         changed = self._counted(gain(self._past, b, gained, self._successors))
         if self._future is not None and not self._doubted(changed, told=True):
-            told = (self.future(b) | 1 << b) & self._doubt.believed
+            told, doubt = self.future(b) | 1 << b, self._doubt
+            if doubt is not None:
+                narrow = doubt.narrow(self.size)
+                self._counted(gain(narrow, a, narrow[b] | doubt.bit(b), self._predecessors))
+                told &= doubt.believed
             self._counted(gain(self._future, a, told, self._predecessors))
-            narrow = self._doubt.narrow(self.size)
-            self._counted(gain(narrow, a, narrow[b] | self._doubt.bit(b), self._predecessors))
 
     def _waits(self, a: int, b: int) -> bool:
         """Whether a new link is better kept apart: others are, or it may change many rows."""
@@ -217,8 +220,8 @@ class Rows:
         self._pending = None
         self._changed(0)
         self._renew(self._past, later, order, self._predecessors, [(v, u) for u, v in links])
-        if self._doubt:
-            self._future, self._doubt = None, Doubt()
+        if self._doubt is not None:
+            self._future = self._doubt = None
         elif self._future is not None:
             self._renew(self._future, earlier, reversed(order), self._successors, links)
         self._scattered = later.bit_count() > self.FEW * len(links)
@@ -254,7 +257,7 @@ class Rows:
         if self._past is not None:
             changed = self._counted(recompute(self._past, b, self._predecessors, self._successors))
             if self._future is not None and not self._doubted(changed):
-                believed = self._doubt.believed
+                believed = -1 if self._doubt is None else self._doubt.believed
                 self._counted(recompute(self._future, a, self._successors, self._predecessors, believed))
         self._changed(-1)
 
@@ -263,13 +266,15 @@ class Rows:
 
         `told`: if not, they will be told, narrow ones as well.
         """
-        past, few = self._past, len(changed) <= self.FEW
+        past, doubt, few = self._past, self._doubt, len(changed) <= self.FEW
         assert past is not None
-        for y in changed if few else self._doubt.among(changed, told):
-            self._doubt.put(y, past[y])
-        if len(self._doubt) > 64 + self.size // 4:
-            self._future = None  # one pass for all of them, when next asked
-            self._doubt = Doubt()
+        if few and changed and doubt is None:
+            doubt = self._doubt = Doubt()
+        if doubt is not None:
+            for y in changed if few else doubt.among(changed, told):
+                doubt.put(y, past[y])
+            if len(doubt) > 64 + self.size // 4:
+                self._future = self._doubt = None  # one pass for all of them, when next asked
         return few or self._future is None
 
     def _counted(self, changed: list[int]) -> list[int]:
