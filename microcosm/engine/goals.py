@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from microcosm.engine.ascent import Ascent
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred
 from microcosm.engine.join import Join, Scope
 from microcosm.engine.outlook import Outlook
@@ -17,6 +18,9 @@ from microcosm.relations.bits import bits
 
 EASY = 32
 """A search that has met so many events without an answer looks ahead before further ones, while it helps."""
+
+LARGE = 20_480
+"""Among more events than these, a search that does not end at once goes for what it may reach."""
 
 DECIDED = 1 << 18
 """The answers to so many questions are remembered."""
@@ -33,9 +37,11 @@ class Goals:
         self.steps = 0
         """How many events all searches have met since the ground changed."""
         self._decided: dict[tuple[int, int], bool] = {}
+        bounds: dict[object, Pointwise] = {}
         for body in bodies:
             here, rest = body.split((pred,))
-            bound = Pointwise(here.ones, here.pairs, scope)
+            both = here.ones, here.pairs
+            bound = bounds.setdefault(both, Pointwise(*both, scope))
             reads = body.reads((pred,))
             if not reads:
                 self._base.append((bound, Join(rest, (LEFT,), RIGHT, scope) if rest else None))
@@ -44,12 +50,15 @@ class Goals:
             ends = (reads[0].left, reads[0].right)
             kept, middle = ends if ends[0] in (LEFT, RIGHT) else ends[::-1]
             self._steps.append((bound, Join(rest.without(reads[0]), (LEFT, RIGHT), middle, scope), kept))
+        moves = [(bound, step) for bound, step, kept in self._steps if kept == RIGHT]
+        self._ascent = Ascent(self._base, moves, self._outlook, scope)
 
     def forget(self) -> None:
         """The ground changed."""
         self.steps = 0
         self._decided.clear()
         self._outlook.forget()
+        self._ascent.forget()
 
     def decide(self, a: int, b: int, limit: float) -> bool | None:
         """Whether the pair holds, which is remembered; None when over `limit` events were met on the way."""
@@ -86,8 +95,15 @@ class Goals:
                         continue
                     if steps >= limit:
                         return None
-                    if steps == len(self._steps) and self._outlook.hopeless(a, b):
-                        return False
+                    if steps == len(self._steps):
+                        if self._outlook.hopeless(a, b):
+                            return False
+                        if self._scope.domain.bit_length() > LARGE:
+                            climbed = self._ascent.steps
+                            answer = self._ascent.decide((a, b))
+                            self.steps += self._ascent.steps - climbed
+                            if answer is not None:
+                                return answer
                     steps += 1
                     self.steps += 1
                     if steps > look:

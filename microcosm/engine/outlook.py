@@ -18,6 +18,9 @@ from microcosm.relations.bits import lowest
 WIDE = 64
 """A set of so many related events is followed through a relation event by event, a larger one is not."""
 
+FAR = 1 << 12
+"""The same, where much depends on it."""
+
 FEW = 8
 """So many pairs of sets that hold in no pair are remembered."""
 
@@ -36,6 +39,8 @@ class Outlook:
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
         self._leads: dict[int, int | None] = {}  # where an event leads to
+        self._linked: dict[tuple[int, bool], int | None] = {}
+        self._scope = scope
         self._vain: deque[tuple[int, int]] = deque(maxlen=FEW)  # left and right ends, no pair of which holds
         for body in bodies:
             for read in body.reads((pred,)):
@@ -46,6 +51,7 @@ class Outlook:
     def forget(self) -> None:
         """The ground changed: what was remembered may not hold any more."""
         self._leads.clear()
+        self._linked.clear()
         self._vain.clear()
         for base in self._base:
             base.forget()
@@ -62,6 +68,33 @@ class Outlook:
         self._vain.append((left, right))
         return left
 
+    def ahead(self, a: int, b: int) -> tuple[int, int, list[int]]:
+        """Where a and b lead to, or more, and which rules without recursion may conclude something there."""
+        linked = (self.linked(a), self.linked(b)) if self._bounded else (None, None)
+        left, right = (self._scope.domain if found is None else found for found in linked)
+        return left, right, [at for at, rule in enumerate(self._base) if not rule.barred(a, b, left, right)]
+
+    def before(self, event: int) -> int:
+        """Every event that leads to one along orders alone, and itself."""
+        found = 1 << event
+        for relation, forwards in self._moves:
+            if isinstance(relation, Closure):
+                found |= relation.col(event) if forwards else relation.row(event)
+        return found
+
+    def linked(self, event: int, forwards: bool = True) -> int | None:
+        """Every event that one leads to (or that leads to it), and itself; None: that takes very long."""
+        if len(self._linked) > LEADS:
+            self._linked.clear()
+        key = event, forwards
+        if key not in self._linked:
+            self._linked[key] = self._reached(event, forwards, FAR)
+        return self._linked[key]
+
+    def lefts(self, rule: int) -> int:
+        """The events of which, as left ends, a rule without recursion may conclude something."""
+        return self._base[rule].lefts()
+
     def vain(self, b: int) -> int:
         """Events that were found not to hold with b when others were asked about. Cost: a bit test a set."""
         found = 0
@@ -76,13 +109,13 @@ class Outlook:
             found = self._leads[event] = self._reached(event)
         return found
 
-    def _reached(self, start: int) -> int | None:
-        """Every event that recursive rules lead to, or None where that takes long."""
+    def _reached(self, start: int, forwards: bool = True, most: int = WIDE) -> int | None:
+        """Every event that recursive rules lead to (or from), or None where that takes long."""
         reached, done = 1 << start, [0] * len(self._moves)
         while True:
             before = reached
-            for at, (relation, forwards) in enumerate(self._moves):
-                found = image(relation, forwards, reached & ~done[at])
+            for at, (relation, onwards) in enumerate(self._moves):
+                found = image(relation, onwards is forwards, reached & ~done[at], most)
                 if found is None:
                     return None
                 done[at] |= reached | (found if isinstance(relation, Closure) else 0)
@@ -101,6 +134,14 @@ class _Base:
         self._nones = [(none, own, Join(none, (LEFT, RIGHT), own, scope)) for none, own in _bars(body)]
         self._served: dict[int, list[int]] = {}
         self._proven: deque[int] = deque(maxlen=FEW)  # events that have made a pattern true of all ends
+
+    def lefts(self) -> int:
+        """The events that the premises about the left end allow for it."""
+        found = self._scope.domain
+        for p in self._body.pairs:
+            if p.positive and LEFT in p.ends:
+                found &= self._scope.relation(p.source).support()[0 if p.left == LEFT else 1]
+        return found
 
     def forget(self) -> None:
         """The ground may have changed."""
@@ -185,15 +226,17 @@ def spread(events: int) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def image(relation: RowRelation, forwards: bool, events: int) -> int | None:
-    """Every event that one of `events` is related to (`forwards`) or that is related to it; None: too many.
+def image(relation: RowRelation, forwards: bool, events: int, most: int = WIDE) -> int | None:
+    """Every event that one of `events` is related to (`forwards`) or that is related to it.
+
+    None: there are more than `most` of them.
 
     In a transitive relation those of an event that is in the image already are skipped.
     """
     if isinstance(relation, Union):
         found = 0
         for part in relation.relations:
-            seen = image(part, forwards, events)
+            seen = image(part, forwards, events, most)
             if seen is None:
                 return None
             found |= seen
@@ -204,7 +247,7 @@ def image(relation: RowRelation, forwards: bool, events: int) -> int | None:
     transitive = isinstance(relation, Closure)
     while events:
         count += 1
-        if count > WIDE:
+        if count > most:
             return None
         at = lowest(events) if forwards else events.bit_length() - 1
         found |= rows(at)

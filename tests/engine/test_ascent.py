@@ -1,0 +1,141 @@
+"""Climbing towards the pairs that need no recursion: the same `?` as by a search over sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from microcosm import Microcosm
+from microcosm.engine import ascent, goals, table
+from microcosm.engine.engine import Engine
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+from microcosm.relations.told import Message
+from tests.engine.test_sweep import OTHER_LINKS, UN_2, by_sets, log, table_of
+from tests.rulesets import edited, ten
+
+Pairs = set[tuple[str, str]]
+
+ACROSS = """
+rule Across:
+    receive(a)
+    |/-0 a _ b
+    |- a R e                      where R in ||, <>
+    |- e ? b
+    ------------
+    |- a ? b
+"""
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Counter[bool | None]:
+    """However few the events are, searches climb, and nothing takes over; what the climbs answered."""
+    monkeypatch.setattr(goals, "LARGE", 0)
+    monkeypatch.setattr(table.Table, "MOST", 0)
+    found = Counter[bool | None]()
+    decide = ascent.Ascent.decide
+
+    def counted(self: ascent.Ascent, goal: ascent.Goal) -> bool | None:
+        answer = decide(self, goal)
+        found[answer] += 1
+        return answer
+
+    monkeypatch.setattr(ascent.Ascent, "decide", counted)
+    return found
+
+
+def rooted(events: int, processes: int, others: int, seed: int) -> Givens:
+    """A log, and an event before all others, so that none are unknown for want of a relation."""
+    given = log(events, processes, others, seed)
+    for name in sorted(given.named()):
+        given.add(Correspondence("root", Relation.BEFORE, name))
+    return given
+
+
+def searched(given: Givens, rules: RuleBook) -> Pairs:
+    engine = Engine(rules, given)
+    names = sorted(given.named())
+    pairs = [
+        p for p in combinations(names, 2) if engine.holds(Judgement.ONLINE, p[0], Relation.UNKNOWN, p[1])
+    ]
+    assert all(engine.holds(Judgement.ONLINE, b, Relation.UNKNOWN, a) for a, b in pairs)
+    return {*pairs, *((b, a) for a, b in pairs)}
+
+
+def test_climbs_find_what_a_search_by_sets_finds(answers: Counter[bool | None]) -> None:
+    for seed in range(60):
+        rng = Random(seed)
+        given = (rooted, log)[seed % 2](
+            rng.randrange(15, 45), rng.randrange(2, 9), rng.choice([0, 2, 3, 4, 6, 12]), seed
+        )
+        assert searched(given, read_rules()) == by_sets(given), seed
+    assert min(answers[True], answers[False]) > 100, answers
+
+
+def test_climbs_that_are_given_up_leave_it_to_the_search(
+    answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NEAR", "TARGETS", "EASY", "PATIENCE"):
+        monkeypatch.setattr(ascent, name, 1)
+    for seed in range(20):
+        given = rooted(30, 4, 5, seed)
+        assert searched(given, read_rules()) == by_sets(given), seed
+    assert answers[None] > 100, answers
+
+
+@pytest.mark.parametrize("links", OTHER_LINKS.values(), ids=OTHER_LINKS)
+def test_other_links_are_climbed_to_the_same_end(links: str, answers: Counter[bool | None]) -> None:
+    rules = edited(UN_2, links, rule="Un-2")
+    for seed in range(8):
+        given = rooted(30, 4, 6, seed)
+        assert searched(given, rules) == table_of(given, rules), seed
+    assert answers[True] + answers[False] > 4, answers
+
+
+def test_each_move_is_made_only_where_its_own_rule_allows_it(answers: Counter[bool | None]) -> None:
+    """Rules that lead on along the order do so from a sending only, those along `||` from a reception."""
+    rules = parse_rules(ten().replace(UN_2, "send(a)\n    |- a < e") + ACROSS)
+    for seed in range(20):
+        given, rng = rooted(30, 4, 8, seed), Random(seed)
+        for name in given.named():
+            given.messages.append(Message(rng.choice(["send", "receive"]), name, f"m{name}", "p"))
+        assert searched(given, rules) == table_of(given, rules), seed
+    assert min(answers[True], answers[False]) > 4, answers
+
+
+def test_nothing_is_denied_while_a_rule_cannot_be_listed(
+    answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ascent, "LISTED", 0)
+    for seed in range(10):
+        given = rooted(30, 4, 6, seed)
+        assert searched(given, read_rules()) == by_sets(given), seed
+    assert answers[None] > 10
+    assert answers.keys() == {None}
+
+
+def test_what_is_listed_is_forgotten_when_the_ground_changes(answers: Counter[bool | None]) -> None:
+    given = rooted(30, 4, 2, 5)
+    known = Microcosm(given)
+    changed = 0
+    for a, b in combinations(sorted(given.named()), 2):
+        before = by_sets(given)
+        if (a, b) in before or known.online(a, b) is not Relation.SILENT:
+            continue
+        known.add(fact := Correspondence(a, Relation.CONCURRENT, b))
+        given.add(fact)
+        after = by_sets(given)
+        names = sorted(given.named())
+        assert {p for p in combinations(names, 2) if known.online(*p) is Relation.UNKNOWN} == {
+            p for p in combinations(names, 2) if p in after
+        }
+        changed += after - before != set()
+        if changed > 3:
+            break
+    assert changed > 3
