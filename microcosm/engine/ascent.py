@@ -27,6 +27,8 @@ EASY, PATIENCE = 64, 2_000
 
 Goal = tuple[int, int]
 
+Trail = list[Goal]
+
 
 class Ascent:
     """Over one symmetric predicate; `bases` are its rules without recursion, `moves` those that move LEFT."""
@@ -48,8 +50,11 @@ class Ascent:
         """The ground changed."""
         self._listed.clear()
 
-    def decide(self, goal: Goal) -> bool | None:
-        """Whether a pair holds that no rule without recursion concludes; None where that stays open."""
+    def trail(self, goal: Goal) -> Trail | None:
+        """From a pair that holds to one that needs no recursion, each moving one end of the one before.
+
+        Empty where the pair does not hold; None where that stays open.
+        """
         left, right, rules = self._outlook.ahead(*goal)
         targets, certain = set[Goal](), True
         for rule in rules:
@@ -60,15 +65,15 @@ class Ascent:
             within = ((x, y) for x, ends in pairs.items() if left >> x & 1 for y in ends)
             targets.update((x, y) for x, y in within if right >> y & 1)
         nearest = sorted(targets, key=lambda pair: abs(pair[0] - goal[0]) + abs(pair[1] - goal[1]))
-        straight = (target for target in nearest[:NEAR] if self._straight(goal, target))
-        if any(straight):
-            return True
+        for target in nearest[:NEAR]:
+            if trail := self._straight(goal, target):
+                return trail
         for target in nearest[:TARGETS]:
-            reached = self._reached(goal, target)
-            if reached:
-                return True
-            certain = certain and reached is False
-        return False if certain and len(nearest) <= TARGETS else None
+            trail = self._winding(goal, target)
+            if trail:
+                return trail
+            certain = certain and trail is not None
+        return [] if certain and len(nearest) <= TARGETS else None
 
     def _pairs(self, rule: int) -> dict[int, list[int]] | None:
         """What a rule without recursion concludes, where that can be listed."""
@@ -88,42 +93,43 @@ class Ascent:
                 found[x] = ends
         return found
 
-    def _straight(self, goal: Goal, target: Goal) -> bool:
-        """Whether the rules soon lead from one pair to the other, along orders alone."""
+    def _straight(self, goal: Goal, target: Goal) -> Trail | None:
+        """How the rules soon lead from one pair to the other, along orders alone."""
         tails = [self._outlook.before(end) for end in target]
-        return self._climb(goal, target, tails, EASY) is True
+        return self._climb(goal, target, tails, EASY)
 
-    def _reached(self, goal: Goal, target: Goal) -> bool | None:
-        """Whether the rules lead from one pair to the other; None where that takes too many steps."""
+    def _winding(self, goal: Goal, target: Goal) -> Trail | None:
+        """How the rules lead from one pair to the other; empty: they do not; None: not in so many steps."""
         tails = [tail for end in target if (tail := self._outlook.linked(end, forwards=False)) is not None]
         return self._climb(goal, target, tails, PATIENCE) if len(tails) == len(target) else None
 
-    def _climb(self, goal: Goal, target: Goal, tails: list[int], patience: int) -> bool | None:
+    def _climb(self, goal: Goal, target: Goal, tails: list[int], patience: int) -> Trail | None:
         """The same, each end going by way of some events only."""
         if not (tails[0] >> goal[0] & 1 and tails[1] >> goal[1] & 1):
-            return False
-        met = set[Goal]()
-        agenda = [(1, goal[1], goal[0], 1)]  # which end stays, where; a place, and the other ends from it on
+            return []
+        met: dict[Goal, Goal] = {}  # and by way of what
+        # Which end stays, and where; a place, and the other ends from there on; by way of what.
+        agenda = [(1, goal[1], goal[0], 1, goal)]
         while agenda:
-            end, fixed, place, others = agenda.pop()
+            end, fixed, place, others, way = agenda.pop()
             highest = others.bit_length() - 1
             if rest := others ^ 1 << highest:
-                agenda.append((end, fixed, place, rest))
+                agenda.append((end, fixed, place, rest, way))
             pair = (place + highest, fixed) if end == 1 else (fixed, place + highest)
             if pair in met:
                 continue
             if len(met) >= patience:
                 return None
-            met.add(pair)
+            met[pair] = way
             self.steps += 1
             for stays in (end, 1 - end):  # the last one is gone on with
                 moved = self._moved(pair[1 - stays], pair[stays]) & tails[1 - stays]
                 if pair[stays] == target[stays] and moved >> target[1 - stays] & 1:
-                    return True
+                    return [*_back(met, pair, goal), target]
                 if moved := self._movable(moved, pair[stays]):
                     place = lowest(moved)
-                    agenda.append((stays, pair[stays], place, moved >> place))
-        return False
+                    agenda.append((stays, pair[stays], place, moved >> place, pair))
+        return []
 
     def _moved(self, left: int, right: int) -> int:
         """Where the rules lead from a pair, the right end staying."""
@@ -139,3 +145,11 @@ class Ascent:
         for bound in dict.fromkeys(bound for bound, _ in self._moves):
             found |= bound.col(right, lefts)
         return found
+
+
+def _back(met: dict[Goal, Goal], goal: Goal, start: Goal) -> Trail:
+    """The way from `start` to a goal."""
+    trail = [goal]
+    while trail[-1] != start:
+        trail.append(met[trail[-1]])
+    return trail[::-1]

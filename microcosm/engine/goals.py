@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from microcosm.engine.ascent import Ascent
+from microcosm.engine.ascent import Ascent, Trail
 from microcosm.engine.body import LEFT, RIGHT, Body, Pred
 from microcosm.engine.join import Join, Scope
 from microcosm.engine.outlook import Outlook
@@ -37,6 +37,7 @@ class Goals:
         self.steps = 0
         """How many events all searches have met since the ground changed."""
         self._decided: dict[tuple[int, int], bool] = {}
+        self._trails: dict[tuple[int, int], Trail] = {}
         bounds: dict[object, Pointwise] = {}
         for body in bodies:
             here, rest = body.split((pred,))
@@ -57,8 +58,17 @@ class Goals:
         """The ground changed."""
         self.steps = 0
         self._decided.clear()
+        self._trails.clear()
         self._outlook.forget()
         self._ascent.forget()
+
+    def trail(self, a: int, b: int) -> Trail | None:
+        """From a pair that was found to hold to one that needs no recursion, where it was climbed to.
+
+        Each pair moves one end of the one before.
+        """
+        trail = self._trails.get((a, b))
+        return [pair[::-1] for pair in self._trails.get((b, a), ())] if trail is None else trail
 
     def decide(self, a: int, b: int, limit: float) -> bool | None:
         """Whether the pair holds, which is remembered; None when over `limit` events were met on the way."""
@@ -100,10 +110,12 @@ class Goals:
                             return False
                         if self._scope.domain.bit_length() > LARGE:
                             climbed = self._ascent.steps
-                            answer = self._ascent.decide((a, b))
+                            trail = self._ascent.trail((a, b))
                             self.steps += self._ascent.steps - climbed
-                            if answer is not None:
-                                return answer
+                            if trail is not None:
+                                if trail and len(self._trails) < DECIDED:
+                                    self._trails[a, b] = trail
+                                return bool(trail)
                     steps += 1
                     self.steps += 1
                     if steps > look:

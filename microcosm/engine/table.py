@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from math import inf
 from typing import Protocol
 
+from microcosm.engine.ascent import Trail
 from microcosm.engine.body import Body, Pred
 from microcosm.engine.fixpoint import Fixpoint, TableRule
 from microcosm.engine.goals import Goals, goals
@@ -162,6 +163,10 @@ class Table:
             if answer is not None:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
+
+    def trail(self, a: int, b: int) -> Trail | None:
+        """How a search found the pair, where that is known: pairs, the last of which needs no recursion."""
+        return None if self._goals is None else self._goals.trail(a, b)
 
     def support(self) -> tuple[int, int]:
         domain = self.tables.scope.domain

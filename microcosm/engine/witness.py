@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from microcosm.engine.ascent import Trail
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import RowRelation
@@ -19,6 +20,7 @@ from microcosm.engine.memo import Memo
 from microcosm.engine.program import Shape
 from microcosm.engine.ranked import Ranked
 from microcosm.engine.steps import Env, Goal, Steps
+from microcosm.engine.table import Table
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.relations.bits import bits, lowest
@@ -51,7 +53,7 @@ class Witness:
         plan = memo.program.of[pred]
         if plan.shape is Shape.CLOSURE:
             return self._chain(memo, goal)
-        found = self._breadth_first(memo, goal)
+        found = self._along_trail(memo, goal) or self._breadth_first(memo, goal)
         if found is None:
             tables = memo.tables(pred)
             assert tables is not None, "a view needs no recursive step but symmetry"
@@ -119,6 +121,35 @@ class Witness:
                     if following.goal not in met and following.goal[1] != following.goal[2]:
                         met.add(following.goal)
                         agenda.append(following)
+        return None
+
+    def _along_trail(self, memo: Memo, goal: Goal) -> Derivation | None:
+        """The derivation that a search came upon, if it was far away and is remembered."""
+        pred, x, y = goal
+        relation = memo.judged(pred)
+        trail = relation.trail(x, y) if isinstance(relation, Table) else None
+        if not trail:
+            return None
+        recursive = [rule for rule in memo.program.concluding[pred] if rule.reads((pred,))]
+        way = _Way(goal, None, None, {})
+        for further in _turned(pred, trail):
+            following = self._next(memo, recursive, way, further)
+            if following is None:
+                return None
+            way = following
+        settled = [rule for rule in memo.program.concluding[pred] if not rule.reads((pred,))]
+        leaf = self._steps.step(memo, settled, way.goal)
+        return None if leaf is None else self._climb(memo, way, leaf)
+
+    def _next(self, memo: Memo, rules: list[Body], way: _Way, goal: Goal) -> _Way | None:
+        """A step from one goal to another by one of some rules."""
+        for rule in rules:
+            (read,) = rule.reads((goal[0],))
+            step = _Further(rule, read, self._candidates(memo, rule, read, way.goal))
+            ends = {read.left, read.right}
+            middle = goal[1] if ends != {LEFT, RIGHT} else None
+            if step.values >> (middle or 0) & 1 and (following := step.way(way, middle)).goal == goal:
+                return following
         return None
 
     def _candidates(self, memo: Memo, rule: Body, read: Pair, goal: Goal) -> int:
@@ -198,6 +229,17 @@ class _Way:
     parent: _Way | None
     step: _Further | None
     env: Env
+
+
+def _turned(pred: Pred, trail: Trail) -> Iterator[Goal]:
+    """The goals of a trail after the first, each pair turned round before its right end moves."""
+    left, right = trail[0]
+    for pair in trail[1:]:
+        if right not in pair:
+            left, right = right, left
+            yield pred, left, right
+        left = pair[0] if pair[1] == right else pair[1]
+        yield pred, left, right
 
 
 def balanced(rule: str, links: list[Derivation], forwards: bool = True) -> Derivation:

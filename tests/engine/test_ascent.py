@@ -11,6 +11,12 @@ import pytest
 from microcosm import Microcosm
 from microcosm.engine import ascent, goals, table
 from microcosm.engine.engine import Engine
+from microcosm.engine.memo import Memo
+from microcosm.engine.program import online
+from microcosm.engine.steps import Goal
+from microcosm.engine.witness import Witness
+from microcosm.logic import kernel
+from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.relations.correspondence import Correspondence
@@ -39,14 +45,14 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Counter[bool | None]:
     monkeypatch.setattr(goals, "LARGE", 0)
     monkeypatch.setattr(table.Table, "MOST", 0)
     found = Counter[bool | None]()
-    decide = ascent.Ascent.decide
+    trail = ascent.Ascent.trail
 
-    def counted(self: ascent.Ascent, goal: ascent.Goal) -> bool | None:
-        answer = decide(self, goal)
-        found[answer] += 1
+    def counted(self: ascent.Ascent, goal: ascent.Goal) -> ascent.Trail | None:
+        answer = trail(self, goal)
+        found[None if answer is None else bool(answer)] += 1
         return answer
 
-    monkeypatch.setattr(ascent.Ascent, "decide", counted)
+    monkeypatch.setattr(ascent.Ascent, "trail", counted)
     return found
 
 
@@ -118,6 +124,32 @@ def test_nothing_is_denied_while_a_rule_cannot_be_listed(
         assert searched(given, read_rules()) == by_sets(given), seed
     assert answers[None] > 10
     assert answers.keys() == {None}
+
+
+def test_what_was_climbed_to_is_derived_by_that_way(
+    answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    otherwise = Witness._breadth_first
+
+    def of_others(self: Witness, memo: Memo, goal: Goal) -> Derivation | None:
+        assert goal[0] != online(Relation.UNKNOWN)
+        return otherwise(self, memo, goal)
+
+    monkeypatch.setattr(Witness, "_breadth_first", of_others)
+    derived = 0
+    for seed in range(5):
+        given = rooted(30, 5, 8, seed)
+        engine = Engine(read_rules(), given)
+        witness = Witness(engine, given)
+        for a, b in sorted(by_sets(given)):
+            before = answers[True]
+            if engine.holds(Judgement.ONLINE, a, Relation.UNKNOWN, b) and answers[True] > before:
+                for pair in ((a, b), (b, a)):
+                    proof = witness.derive(Judgement.ONLINE, pair[0], Relation.UNKNOWN, pair[1])
+                    assert proof is not None
+                    assert kernel.check(given, read_rules(), proof.to_json()) is None
+                    derived += 1
+    assert derived > 50
 
 
 def test_what_is_listed_is_forgotten_when_the_ground_changes(answers: Counter[bool | None]) -> None:
