@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from microcosm.relations.bits import from_positions, marks
 from microcosm.relations.doubt import Doubt
-from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets, repaired
 from microcosm.relations.pending import Pending
 from microcosm.relations.row_changes import gain, recompute
 
@@ -60,6 +60,7 @@ class Rows:
         self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
         self._rank: list[int] = []  # of each position, where it stands in the causal order
+        self._late: set[int] = set()  # to which links lead backwards in it that came since
         self._edges = sum(map(len, self._successors))
         self._searched = 0  # positions that searches have met
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
@@ -164,7 +165,7 @@ class Rows:
         self._successors[a].add(b)
         self._predecessors[b].add(a)
         if self._order is not None and self._rank[a] > self._rank[b]:
-            self._order = None
+            self._late.add(b)
         self._changed(1)
         if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
@@ -317,17 +318,17 @@ class Rows:
         raise AssertionError("a row says a < b, and no edges lead there")
 
     def _causal_order(self) -> list[int]:
-        if self._order is None:
-            if self._past is not None and self._pending is None:
-                self._order = sorted(
-                    range(self.size), key=[row.bit_count() for row in self._past].__getitem__
-                )
+        order, late = self._order, self._late
+        if order is None or late:
+            if order is None:
+                order = cycle_or_order(self.size, self._successors, self._predecessors)
             else:
-                self._order = cycle_or_order(self.size, self._successors, self._predecessors)
-            self._rank = [0] * self.size
-            for rank, v in enumerate(self._order):
-                self._rank[v] = rank
-        return self._order
+                order = repaired(order, late, self._predecessors)
+            ranks = [0] * self.size
+            for rank, v in enumerate(order):
+                ranks[v] = rank
+            self._order, self._rank, self._late = order, ranks, set()
+        return order
 
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
         """All rows, given an order in which each position comes after its neighbours."""
