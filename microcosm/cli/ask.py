@@ -230,9 +230,8 @@ def strangers(known: Microcosm, *events: str) -> Iterator[str]:
     for event in events:
         if event in known:
             continue
-        named = known.events
-        near = known.nearest(event) if len(named) <= MOST_NAMES else []
-        if event in named:
+        near = known.nearest(event) if known.size <= MOST_NAMES else []
+        if known.names(event):
             yield f"{quote(event)} is named in this microcosm, but nothing relates it to another event"
         else:
             meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else ""

@@ -156,12 +156,12 @@ class Givens:
     def whose(self) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
         """Columns of events and of the process of each, as links and messages say."""
         told, links = self.told, self.links
-        known = links is not None and links.processes is not None
-        if links is not None and links.processes is not None:
-            yield links.names, links.processes
+        of_linked = None if links is None else links.processes
+        if links is not None and of_linked is not None:
+            yield links.names, of_linked
         if told is None:
             yield [m.event for m in self.messages], [m.process for m in self.messages]
-        elif not known:
+        elif of_linked is None:
             yield [*told.events()], [*told.processes()]
         else:
             yield [*self._apart()], [*map(told.process.__getitem__, told.apart)]

@@ -67,6 +67,12 @@ class Judged:
         at = universe.position.get(event, -1) if isinstance(event, str) else -1
         return at >= 0 and bool(universe.members >> at & 1)
 
+    def names(self, event: str) -> bool:
+        """Whether any given names an event, in M or not."""
+        universe = self._engine.universe
+        at = universe.position.get(event, -1)
+        return at >= 0 and bool(universe.named >> at & 1)
+
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one."""
         return get_close_matches(name, self.events, n=3)
