@@ -15,11 +15,12 @@ from microcosm.engine.join import Join, Scope
 from microcosm.engine.outlook import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.relations.bits import bits
+from microcosm.relations.shape import ROWS_UP_TO
 
 EASY = 32
 """A search that has met so many events without an answer looks ahead before further ones, while it helps."""
 
-LARGE = 20_480
+LARGE = ROWS_UP_TO
 """Among more events than these, a search that does not end at once goes for what it may reach."""
 
 DECIDED = 1 << 18
