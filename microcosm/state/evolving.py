@@ -46,19 +46,15 @@ class Evolving(Decided):
                 self._add(fact)
 
     def update(self, given: str | Correspondence) -> None:
-        """`M[a <> b := a < b]`: put a direction in the place of an external `a <> b`.
+        """`M[a <> b := a < b]`: a direction in place of an external `a <> b`, all or nothing.
 
         Raises `Undefined` where `a <> b` is not an external given, `Contradiction` as `add` does.
+        Cost beyond the changes: a copy of the givens.
         """
-        for fact in _facts(given):
-            if fact.relation is not Relation.BEFORE:
-                raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{fact}`")
-            related = self._external(fact.left, Relation.RELATED, fact.right)
-            if related is None:
-                pair = f"{fact.left} <> {fact.right}"
-                raise Undefined(f"`{pair}` is not an external given, so it cannot be updated to `{fact}`")
-            with self.batch():
-                self._drop(related)
+        facts = _facts(given)
+        with self.batch():
+            for fact in facts:
+                self._drop(self._updatable(fact))
                 self._add(fact)
 
     def remove(self, given: str | Correspondence) -> None:
@@ -147,6 +143,16 @@ class Evolving(Decided):
         return explain_evolution(self._engine, self._givens, self.rules, (a, b), change, update)
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _updatable(self, fact: Correspondence) -> Correspondence:
+        """The external `a <> b` in whose place `a < b` is to be put."""
+        if fact.relation is not Relation.BEFORE:
+            raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{fact}`")
+        related = self._external(fact.left, Relation.RELATED, fact.right)
+        if related is None:
+            pair = f"{fact.left} <> {fact.right}"
+            raise Undefined(f"`{pair}` is not an external given, so it cannot be updated to `{fact}`")
+        return related
 
     def _replace(self, givens: Givens) -> None:
         self._engine = self._build(givens)

@@ -54,6 +54,16 @@ def test_what_is_derivable_can_be_given_by_default_and_not_strictly() -> None:
     assert sames(strict, "a<b b<c", strict=True)
 
 
+@pytest.mark.parametrize("chain", ["b < c < a", "b < c < b", "b < c < d", "d < a"])
+def test_an_update_of_a_chain_is_made_whole_or_not_at_all(chain: str) -> None:
+    m = Microcosm(mc("b<>c a<d"))
+    with pytest.raises(REFUSED):
+        m.update(chain)
+    assert sames(m, "b<>c a<d")
+    m.update("b < c")
+    assert sames(m, "b<c a<d")
+
+
 def test_a_removal_undoes_an_addition_strict() -> None:
     """M - c is defined when M = M' + c is: not where c follows from the rest (Definition 6.1)."""
     m = Microcosm(mc("a<b b<c a<c"), strict=True)
