@@ -206,6 +206,21 @@ def test_e13_absurd_numbers_are_refused(kind: type[Hybrid]) -> None:
 
 
 @every
+def test_a_predecessor_older_than_the_last_delivery_is_refused(kind: type[Hybrid]) -> None:
+    """It will never be the last one delivered again: held, it would stay for ever and fill the window (E13)."""
+    b = kind(2)
+    for mid in (1, 2):
+        b.receive(1, Message(mid, mid - 1, False, "x"))
+    before = b.integers()
+    b.receive(1, Message(5, 1, False, "absurd"))
+    assert b.refused == {UNSOUND: 1}
+    assert b.integers() == before
+    b.receive(1, Message(3, 2, False, "next"))  # the predecessor is the last one delivered: sound
+    assert b.refused == {UNSOUND: 1}
+    assert delivered(b) == ["x", "x", "next"]
+
+
+@every
 def test_e14_the_receive_buffer_is_bounded(kind: type[Hybrid]) -> None:
     b = kind(2, window=10)
     for mid in range(2, 40):
@@ -288,6 +303,49 @@ def test_csps_waits_for_what_sps_does_not() -> None:
         b.receive(1, Message(2, 0, True, "x"))
         b.causal_send([1], "back")
         assert b.unsent == held
+
+
+@pytest.mark.parametrize("kind", OPTIMAL)
+def test_two_askers_hold_up_each_other(kind: type[Hybrid]) -> None:
+    """Permits of 2 and of 3 are missing: neither gets anything, though SPS exempts each from its own permit.
+
+    The exemption is for the first asker only, and ends at the first permit of another (p2). Five messages, two
+    of them far ones that make the others flagged: no smaller scope shows what looks beyond p2.
+    """
+    b = kind(1)
+    b.receive(2, Message(2, 0, True, "after something to 4"))
+    b.receive(3, Message(2, 0, True, "after something to 5"))
+    b.take()
+    b.causal_send([2], "to the first asker")
+    assert b.unsent == 1
+    b.causal_send([3], "to the second")
+    assert b.unsent == 2
+    b._check()
+    b.receive(3, Permit(2))  # now all that is missing is of 2
+    assert [to for to, _ in sent(b)] == [2]
+    b._check()
+    b.receive(2, Permit(2))
+    assert [to for to, _ in sent(b)] == [3]
+
+
+@pytest.mark.parametrize("kind", OPTIMAL)
+def test_the_first_permit_lets_go_up_to_the_next_missing_one_and_no_further(kind: type[Hybrid]) -> None:
+    """Of three permits missing, of 2, 3 and 4, the first comes: what waits for two still waits."""
+    b = kind(1)
+    for sender in (2, 3, 4):
+        b.receive(sender, Message(2, 0, True, "x"))
+        b.causal_send([5], sender)
+    b.causal_send([3], "back")
+    b.take()
+    b.receive(2, Permit(2))
+    assert [packet.payload for _, packet in sent(b)] == [2]  # type: ignore[union-attr]
+    assert b.unsent == 3
+    b._check()
+    b.receive(4, Permit(2))  # "back" waits for nothing but its own receiver's
+    assert [packet.payload for _, packet in sent(b)] == ["back"]  # type: ignore[union-attr]
+    b._check()
+    b.receive(3, Permit(2))
+    assert [packet.payload for _, packet in sent(b)] == [3, 4]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("kind", MULTICAST)
