@@ -167,6 +167,21 @@ MUTANTS = [
         ("len(self._unacked) > 0 or len(message.pids) > 1", "len(self._unacked) > 0"),
     ),
     m(
+        "section 5.7: two missing acks are enough",
+        "hybrid_multicast.py",
+        ("message.permit and len(left) <= 1:", "message.permit and len(left) <= 2:"),
+    ),
+    m(
+        "section 5.7: a single missing ack makes no difference",
+        "hybrid_multicast.py",
+        ("message.permit and len(left) <= 1:", "message.permit and not left:"),
+    ),
+    m(
+        "section 5.7: the permit comes twice",
+        "hybrid_multicast.py",
+        ("if j != message.told]", "if True]"),
+    ),
+    m(
         "permits that count twice",
         "hybrid_basic.py",
         (

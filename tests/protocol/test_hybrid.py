@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from random import Random
 
 import pytest
 
@@ -346,6 +347,70 @@ def test_the_first_permit_lets_go_up_to_the_next_missing_one_and_no_further(kind
     b._check()
     b.receive(3, Permit(2))
     assert [packet.payload for _, packet in sent(b)] == [3, 4]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", MULTICAST)
+def test_section_5_7_a_single_missing_ack_holds_up_the_others_only(kind: type[Hybrid]) -> None:
+    """The optimisation that is named there: the permit goes to the process whose ack alone is missing."""
+    a = kind(1)
+    a.causal_send([2, 3, 4], "x")
+    a.take()
+    a.receive(2, Ack(1))
+    assert sent(a) == []
+    a.receive(3, Ack(1))
+    assert sent(a) == [(4, Permit(1))]
+    a.receive(3, Ack(1))  # repeated: nothing new
+    assert sent(a) == []
+    a.receive(4, Ack(1))
+    assert sorted(sent(a)) == [(2, Permit(1)), (3, Permit(1))]
+    assert a.idle()
+
+
+@pytest.mark.parametrize("kind", MULTICAST)
+def test_section_5_7_a_single_missing_ack_is_not_enough_while_an_earlier_message_is_missing(
+    kind: type[Hybrid],
+) -> None:
+    a = kind(1)
+    a.causal_send([5], "far")
+    a.causal_send([2, 3], "x")
+    a.take()
+    a.receive(2, Ack(2))
+    assert sent(a) == []
+    a.receive(5, Ack(1))
+    assert sent(a) == [(3, Permit(2))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_one_receiver_each_algorithm_3_is_algorithm_1(seed: int) -> None:
+    """Packet for packet, on the same network."""
+    random, wires = Random(seed), [[], []]  # type: ignore[var-annotated]
+    groups = [[kind(me) for me in range(4)] for kind in (HybridBasic, HybridMulticast)]
+    for step in range(400):
+        i, j = random.sample(range(4), 2)
+        at = random.random()
+        for machines, wire in zip(groups, wires, strict=True):
+            if step < 200 and at < 0.4:
+                machines[i].causal_send([j], step)
+            elif wire:
+                sender, receiver, packet = wire.pop(int(at * len(wire)))
+                machines[receiver].receive(sender, packet)
+            for machine in machines:
+                wire += [(machine.me, to, packet) for to, packet in sent(machine)]
+        assert wires[0] == wires[1]
+
+
+def test_section_5_7_a_multicast_is_not_a_sequence_of_unicasts() -> None:
+    """m to 2 and 3 as two messages: what 2 sends to 3 after its copy is delivered before the other one."""
+    machines: dict[int, Machine] = {me: HybridBasic(me) for me in (1, 2, 3)}
+    machines[1].causal_send([2], "m")
+    machines[1].causal_send([3], "m")
+    [(_, first), (_, second)] = sent(machines[1])
+    machines[2].receive(1, first)
+    machines[2].causal_send([3], "after m")
+    [after] = [packet for to, packet in sent(machines[2]) if to == 3]
+    machines[3].receive(2, after)
+    machines[3].receive(1, second)
+    assert delivered(machines[3]) == ["after m", "m"]
 
 
 @pytest.mark.parametrize("kind", MULTICAST)

@@ -16,6 +16,7 @@ from microcosm.protocol.hybrid_multicast_sps import Copy, HybridMulticastSPS
 from microcosm.protocol.hybrid_sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.simulation.explore import Explored, Explorer, explore
 from microcosm.simulation.explore_state import Scope, State
 from microcosm.simulation.explore_workloads import survey, workloads
@@ -24,7 +25,9 @@ HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-s
 
 
 def content(thing: object) -> object:
-    """What a machine or a packet holds, whatever it is made of."""
+    """What a machine or a packet holds, whatever it is made of; not what it has forgotten."""
+    if isinstance(thing, SlidingArray | SlidingMap | IndexableSlidingMap):
+        thing.compact()
     if isinstance(thing, dict):
         return sorted((repr(content(key)), content(value)) for key, value in thing.items())
     if isinstance(thing, set):
