@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from microcosm.protocol.cykas import Cykas
 from microcosm.protocol.hybrid_basic import HybridBasic
+from microcosm.protocol.hybrid_dependencies import HybridDependencies
 from microcosm.protocol.hybrid_multicast import HybridMulticast
 from microcosm.protocol.hybrid_multicast_sps import HybridMulticastSPS
 from microcosm.protocol.hybrid_sps import HybridSPS
@@ -52,6 +53,7 @@ PROTOCOLS: dict[str, Protocol] = dict(
         _of("hybrid-sps", HybridSPS, lambda me, size: HybridSPS(me, range(size))),
         _of("hybrid-multicast", HybridMulticast, lambda me, size: HybridMulticast(me, range(size))),
         _of("hybrid-multicast-sps", HybridMulticastSPS, lambda me, size: HybridMulticastSPS(me, range(size))),
+        _of("hybrid-dependencies", HybridDependencies, lambda me, size: HybridDependencies(me, range(size))),
         _of("tree", TreeNode, lambda me, size: TreeNode(me, binary_tree(size))),
         _of("monitor", Monitored, Monitored),
         _of("rst", RST, RST),

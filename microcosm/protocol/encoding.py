@@ -27,6 +27,7 @@ SHAPES: tuple[type[Packet], ...] = (
     packets.Routed,
     packets.TreeChange,
     packets.Welcome,
+    packets.Dependent,
 )
 """The code of a shape is its place here: append only."""
 

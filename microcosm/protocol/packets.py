@@ -56,6 +56,27 @@ class Message:
         )
 
 
+Dependency = tuple[int, int, int]
+"""Message number n of a process to another may be undelivered: sender, receiver, n."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent(Message):
+    """A hybrid message that names what it depends on: what may be undelivered. None: it does not say."""
+
+    needs: tuple[Dependency, ...] | None = None
+
+    @property
+    def integers(self) -> int:  # type: ignore[override]  # of its length here, a constant there
+        return 3 + 3 * len(self.needs or ())
+
+    def sound(self) -> bool:
+        needs = self.needs
+        if not Message.sound(self) or self.permit is not (needs != ()):
+            return False
+        return needs is None or (_matrix(needs) and all(len(one) == 3 and one[2] > 0 for one in needs))
+
+
 @dataclass(frozen=True, slots=True)
 class Ack:
     """Message `mid` of the receiver of this packet has been delivered."""
@@ -257,4 +278,5 @@ Packet = (
     | Routed
     | TreeChange
     | Welcome
+    | Dependent
 )

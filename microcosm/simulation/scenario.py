@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Clocked, Logged, Message, Packet, Permit, Secret
+from microcosm.protocol.packets import Ack, Clocked, Dependent, Logged, Message, Packet, Permit, Secret
 from microcosm.simulation.causal_check import CausalCheck
 from microcosm.simulation.events import CAUSAL_SEND, DELIVER, Event, carries_message, process_name
 
@@ -176,6 +176,10 @@ class Scenario:
                 return f"ack {mid}"
             case Permit(mid):
                 return f"permit {mid}"
+            case Dependent(mid, pid, _, payload, needs):
+                named = [f"{process_name(s)}'s {n} to {process_name(d)}" for s, d, n in needs or ()]
+                follows = ", permit follows" if needs is None else f", needs {'; '.join(named)}" if needs else ""
+                return f"{self._name(payload)} (id {mid} after {pid}{follows})"
             case Message(mid, pid, permit, payload):
                 follows = ", permit follows" if permit else ""
                 return f"{self._name(payload)} (id {mid} after {pid}{follows})"

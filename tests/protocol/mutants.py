@@ -27,6 +27,7 @@ def m(
     return Mutant(name, file, changes, tests)
 
 
+DEPENDENCIES = "test_hybrid_dependencies.py"
 COMPARATORS = "test_comparators.py test_delivery.py"
 
 MUTANTS = [
@@ -262,6 +263,60 @@ MUTANTS = [
         "disclosure.py",
         ("if _clock(earlier) <= _clock(packet):", "if _clock(earlier) < _clock(packet):"),
         tests="test_disclosure.py",
+    ),
+    m(
+        "dependencies: the receiver does not wait",
+        "hybrid_dependencies.py",
+        ("if d == self.me and self._delivered.get(s, 0) < n:", "if False:"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: a permit waits for acks only",
+        "hybrid_dependencies.py",
+        (
+            "            if self._missing.first < message.waits:\n                return\n            assert",
+            "            assert",
+        ),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: what was not said is nothing",
+        "hybrid_dependencies.py",
+        (
+            "            if carried is None:\n                return None\n            for s, d, mid in carried:",
+            "            for s, d, mid in carried or ():",
+        ),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: none of one's own",
+        "hybrid_dependencies.py",
+        ("for d, mid in self._open.items() if d != message.receiver}", "for d, mid in ()}"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: of what came after the causal send too",
+        "hybrid_dependencies.py",
+        ("(self._missing.index(key) or 0) >= message.waits", "False"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: one more than the budget",
+        "hybrid_dependencies.py",
+        ("return None if len(needs) > budget else", "return None if len(needs) > budget + 1 else"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: nobody tries again after an ack",
+        "hybrid_dependencies.py",
+        ("        self._try_send()  # there is less to be named\n", ""),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: nobody tries again what was held back for another sender",
+        "hybrid_dependencies.py",
+        ("freed |= self._blocked.pop(sender, set())", "freed |= set()"),
+        tests=DEPENDENCIES,
     ),
     m(
         "KS without purge",
