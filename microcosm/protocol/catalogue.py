@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microcosm.protocol.cykas import Cykas
 from microcosm.protocol.hybrid_basic import HybridBasic
@@ -17,6 +17,7 @@ from microcosm.protocol.mf import MF
 from microcosm.protocol.monitor import Monitored
 from microcosm.protocol.newtop import Newtop
 from microcosm.protocol.rst import RST
+from microcosm.protocol.topology import Parents, binary_tree
 from microcosm.protocol.tree import TreeNode
 
 
@@ -36,11 +37,6 @@ class Protocol:
     def monitors(self, size: int) -> range:
         """The processes to which it promises causal delivery: all, or process 0."""
         return range(1 if self.machine is Monitored else size)
-
-
-def binary_tree(size: int) -> dict[int, int]:
-    """The parents in a complete binary tree of nodes 0 to size - 1, root 0."""
-    return {node: (node - 1) // 2 if node else 0 for node in range(size)}
 
 
 def _of(name: str, machine: type[Machine], one: Callable[[int, int], Machine]) -> tuple[str, Protocol]:
@@ -63,3 +59,16 @@ PROTOCOLS: dict[str, Protocol] = dict(
         _of("cykas", Cykas, lambda me, size: Cykas(me, range(size))),
     ]
 )
+
+
+def on_tree(parents: Parents) -> Protocol:
+    """The protocol `tree` on a tree of its own, for as many processes as it has nodes."""
+    return replace(PROTOCOLS["tree"], make=lambda size: [TreeNode(me, parents) for me in range(size)])
+
+
+def with_budget(budget: int | None) -> Protocol:
+    """The protocol `hybrid-dependencies` with a budget of its own; None: no bound."""
+    return replace(
+        PROTOCOLS["hybrid-dependencies"],
+        make=lambda size: [HybridDependencies(me, range(size), budget=budget) for me in range(size)],
+    )

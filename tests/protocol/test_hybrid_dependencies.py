@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 
-from microcosm.protocol.catalogue import PROTOCOLS, Protocol
+from microcosm.protocol.catalogue import with_budget
 from microcosm.protocol.hybrid_dependencies import HybridDependencies
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Dependent, Packet, Permit
@@ -24,13 +23,6 @@ from microcosm.simulation.workload import Mixture
 from tests.protocol.random_net import RandomNet
 
 BUDGETS = [0, 1, 2, None]
-
-
-def with_budget(budget: int | None) -> Protocol:
-    return replace(
-        PROTOCOLS["hybrid-dependencies"],
-        make=lambda size: [HybridDependencies(me, range(size), budget=budget) for me in range(size)],
-    )
 
 
 def sent(machine: HybridDependencies) -> list[tuple[int, Packet]]:
