@@ -28,6 +28,9 @@ SHAPES: tuple[type[Packet], ...] = (
     packets.TreeChange,
     packets.Welcome,
     packets.Dependent,
+    packets.Marker,
+    packets.Posted,
+    packets.Migration,
 )
 """The code of a shape is its place here: append only."""
 

@@ -264,6 +264,51 @@ class Welcome:
         return _matrix(self.parents) and all(len(pair) == 2 for pair in self.parents)
 
 
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Snapshot of a tree: all that comes behind it was sent after its sender recorded its state."""
+
+    origin: int
+    number: int
+
+    integers = 2
+
+    def sound(self) -> bool:
+        return natural(self.origin) and natural(self.number, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """Tree with actors: a message of one actor on its way to another. Addresses, and no metadata."""
+
+    origin: int
+    to: int
+    payload: Any = None
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.origin) and natural(self.to)
+
+
+MOVES = ("move", "flush", "flushed")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Tree with actors: one moves along this link, on its way to node `goal`; or the link back is emptied."""
+
+    what: int
+    actor: int
+    goal: int
+    payload: Any = None
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.what) and self.what < len(MOVES) and natural(self.actor) and natural(self.goal)
+
+
 Packet = (
     Message
     | Ack
@@ -279,4 +324,7 @@ Packet = (
     | TreeChange
     | Welcome
     | Dependent
+    | Marker
+    | Posted
+    | Migration
 )

@@ -353,6 +353,33 @@ MUTANTS = [
         tests=COMPARATORS,
     ),
     m(
+        "P1 without the past of what is received",
+        "monitor_model.py",
+        ("self.g[j.receiver] |= {j} | self.c[j]", "self.g[j.receiver] |= {j}"),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "P3 counts what does not go to the monitor",
+        "monitor_model.py",
+        (
+            "        if j.receiver == self.monitor:\n            self.f[j.sender] |= {j}",
+            "        self.f[j.sender] |= {j}",
+        ),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "section 6 adds instead of taking the maximum",
+        "monitor_model.py",
+        ("list(map(max, self.f[p], self.e[j]))", "list(map(int.__add__, self.f[p], self.e[j]))"),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "the monitor's guard is strict",
+        "monitor_model.py",
+        ("all(map(int.__le__, self.e[j], self.k))", "all(map(int.__lt__, self.e[j], self.k))"),
+        tests="test_monitor_model.py",
+    ),
+    m(
         "M-Route without its premise",
         "tree_model.py",
         ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
