@@ -380,6 +380,63 @@ MUTANTS = [
         tests="test_monitor_model.py",
     ),
     m(
+        "migration: nothing is held",
+        "tree_migration.py",
+        ("elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:", "elif False:"),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "migration: what comes from behind is held too",
+        "tree_migration.py",
+        ("sender != arrived.behind and packet.origin", "packet.origin"),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "migration: it goes on before the way behind it is empty",
+        "tree_migration.py",
+        (
+            "            self._emit(sender, Migration(_FLUSH, actor, goal))",
+            "            self._rest(actor, self._arrived[actor])",
+        ),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "migration: what was held comes in the wrong order",
+        "tree_migration.py",
+        ("arrived.held.pop(0)", "arrived.held.pop()"),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "snapshot: the link of the first marker stays open",
+        "tree_snapshot.py",
+        (
+            "            part = self._record(marker)\n        if",
+            "            self._record(marker)\n            return None\n        if",
+        ),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
+        "snapshot: links are not recorded",
+        "tree_snapshot.py",
+        ("part.links[sender].append(packet)", "pass"),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
+        "snapshot: links are recorded beyond the marker",
+        "tree_snapshot.py",
+        ("            if sender in part.open:\n", "            if True:\n"),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
+        "snapshot: only who begins records its state",
+        "tree_snapshot.py",
+        (
+            "        part = Snapshot(state,",
+            "        state = -1 if state is None or marker.origin != self.me else state\n        part = Snapshot(state,",
+        ),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
         "M-Route without its premise",
         "tree_model.py",
         ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
