@@ -167,6 +167,7 @@ def test_no_disclosed_fact_is_false(name: str) -> None:
         ("monitor", Relation.CONCURRENT),
         ("newtop", Relation.NOT_BEFORE),
         ("ks", Relation.BEFORE),
+        ("hybrid-dependencies", Relation.BEFORE),
     ],
 )
 def test_what_only_some_metadata_can_say(name: str, relation: Relation) -> None:
@@ -175,7 +176,7 @@ def test_what_only_some_metadata_can_say(name: str, relation: Relation) -> None:
     said = {fact.relation for disclosure in net.disclosures for fact in disclosure.application}
     assert relation in said
     sources = {fact.source for d in net.disclosures for fact in d.application if fact.relation is relation}
-    assert sources & {"vector times", "Lamport clocks", "log of the message"}
+    assert sources & {"vector times", "Lamport clocks", "log of the message", "dependency"}
 
 
 def test_a_message_tells_of_both_worlds() -> None:
