@@ -56,6 +56,7 @@ if __name__ == "__main__":
 #   hybrid-sps               causal     causal               causal
 #   hybrid-multicast         causal     causal               causal
 #   hybrid-multicast-sps     causal     causal               causal
+#   hybrid-dependencies      causal     causal               causal
 #   tree                     causal     causal               causal
 #   monitor                  none       none                 none
 #     messages to p1 alone   fifo-1-n   rsc                  fifo-1-n

@@ -36,6 +36,16 @@ def simulate(
     rtt: Annotated[
         str, typer.Option("--rtt", metavar="T", help="Round trip time, or LOW..HIGH for one a pair.")
     ] = "1",
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology", metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="N", help="Of hybrid-dependencies: so many a message, at most."),
+    ] = None,
     trace: Annotated[
         str | None, typer.Option("--trace", metavar="OUT", help="Write all events there, as JSON lines.")
     ] = None,
@@ -53,13 +63,14 @@ def simulate(
     Processes send to each other, half of the time in reaction to a delivery, on FIFO links without loss
     unless asked otherwise. Every message must be delivered once, in causal order: exit 1 where it is not.
 
-    Protocols: hybrid-basic, hybrid-sps, hybrid-multicast, hybrid-multicast-sps, tree, monitor, rst, ks,
-    newtop, mf, cykas.
+    Protocols: hybrid-basic, hybrid-sps, hybrid-multicast, hybrid-multicast-sps, hybrid-dependencies, tree,
+    monitor, rst, ks, newtop, mf, cykas.
 
     \b
     Example:
       microcosm simulate hybrid-sps --loss 0.3 --duplicate 0.2 --reorder
       microcosm simulate rst --messages 1000 --trace rst.jsonl
+      microcosm simulate tree --processes 20 --topology 4-ary
       microcosm simulate --compare
     """
     if compare:
@@ -67,6 +78,8 @@ def simulate(
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")
+        if topology is not None or budget is not None:
+            raise exits.UsageError("--topology and --budget go with one protocol")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.simulate import Setting
@@ -90,6 +103,8 @@ def simulate(
         duplicate=_share("--duplicate", duplicate, whole=True),
         reorder=reorder,
         rtt=_times(rtt),
+        topology=topology,
+        budget=None if budget is None else options.natural("--budget", budget, 0, 10**9),
     )
     outcome = _run(protocol, setting, trace)
     if json:
@@ -152,6 +167,8 @@ def _show(protocol: str, setting: Setting, outcome: Outcome) -> None:
 
     statistics = outcome.statistics
     network = [
+        *([f"topology {setting.topology}"] if setting.topology else []),
+        *([f"budget {setting.budget}"] if setting.budget is not None else []),
         "reordering" if setting.reorder else "FIFO",
         *([f"{setting.loss:.0%} lost"] if setting.loss else []),
         *([f"{setting.duplicate:.0%} doubled"] if setting.duplicate else []),

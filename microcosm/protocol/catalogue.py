@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microcosm.protocol.cykas import Cykas
 from microcosm.protocol.hybrid_basic import HybridBasic
+from microcosm.protocol.hybrid_dependencies import HybridDependencies
 from microcosm.protocol.hybrid_multicast import HybridMulticast
 from microcosm.protocol.hybrid_multicast_sps import HybridMulticastSPS
 from microcosm.protocol.hybrid_sps import HybridSPS
@@ -16,6 +17,7 @@ from microcosm.protocol.mf import MF
 from microcosm.protocol.monitor import Monitored
 from microcosm.protocol.newtop import Newtop
 from microcosm.protocol.rst import RST
+from microcosm.protocol.topology import Parents, binary_tree
 from microcosm.protocol.tree import TreeNode
 
 
@@ -37,11 +39,6 @@ class Protocol:
         return range(1 if self.machine is Monitored else size)
 
 
-def binary_tree(size: int) -> dict[int, int]:
-    """The parents in a complete binary tree of nodes 0 to size - 1, root 0."""
-    return {node: (node - 1) // 2 if node else 0 for node in range(size)}
-
-
 def _of(name: str, machine: type[Machine], one: Callable[[int, int], Machine]) -> tuple[str, Protocol]:
     return name, Protocol(name, machine, lambda size: [one(me, size) for me in range(size)])
 
@@ -52,6 +49,7 @@ PROTOCOLS: dict[str, Protocol] = dict(
         _of("hybrid-sps", HybridSPS, lambda me, size: HybridSPS(me, range(size))),
         _of("hybrid-multicast", HybridMulticast, lambda me, size: HybridMulticast(me, range(size))),
         _of("hybrid-multicast-sps", HybridMulticastSPS, lambda me, size: HybridMulticastSPS(me, range(size))),
+        _of("hybrid-dependencies", HybridDependencies, lambda me, size: HybridDependencies(me, range(size))),
         _of("tree", TreeNode, lambda me, size: TreeNode(me, binary_tree(size))),
         _of("monitor", Monitored, Monitored),
         _of("rst", RST, RST),
@@ -61,3 +59,16 @@ PROTOCOLS: dict[str, Protocol] = dict(
         _of("cykas", Cykas, lambda me, size: Cykas(me, range(size))),
     ]
 )
+
+
+def on_tree(parents: Parents) -> Protocol:
+    """The protocol `tree` on a tree of its own, for as many processes as it has nodes."""
+    return replace(PROTOCOLS["tree"], make=lambda size: [TreeNode(me, parents) for me in range(size)])
+
+
+def with_budget(budget: int | None) -> Protocol:
+    """The protocol `hybrid-dependencies` with a budget of its own; None: no bound."""
+    return replace(
+        PROTOCOLS["hybrid-dependencies"],
+        make=lambda size: [HybridDependencies(me, range(size), budget=budget) for me in range(size)],
+    )

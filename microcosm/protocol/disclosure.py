@@ -30,6 +30,7 @@ from microcosm.protocol.newtop import Newtop
 from microcosm.protocol.packets import (
     Ack,
     Clocked,
+    Dependent,
     Logged,
     Message,
     Packet,
@@ -144,6 +145,12 @@ class Disclosure:
                     name = self._named[s, clock]
                     self._application(f"c:{name}", Relation.BEFORE, f"c:{message}", "log of the message")
             self._named[sender, packet.clock] = message
+        elif isinstance(packet, Dependent):
+            for s, _, mid in packet.needs or ():
+                if (s, mid) in self._named:
+                    name = self._named[s, mid]
+                    self._application(f"c:{name}", Relation.BEFORE, f"c:{message}", "dependency")
+            self._named[sender, packet.mid] = message
         elif isinstance(machine, Newtop):
             for name, _, earlier in self._compared:
                 if _clock(earlier) <= _clock(packet):

@@ -27,6 +27,10 @@ SHAPES: tuple[type[Packet], ...] = (
     packets.Routed,
     packets.TreeChange,
     packets.Welcome,
+    packets.Dependent,
+    packets.Marker,
+    packets.Posted,
+    packets.Migration,
 )
 """The code of a shape is its place here: append only."""
 

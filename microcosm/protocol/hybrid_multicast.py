@@ -1,7 +1,9 @@
 """The basic hybrid protocol for several receivers: seed 001, Algorithm 3, as corrected (E1, E6 to E14).
 
 As Algorithm 1, except that a message to several receivers is itself among what has to be delivered
-before they may act on it: it is always flagged, and its permits wait for all its own acks.
+before they may act on it: it is always flagged, and its permits wait for its own acks. The optimisation that
+section 5.7 only names is here: while a single one of these is missing, nothing is undelivered but the copy of that
+very receiver, and its permit goes out at once. So a message to one receiver is treated as in Algorithm 1.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from microcosm.protocol.sliding import SlidingArray, SlidingMap
 class Multicast:
     """A message to several receivers on its way out."""
 
-    __slots__ = ("mid", "payload", "permit", "pids", "unacked", "waits")
+    __slots__ = ("mid", "payload", "permit", "pids", "told", "unacked", "waits")
 
     def __init__(self, pids: dict[int, int], mid: int, waits: int, payload: Any) -> None:
         self.pids = pids
@@ -27,6 +29,8 @@ class Multicast:
         self.mid = mid
         self.waits = waits
         self.permit = False
+        self.told: int | None = None
+        """The receiver that got its permit before the others, its own ack alone being missing."""
         self.unacked = set(pids)
         self.payload = payload
 
@@ -84,13 +88,23 @@ class HybridMulticast(Hybrid):
         if not message.unacked:
             message.payload = None
         if mid == unacked.first:
-            while len(unacked) and not unacked.peek.unacked:
-                message = unacked.remove()
-                if message.permit:
-                    for receiver in message.pids:
-                        self.operations += 1
-                        self._emit(receiver, Permit(message.mid))
+            self._send_permits()
         return None
+
+    def _send_permits(self) -> None:
+        """Forget what is acknowledged, from the oldest on, and send the permits that are due."""
+        unacked = self._unacked
+        while len(unacked):
+            message = unacked.peek
+            left = message.unacked
+            if message.permit and len(left) <= 1:
+                for receiver in [j for j in left or message.pids if j != message.told]:
+                    self.operations += 1
+                    self._emit(receiver, Permit(message.mid))
+                message.told = next(iter(left), message.told)
+            if left:
+                return
+            unacked.remove()
 
     def _permit(self, sender: int, mid: int) -> str | None:
         self._missing.remove((sender, mid))
@@ -134,4 +148,5 @@ class HybridMulticast(Hybrid):
         assert not len(self._unacked) or self._unacked.peek.unacked
         assert self._unacked.next + len(self._waiting) == self._clock
         assert all(message.mid == mid for mid, message in enumerate(self._unacked, self._unacked.first))
+        assert all(message.told is None or message.unacked == {message.told} for message in self._unacked)
         assert not self._waiting or self._missing.first < self._waiting[0].waits

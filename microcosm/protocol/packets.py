@@ -56,6 +56,27 @@ class Message:
         )
 
 
+Dependency = tuple[int, int, int]
+"""Message number n of a process to another may be undelivered: sender, receiver, n."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent(Message):
+    """A hybrid message that names what it depends on: what may be undelivered. None: it does not say."""
+
+    needs: tuple[Dependency, ...] | None = None
+
+    @property
+    def integers(self) -> int:  # type: ignore[override]  # of its length here, a constant there
+        return 3 + 3 * len(self.needs or ())
+
+    def sound(self) -> bool:
+        needs = self.needs
+        if not Message.sound(self) or self.permit is not (needs != ()):
+            return False
+        return needs is None or (_matrix(needs) and all(len(one) == 3 and one[2] > 0 for one in needs))
+
+
 @dataclass(frozen=True, slots=True)
 class Ack:
     """Message `mid` of the receiver of this packet has been delivered."""
@@ -243,6 +264,51 @@ class Welcome:
         return _matrix(self.parents) and all(len(pair) == 2 for pair in self.parents)
 
 
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Snapshot of a tree: all that comes behind it was sent after its sender recorded its state."""
+
+    origin: int
+    number: int
+
+    integers = 2
+
+    def sound(self) -> bool:
+        return natural(self.origin) and natural(self.number, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """Tree with actors: a message of one actor on its way to another. Addresses, and no metadata."""
+
+    origin: int
+    to: int
+    payload: Any = None
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.origin) and natural(self.to)
+
+
+MOVES = ("move", "flush", "flushed")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Tree with actors: one moves along this link, on its way to node `goal`; or the link back is emptied."""
+
+    what: int
+    actor: int
+    goal: int
+    payload: Any = None
+
+    integers = 0
+
+    def sound(self) -> bool:
+        return natural(self.what) and self.what < len(MOVES) and natural(self.actor) and natural(self.goal)
+
+
 Packet = (
     Message
     | Ack
@@ -257,4 +323,8 @@ Packet = (
     | Routed
     | TreeChange
     | Welcome
+    | Dependent
+    | Marker
+    | Posted
+    | Migration
 )

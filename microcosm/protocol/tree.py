@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from microcosm.errors import ProtocolError
 from microcosm.protocol.machine import UNKNOWN_PROCESS, UNSOUND, Delivery, Machine
 from microcosm.protocol.packets import Routed
+from microcosm.protocol.topology import check_tree
 
 
 def hops(me: int, parents: Mapping[int, int]) -> dict[int, int]:
@@ -23,24 +24,20 @@ def hops(me: int, parents: Mapping[int, int]) -> dict[int, int]:
     >>> hops(2, {1: 1, 2: 1, 3: 2, 4: 1})
     {1: 1, 3: 3, 4: 1}
     """
+    check_tree(parents)
+    if me not in parents:
+        raise ProtocolError(f"{me} is no node")
     near: dict[int, list[int]] = {node: [] for node in parents}
-    roots = [node for node, parent in parents.items() if node == parent]
     for node, parent in parents.items():
-        if parent not in near:
-            raise ProtocolError(f"the parent of {node} is no node: {parent}")
         if parent != node:
             near[node].append(parent)
             near[parent].append(node)
-    if len(roots) != 1 or me not in near:
-        raise ProtocolError(f"a tree has one root, not {len(roots)}" if me in near else f"{me} is no node")
     towards: dict[int, int] = {}
     stack = [(neighbour, neighbour) for neighbour in near[me]]
     while stack:
         node, via = stack.pop()
         towards[node] = via
         stack.extend((n, via) for n in near[node] if n not in towards and n != me)
-    if len(towards) != len(parents) - 1:
-        raise ProtocolError("a tree has no circle")
     return dict(sorted(towards.items()))
 
 

@@ -12,14 +12,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from microcosm.protocol.packets import Ack, Clocked, Permit, TreeChange, Welcome, YouCanTell
+from microcosm.protocol.packets import (
+    Ack,
+    Clocked,
+    Marker,
+    Migration,
+    Permit,
+    TreeChange,
+    Welcome,
+    YouCanTell,
+)
 
 CAUSAL_SEND = "causal_send"
 SEND = "send"
 RECEIVE = "receive"
 DELIVER = "deliver"
 
-CONTROL = (Ack, Permit, YouCanTell, TreeChange, Welcome)
+CONTROL = (Ack, Permit, YouCanTell, TreeChange, Welcome, Marker, Migration)
 
 
 class Event(NamedTuple):

@@ -10,6 +10,9 @@
     p1 causally sends b to p3
     p1 -> p3: b (id 2 after 0, permit follows)
 
+The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3` (`protocol.topology`), and
+`hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
+
 Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):
 
     p1 sends a to p2, p3            a causal send of message a
@@ -28,14 +31,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from microcosm.errors import MicrocosmError, TextError
+from microcosm.errors import MicrocosmError, ProtocolError, TextError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Clocked, Logged, Message, Packet, Permit, Secret
+from microcosm.protocol.packets import Ack, Clocked, Dependent, Logged, Message, Packet, Permit, Secret
 from microcosm.simulation.causal_check import CausalCheck
 from microcosm.simulation.events import CAUSAL_SEND, DELIVER, Event, carries_message, process_name
+from microcosm.simulation.simulate import Setting, chosen
 
-HEAD = re.compile(r"(?P<protocol>[a-z-]+), (?P<size>\d+) processes")
+HEAD = re.compile(
+    r"(?P<protocol>[a-z-]+), (?P<size>\d+) processes(?:, (?:budget (?P<budget>\d+)|(?P<topology>\S.*)))?"
+)
 PROCESS = r"p(\d+)"
 NUMBER = r"(?: #(\d+))?"
 RULE = "----"
@@ -46,8 +52,10 @@ MOST = 100_000
 class Scenario:
     """The processes of a scenario and what is on the way between them."""
 
-    def __init__(self, protocol: str, size: int) -> None:
-        kind = PROTOCOLS[protocol]
+    def __init__(
+        self, protocol: str, size: int, topology: str | None = None, budget: int | None = None
+    ) -> None:
+        kind = chosen(protocol, Setting(processes=size, topology=topology, budget=budget))
         self.machines = kind.make(size)
         self.transit: dict[tuple[int, int], list[Packet]] = {}
         self.said: list[str] = []
@@ -176,6 +184,10 @@ class Scenario:
                 return f"ack {mid}"
             case Permit(mid):
                 return f"permit {mid}"
+            case Dependent(mid, pid, _, payload, needs):
+                named = [f"{process_name(s)}'s {n} to {process_name(d)}" for s, d, n in needs or ()]
+                follows = ", permit follows" if needs is None else f", needs {'; '.join(named)}" if needs else ""
+                return f"{self._name(payload)} (id {mid} after {pid}{follows})"
             case Message(mid, pid, permit, payload):
                 follows = ", permit follows" if permit else ""
                 return f"{self._name(payload)} (id {mid} after {pid}{follows})"
@@ -267,7 +279,11 @@ def _started(line: str, number: int, file: str | None) -> Scenario:
     if found is None or found["protocol"] not in PROTOCOLS:
         hint = f"A scenario begins with e.g. `hybrid-sps, 3 processes`; protocols: {', '.join(PROTOCOLS)}."
         raise TextError("no beginning of a scenario", file=file, line=number, column=1, text=line, hint=hint)
-    return Scenario(found["protocol"], int(found["size"]))
+    budget = None if found["budget"] is None else int(found["budget"])
+    try:
+        return Scenario(found["protocol"], int(found["size"]), found["topology"], budget)
+    except ProtocolError as error:
+        raise TextError(str(error), file=file, line=number, column=1, text=line) from None
 
 
 def _performed(scenario: Scenario, block: list[tuple[int, str]], file: str | None) -> list[str]:

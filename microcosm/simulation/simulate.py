@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from random import Random
 
 from microcosm.errors import ProtocolError
-from microcosm.protocol.catalogue import PROTOCOLS, Protocol
+from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
+from microcosm.protocol.topology import tree_of
 from microcosm.simulation.causal_check import CausalCheck, Violation
 from microcosm.simulation.events import Event
 from microcosm.simulation.network import Link, Network, Uniform, spread
@@ -21,7 +22,11 @@ RECEIVERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The parameters of a run. `rtt`: the least and the greatest round trip time of a pair of processes."""
+    """The parameters of a run.
+
+    `rtt`: the least and the greatest round trip time of a pair of processes. `topology`: of the protocol `tree`
+    (`protocol.topology`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
+    """
 
     processes: int = 5
     messages: int = 100
@@ -30,6 +35,8 @@ class Setting:
     duplicate: float = 0.0
     reorder: bool = False
     rtt: tuple[float, float] = (1.0, 1.0)
+    topology: str | None = None
+    budget: int | None = None
 
     def network(self) -> Network:
         """The network: a packet takes half a round trip, give or take a half of that."""
@@ -54,13 +61,26 @@ def outside_the_model(protocol: Protocol, faults: set[str]) -> list[str]:
     return sorted(faults - protocol.machine.TOLERATES)
 
 
+def chosen(name: str, setting: Setting) -> Protocol:
+    """The protocol as a setting wants it. Raises `ProtocolError` where it has no such parameter."""
+    if setting.topology is not None:
+        if name != "tree":
+            raise ProtocolError(f"{name} has no topology: tree has")
+        return on_tree(tree_of(setting.topology, setting.processes))
+    if setting.budget is not None:
+        if name != "hybrid-dependencies":
+            raise ProtocolError(f"{name} has no budget: hybrid-dependencies has")
+        return with_budget(setting.budget)
+    return PROTOCOLS[name]
+
+
 def simulate(name: str, setting: Setting, observer: Callable[[Event], None] | None = None) -> Outcome:
     """Run a protocol to quiescence. Raises `ProtocolError` for a network that it is not made for.
 
     >>> simulate("hybrid-basic", Setting(messages=20, loss=0.3)).violations
     []
     """
-    protocol, network = PROTOCOLS[name], setting.network()
+    protocol, network = chosen(name, setting), setting.network()
     outside = outside_the_model(protocol, network.faults())
     if outside:
         raise ProtocolError(f"{name} is not made for a network with {' and '.join(outside)}")

@@ -23,6 +23,44 @@ def test_the_fields_of_the_contract(run: Run, protocol: str) -> None:
     assert (result.json["violations"], result.json["sent"]) == (0, 40)
 
 
+@pytest.mark.parametrize("topology", ["binary", "star", "path", "4-ary", "p2,p3,p3,p3,p1"])
+def test_a_tree_of_any_topology(run: Run, topology: str) -> None:
+    result = run("simulate", "tree", "--topology", topology, "--messages", "40", "--json")
+    assert result.code == 0
+    assert (result.json["topology"], result.json["violations"]) == (topology, 0)
+
+
+def test_shallow_trees_are_faster_than_deep_ones(run: Run) -> None:
+    latency = [
+        run("simulate", "tree", "--processes", "20", "--topology", topology, "--json").json["latency"]
+        for topology in ("star", "4-ary", "binary", "path")
+    ]
+    assert latency == sorted(latency)
+
+
+def test_a_budget_of_dependencies_trades_metadata_for_latency(run: Run) -> None:
+    arguments = ("simulate", "hybrid-dependencies", "--rtt", "0.5..8", "--messages", "300", "--json")
+    none, many = (run(*arguments, "--budget", budget).json for budget in ("0", "1000"))
+    assert none["metadata"] == 3 < many["metadata"]
+    assert none["latency"] > many["latency"]
+    assert many["held_at_sender"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("rst", "--topology", "star"),
+        ("tree", "--topology", "ring"),
+        ("tree", "--topology", "p1,p1"),
+        ("tree", "--budget", "3"),
+        ("hybrid-dependencies", "--budget", "many"),
+        ("--compare", "--topology", "star"),
+    ],
+)
+def test_parameters_that_a_protocol_does_not_have(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run("simulate", *arguments).code == 2
+
+
 def test_a_hybrid_message_carries_three_integers(run: Run) -> None:
     for size in ("5", "50"):
         assert run("simulate", "hybrid-sps", "--processes", size, "--json").json["metadata"] == 3

@@ -27,6 +27,7 @@ def m(
     return Mutant(name, file, changes, tests)
 
 
+DEPENDENCIES = "test_hybrid_dependencies.py"
 COMPARATORS = "test_comparators.py test_delivery.py"
 
 MUTANTS = [
@@ -167,6 +168,21 @@ MUTANTS = [
         ("len(self._unacked) > 0 or len(message.pids) > 1", "len(self._unacked) > 0"),
     ),
     m(
+        "section 5.7: two missing acks are enough",
+        "hybrid_multicast.py",
+        ("message.permit and len(left) <= 1:", "message.permit and len(left) <= 2:"),
+    ),
+    m(
+        "section 5.7: a single missing ack makes no difference",
+        "hybrid_multicast.py",
+        ("message.permit and len(left) <= 1:", "message.permit and not left:"),
+    ),
+    m(
+        "section 5.7: the permit comes twice",
+        "hybrid_multicast.py",
+        ("if j != message.told]", "if True]"),
+    ),
+    m(
         "permits that count twice",
         "hybrid_basic.py",
         (
@@ -201,6 +217,108 @@ MUTANTS = [
         ),
     ),
     m(
+        "SPS: looks beyond the second asker's permit",
+        "hybrid_optimal.py",
+        ("buffer[at].waits <= end", "True"),
+        tests="test_hybrid.py",
+    ),
+    m(
+        "SPS: looks one permit too far",
+        "hybrid_optimal.py",
+        ("buffer[at].waits <= end", "buffer[at].waits <= end + 1"),
+        tests="test_hybrid.py",
+    ),
+    m(
+        "SPS: stops one permit too early",
+        "hybrid_optimal.py",
+        ("buffer[at].waits <= end", "buffer[at].waits < end"),
+        tests="test_hybrid.py",
+    ),
+    m(
+        "E13 a predecessor older than the last delivery",
+        "hybrid.py",
+        ("if message.pid < last:", "if False:"),
+        tests="test_hybrid.py",
+    ),
+    m(
+        "a predecessor that was delivered last is refused",
+        "hybrid.py",
+        ("if message.pid < last:", "if message.pid <= last:"),
+        tests="test_hybrid.py",
+    ),
+    m(
+        "a multicast's own copies are not disclosed",
+        "disclosure.py",
+        ("            if self._machine.MULTICAST:\n", "            if False:\n"),
+        tests="test_disclosure.py",
+    ),
+    m(
+        "a unicast has other copies",
+        "disclosure.py",
+        ("            if self._machine.MULTICAST:\n", "            if True:\n"),
+        tests="test_disclosure.py",
+    ),
+    m(
+        "Newtop: equal clocks refute nothing",
+        "disclosure.py",
+        ("if _clock(earlier) <= _clock(packet):", "if _clock(earlier) < _clock(packet):"),
+        tests="test_disclosure.py",
+    ),
+    m(
+        "dependencies: the receiver does not wait",
+        "hybrid_dependencies.py",
+        ("if d == self.me and self._delivered.get(s, 0) < n:", "if False:"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: a permit waits for acks only",
+        "hybrid_dependencies.py",
+        (
+            "            if self._missing.first < message.waits:\n                return\n            assert",
+            "            assert",
+        ),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: what was not said is nothing",
+        "hybrid_dependencies.py",
+        (
+            "            if carried is None:\n                return None\n            for s, d, mid in carried:",
+            "            for s, d, mid in carried or ():",
+        ),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: none of one's own",
+        "hybrid_dependencies.py",
+        ("for d, mid in self._open.items() if d != message.receiver}", "for d, mid in ()}"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: of what came after the causal send too",
+        "hybrid_dependencies.py",
+        ("(self._missing.index(key) or 0) >= message.waits", "False"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: one more than the budget",
+        "hybrid_dependencies.py",
+        ("return None if len(needs) > budget else", "return None if len(needs) > budget + 1 else"),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: nobody tries again after an ack",
+        "hybrid_dependencies.py",
+        ("        self._try_send()  # there is less to be named\n", ""),
+        tests=DEPENDENCIES,
+    ),
+    m(
+        "dependencies: nobody tries again what was held back for another sender",
+        "hybrid_dependencies.py",
+        ("freed |= self._blocked.pop(sender, set())", "freed |= set()"),
+        tests=DEPENDENCIES,
+    ),
+    m(
         "KS without purge",
         "ks.py",
         ("if left or key[1] == newest[key[0]]}", "if left or newest}"),
@@ -233,6 +351,90 @@ MUTANTS = [
         "cykas.py",
         ("self._untold[0][0] < oldest:", "self._untold[0][0] <= oldest:"),
         tests=COMPARATORS,
+    ),
+    m(
+        "P1 without the past of what is received",
+        "monitor_model.py",
+        ("self.g[j.receiver] |= {j} | self.c[j]", "self.g[j.receiver] |= {j}"),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "P3 counts what does not go to the monitor",
+        "monitor_model.py",
+        (
+            "        if j.receiver == self.monitor:\n            self.f[j.sender] |= {j}",
+            "        self.f[j.sender] |= {j}",
+        ),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "section 6 adds instead of taking the maximum",
+        "monitor_model.py",
+        ("list(map(max, self.f[p], self.e[j]))", "list(map(int.__add__, self.f[p], self.e[j]))"),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "the monitor's guard is strict",
+        "monitor_model.py",
+        ("all(map(int.__le__, self.e[j], self.k))", "all(map(int.__lt__, self.e[j], self.k))"),
+        tests="test_monitor_model.py",
+    ),
+    m(
+        "migration: nothing is held",
+        "tree_migration.py",
+        ("elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:", "elif False:"),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "migration: what comes from behind is held too",
+        "tree_migration.py",
+        ("sender != arrived.behind and packet.origin", "packet.origin"),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "migration: it goes on before the way behind it is empty",
+        "tree_migration.py",
+        (
+            "            self._emit(sender, Migration(_FLUSH, actor, goal))",
+            "            self._rest(actor, self._arrived[actor])",
+        ),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "migration: what was held comes in the wrong order",
+        "tree_migration.py",
+        ("arrived.held.pop(0)", "arrived.held.pop()"),
+        tests="test_tree_migration.py",
+    ),
+    m(
+        "snapshot: the link of the first marker stays open",
+        "tree_snapshot.py",
+        (
+            "            part = self._record(marker)\n        if",
+            "            self._record(marker)\n            return None\n        if",
+        ),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
+        "snapshot: links are not recorded",
+        "tree_snapshot.py",
+        ("part.links[sender].append(packet)", "pass"),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
+        "snapshot: links are recorded beyond the marker",
+        "tree_snapshot.py",
+        ("            if sender in part.open:\n", "            if True:\n"),
+        tests="test_tree_snapshot.py",
+    ),
+    m(
+        "snapshot: only who begins records its state",
+        "tree_snapshot.py",
+        (
+            "        part = Snapshot(state,",
+            "        state = -1 if state is None or marker.origin != self.me else state\n        part = Snapshot(state,",
+        ),
+        tests="test_tree_snapshot.py",
     ),
     m(
         "M-Route without its premise",

@@ -7,13 +7,14 @@ from random import Random
 import pytest
 
 from microcosm.errors import ProtocolError
-from microcosm.protocol.catalogue import PROTOCOLS, binary_tree
+from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.cykas import Cykas
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.monitor import Monitored
 from microcosm.protocol.newtop import Newtop
 from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
 from microcosm.protocol.rst import RST
+from microcosm.protocol.topology import binary_tree
 from microcosm.protocol.tree import TreeNode, hops
 from tests.protocol.random_net import RandomNet
 

@@ -10,7 +10,7 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Message, Packet, Permit, Plain, Secret
+from microcosm.protocol.packets import Ack, Clocked, Message, Packet, Permit, Plain, Secret
 from microcosm.relations.relation import Relation
 from tests.protocol.random_net import RandomNet
 
@@ -167,6 +167,7 @@ def test_no_disclosed_fact_is_false(name: str) -> None:
         ("monitor", Relation.CONCURRENT),
         ("newtop", Relation.NOT_BEFORE),
         ("ks", Relation.BEFORE),
+        ("hybrid-dependencies", Relation.BEFORE),
     ],
 )
 def test_what_only_some_metadata_can_say(name: str, relation: Relation) -> None:
@@ -175,7 +176,7 @@ def test_what_only_some_metadata_can_say(name: str, relation: Relation) -> None:
     said = {fact.relation for disclosure in net.disclosures for fact in disclosure.application}
     assert relation in said
     sources = {fact.source for d in net.disclosures for fact in d.application if fact.relation is relation}
-    assert sources & {"vector times", "Lamport clocks", "log of the message"}
+    assert sources & {"vector times", "Lamport clocks", "log of the message", "dependency"}
 
 
 def test_a_message_tells_of_both_worlds() -> None:
@@ -188,3 +189,41 @@ def test_a_message_tells_of_both_worlds() -> None:
     machine.receive(0, packet)
     assert [str(fact) for fact in disclosure.application] == ["c:news < d:p2:news"]
     assert [str(fact) for fact in disclosure.network] == ["d:0.1 < s:0.2:1"]
+
+
+@pytest.mark.parametrize("name", ["hybrid-multicast", "hybrid-multicast-sps"])
+def test_a_permit_proves_the_other_copies_of_its_multicast(name: str) -> None:
+    """m1 goes to p2 and p3. Its permit tells p2 that p3 has delivered it too, and so does no permit at all."""
+    machine = PROTOCOLS[name].make(3)[1]
+    disclosure = Disclosure(machine, "p2")
+    machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
+    for packet in (Message(1, 0, True, "a"), Permit(1), Message(2, 1, False, "b")):
+        disclosure.received(0, packet)
+        machine.receive(0, packet)
+    facts = [str(fact) for fact in disclosure.network if "." in fact.left]
+    assert facts == ["d:0.1 < g:p2:0.1", "d:0.2 < s:0.2:1"]
+
+
+def test_a_permit_of_a_unicast_proves_nothing_of_its_own_message() -> None:
+    """Where a message has one receiver there are no other copies."""
+    machine = PROTOCOLS["hybrid-basic"].make(3)[1]
+    disclosure = Disclosure(machine, "p2")
+    machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
+    for packet in (Message(2, 0, True, "a"), Permit(2)):
+        disclosure.received(0, packet)
+        machine.receive(0, packet)
+    assert [str(fact) for fact in disclosure.network if "." in fact.left] == ["d:0.1 < g:p2:0.2"]
+
+
+def test_equal_lamport_clocks_refute_as_smaller_ones_do() -> None:
+    """Newtop: p1 and p2 send with clock 1 each, so neither before the other; the receiver is told one way."""
+    machine = PROTOCOLS["newtop"].make(3)[2]
+    disclosure = Disclosure(machine, "p3")
+    machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
+    arrivals = ((0, Clocked(1, 0, "a")), (1, Clocked(1, 0, "b")), (0, Clocked(2, 0, "c")), (1, Clocked(3, 1)))
+    for sender, packet in arrivals:
+        disclosure.received(sender, packet)
+        machine.receive(sender, packet)
+    machine.tick()
+    refuted = [str(fact) for fact in disclosure.application if fact.relation is Relation.NOT_BEFORE]
+    assert refuted == ["c:b !< c:a", "c:c !< c:a", "c:c !< c:b"]

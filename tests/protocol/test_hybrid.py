@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from random import Random
 
 import pytest
 
@@ -206,6 +207,21 @@ def test_e13_absurd_numbers_are_refused(kind: type[Hybrid]) -> None:
 
 
 @every
+def test_a_predecessor_older_than_the_last_delivery_is_refused(kind: type[Hybrid]) -> None:
+    """It will never be the last one delivered again: held, it would stay for ever and fill the window (E13)."""
+    b = kind(2)
+    for mid in (1, 2):
+        b.receive(1, Message(mid, mid - 1, False, "x"))
+    before = b.integers()
+    b.receive(1, Message(5, 1, False, "absurd"))
+    assert b.refused == {UNSOUND: 1}
+    assert b.integers() == before
+    b.receive(1, Message(3, 2, False, "next"))  # the predecessor is the last one delivered: sound
+    assert b.refused == {UNSOUND: 1}
+    assert delivered(b) == ["x", "x", "next"]
+
+
+@every
 def test_e14_the_receive_buffer_is_bounded(kind: type[Hybrid]) -> None:
     b = kind(2, window=10)
     for mid in range(2, 40):
@@ -288,6 +304,113 @@ def test_csps_waits_for_what_sps_does_not() -> None:
         b.receive(1, Message(2, 0, True, "x"))
         b.causal_send([1], "back")
         assert b.unsent == held
+
+
+@pytest.mark.parametrize("kind", OPTIMAL)
+def test_two_askers_hold_up_each_other(kind: type[Hybrid]) -> None:
+    """Permits of 2 and of 3 are missing: neither gets anything, though SPS exempts each from its own permit.
+
+    The exemption is for the first asker only, and ends at the first permit of another (p2). Five messages, two
+    of them far ones that make the others flagged: no smaller scope shows what looks beyond p2.
+    """
+    b = kind(1)
+    b.receive(2, Message(2, 0, True, "after something to 4"))
+    b.receive(3, Message(2, 0, True, "after something to 5"))
+    b.take()
+    b.causal_send([2], "to the first asker")
+    assert b.unsent == 1
+    b.causal_send([3], "to the second")
+    assert b.unsent == 2
+    b._check()
+    b.receive(3, Permit(2))  # now all that is missing is of 2
+    assert [to for to, _ in sent(b)] == [2]
+    b._check()
+    b.receive(2, Permit(2))
+    assert [to for to, _ in sent(b)] == [3]
+
+
+@pytest.mark.parametrize("kind", OPTIMAL)
+def test_the_first_permit_lets_go_up_to_the_next_missing_one_and_no_further(kind: type[Hybrid]) -> None:
+    """Of three permits missing, of 2, 3 and 4, the first comes: what waits for two still waits."""
+    b = kind(1)
+    for sender in (2, 3, 4):
+        b.receive(sender, Message(2, 0, True, "x"))
+        b.causal_send([5], sender)
+    b.causal_send([3], "back")
+    b.take()
+    b.receive(2, Permit(2))
+    assert [packet.payload for _, packet in sent(b)] == [2]  # type: ignore[union-attr]
+    assert b.unsent == 3
+    b._check()
+    b.receive(4, Permit(2))  # "back" waits for nothing but its own receiver's
+    assert [packet.payload for _, packet in sent(b)] == ["back"]  # type: ignore[union-attr]
+    b._check()
+    b.receive(3, Permit(2))
+    assert [packet.payload for _, packet in sent(b)] == [3, 4]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", MULTICAST)
+def test_section_5_7_a_single_missing_ack_holds_up_the_others_only(kind: type[Hybrid]) -> None:
+    """The optimisation that is named there: the permit goes to the process whose ack alone is missing."""
+    a = kind(1)
+    a.causal_send([2, 3, 4], "x")
+    a.take()
+    a.receive(2, Ack(1))
+    assert sent(a) == []
+    a.receive(3, Ack(1))
+    assert sent(a) == [(4, Permit(1))]
+    a.receive(3, Ack(1))  # repeated: nothing new
+    assert sent(a) == []
+    a.receive(4, Ack(1))
+    assert sorted(sent(a)) == [(2, Permit(1)), (3, Permit(1))]
+    assert a.idle()
+
+
+@pytest.mark.parametrize("kind", MULTICAST)
+def test_section_5_7_a_single_missing_ack_is_not_enough_while_an_earlier_message_is_missing(
+    kind: type[Hybrid],
+) -> None:
+    a = kind(1)
+    a.causal_send([5], "far")
+    a.causal_send([2, 3], "x")
+    a.take()
+    a.receive(2, Ack(2))
+    assert sent(a) == []
+    a.receive(5, Ack(1))
+    assert sent(a) == [(3, Permit(2))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_one_receiver_each_algorithm_3_is_algorithm_1(seed: int) -> None:
+    """Packet for packet, on the same network."""
+    random, wires = Random(seed), [[], []]  # type: ignore[var-annotated]
+    groups = [[kind(me) for me in range(4)] for kind in (HybridBasic, HybridMulticast)]
+    for step in range(400):
+        i, j = random.sample(range(4), 2)
+        at = random.random()
+        for machines, wire in zip(groups, wires, strict=True):
+            if step < 200 and at < 0.4:
+                machines[i].causal_send([j], step)
+            elif wire:
+                sender, receiver, packet = wire.pop(int(at * len(wire)))
+                machines[receiver].receive(sender, packet)
+            for machine in machines:
+                wire += [(machine.me, to, packet) for to, packet in sent(machine)]
+        assert wires[0] == wires[1]
+
+
+def test_section_5_7_a_multicast_is_not_a_sequence_of_unicasts() -> None:
+    """m to 2 and 3 as two messages: what 2 sends to 3 after its copy is delivered before the other one."""
+    machines: dict[int, Machine] = {me: HybridBasic(me) for me in (1, 2, 3)}
+    machines[1].causal_send([2], "m")
+    machines[1].causal_send([3], "m")
+    [(_, first), (_, second)] = sent(machines[1])
+    machines[2].receive(1, first)
+    machines[2].causal_send([3], "after m")
+    [after] = [packet for to, packet in sent(machines[2]) if to == 3]
+    machines[3].receive(2, after)
+    machines[3].receive(1, second)
+    assert delivered(machines[3]) == ["after m", "m"]
 
 
 @pytest.mark.parametrize("kind", MULTICAST)

@@ -45,6 +45,10 @@ SOUND: list[packets.Packet] = [
     packets.Routed(0, (3, 1), "x"),
     packets.TreeChange(3, 1, 1),
     packets.Welcome(((0, 0), (1, 0))),
+    packets.Dependent(3, 1, True, "x", ((0, 2, 1), (1, 2, 7))),
+    packets.Marker(0, 1),
+    packets.Posted(4, 2, "x"),
+    packets.Migration(0, 4, 2, "state"),
 ]
 
 

@@ -12,8 +12,12 @@ from microcosm.protocol.tree_model import (
     Rec,
     Snd,
     Tree,
+    children,
+    edges,
+    initial,
     next_hop,
     path,
+    places,
     reachable,
     steps,
     well_formed,
@@ -46,6 +50,49 @@ def labelled_trees(size: int) -> list[Tree]:
 
 def test_definition_3_2_well_formed_trees_are_counted_by_cayley() -> None:
     assert [len(labelled_trees(size)) for size in range(1, 6)] == [1, 2, 9, 64, 625]
+
+
+def test_definition_3_1_children() -> None:
+    assert [children(node, (1, 2, 2, 2)) for node in range(4)] == [[], [0], [1, 3], []]
+
+
+MAIL = Mail(0, 2)
+PATH: Tree = (0, 0, 1)
+
+
+def placed(*where: tuple[str, int, int], history: tuple[Snd | Rec, ...] = (Snd(MAIL, 0),)) -> Configuration:
+    """A configuration of the path 0 - 1 - 2 with the message to 2 at so many places."""
+    ends = edges(PATH)
+    ins = tuple((MAIL,) * where.count(("in", a, b)) for a, b in ends)
+    outs = tuple((MAIL,) * where.count(("out", a, b)) for a, b in ends)
+    return Configuration(history, ins, outs)
+
+
+@pytest.mark.parametrize(
+    ("definition", "now"),
+    [
+        ("3.3 one queue", placed(("out", 0, 1), ("in", 1, 0))),
+        ("3.3 one place in it", placed(("out", 0, 1), ("out", 0, 1))),
+        ("3.4 on its way", placed(("out", 1, 0))),
+        ("3.4 from where it comes", placed(("in", 0, 1))),
+        ("3.5 sent once", placed(("out", 0, 1), history=(Snd(MAIL, 0), Snd(MAIL, 1)))),
+        ("3.5 received once", placed(history=(Snd(MAIL, 0), Rec(MAIL), Rec(MAIL)))),
+        ("3.6 sent", placed(("out", 0, 1), history=())),
+        ("3.6 sent before it was received", placed(history=(Rec(MAIL), Snd(MAIL, 0)))),
+        ("3.6 received or on its way", placed()),
+        ("3.6 not both", placed(("in", 2, 1), history=(Snd(MAIL, 0), Rec(MAIL)))),
+        ("3.6 no detour", placed(("out", 0, 1), history=(Snd(MAIL, 1),))),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_definitions_3_3_to_3_6_what_is_not_well_formed(definition: str, now: Configuration) -> None:
+    assert not well_formed(PATH, now)
+
+
+def test_definition_3_7_what_is() -> None:
+    for place in (("out", 0, 1), ("in", 1, 0), ("out", 1, 2), ("in", 2, 1)):
+        assert well_formed(PATH, placed(place))
+    assert well_formed(PATH, placed(history=(Snd(MAIL, 0), Rec(MAIL))))
 
 
 def test_figure_4_the_next_hop_is_on_the_only_way() -> None:
@@ -197,3 +244,148 @@ def test_arrives_before_is_not_transitive() -> None:
         if found:
             break
     assert found
+
+
+CREDIT, BUY, DEBIT = range(3)
+"""The three messages of section 2, as they are numbered: credit, buy, debit."""
+
+
+def shopping(tree: Tree, customer: int, bank: int, shop: int) -> list[Configuration]:
+    """Every configuration of the example of section 2: credit, then buy; debit once buy has been received."""
+    credit, buy, debit = Mail(CREDIT, bank), Mail(BUY, shop), Mail(DEBIT, bank)
+    story = [Snd(credit, customer), Snd(buy, customer), Snd(debit, shop)]
+    start = initial(tree)
+    seen, stack = {start}, [start]
+    while stack:
+        now = stack.pop()
+        for _, following in steps(tree, now, 3):
+            sent = [event for event in following.history if isinstance(event, Snd)]
+            told = sent == story[: len(sent)] and (len(sent) < 3 or Rec(buy) in following.history)
+            if told and following not in seen:
+                seen.add(following)
+                stack.append(following)
+    return sorted(seen, key=lambda now: len(now.history))
+
+
+def complete(configurations: list[Configuration]) -> set[tuple[int, ...]]:
+    """In which orders the three messages were received, in the end."""
+    received = (
+        tuple(event.mail.mid for event in now.history if isinstance(event, Rec)) for now in configurations
+    )
+    return {order for order in received if len(order) == 3}
+
+
+FIGURE_1: Tree = (1, 2, 2, 2)
+"""The path ι1 - ι2 - ι3 - ι4: the customer on ι1, the bank on ι3, the shop on ι4 (here from 0)."""
+LEFT: Tree = (1, 1, 1, 2)
+"""The same path; by section 3.4 credit is in the out-queue of ι2 while buy is in the in-queue of ι4."""
+RIGHT: Tree = (3, 3, 3, 3)
+"""ι4 in the middle, where credit arrives before buy; debit is placed on its queue to ι1."""
+
+
+def test_figure_1_two_histories_and_no_others() -> None:
+    """Section 3.1: "this leaves us with only Δ1 and Δ2 as possible histories"."""
+    ends = {now.history for now in shopping(FIGURE_1, 0, 2, 3) if len(now.history) == 6}
+    m0, m1, m2 = Mail(CREDIT, 2), Mail(BUY, 3), Mail(DEBIT, 2)
+    assert ends == {
+        (Snd(m0, 0), Rec(m0), Snd(m1, 0), Rec(m1), Snd(m2, 3), Rec(m2)),
+        (Snd(m0, 0), Snd(m1, 0), Rec(m0), Rec(m1), Snd(m2, 3), Rec(m2)),
+    }
+    assert path(0, 3, FIGURE_1)[: len(path(0, 2, FIGURE_1))] == path(0, 2, FIGURE_1)  # a prefix
+
+
+def test_figure_1_the_configurations_that_section_3_1_writes_out() -> None:
+    m0, m1, m2 = Mail(CREDIT, 2), Mail(BUY, 3), Mail(DEBIT, 2)
+    configurations = shopping(FIGURE_1, 0, 2, 3)
+    [first] = [now for now in configurations if places(FIGURE_1, now) == {m0: [("out", 0, 1)]}]
+    assert first.history == (Snd(m0, 0),)
+    before_the_end = [now for now in configurations if places(FIGURE_1, now) == {m2: [("out", 3, 2)]}]
+    history = (Snd(m0, 0), Snd(m1, 0), Rec(m0), Rec(m1), Snd(m2, 3))
+    assert history in {now.history for now in before_the_end}
+
+
+def test_figure_2_left_credit_is_the_end_of_the_way_of_debit() -> None:
+    """Bank ι1, customer ι2, shop ι4: buy may arrive first; debit cannot overtake credit."""
+    assert complete(shopping(LEFT, 1, 0, 3)) == {(CREDIT, BUY, DEBIT), (BUY, CREDIT, DEBIT)}
+    credit, debit = path(1, 0, LEFT), path(3, 0, LEFT)
+    assert debit[-len(credit) :] == credit
+
+
+def test_figure_2_right_credit_arrives_in_the_middle_before_buy() -> None:
+    """Bank ι1, customer ι2, shop ι3, all around ι4."""
+    configurations = shopping(RIGHT, 1, 0, 2)
+    assert complete(configurations) == {(CREDIT, BUY, DEBIT), (BUY, CREDIT, DEBIT)}
+    for now in configurations:
+        where = places(RIGHT, now)
+        credit, buy = Mail(CREDIT, 0), Mail(BUY, 2)
+        if buy in where and where[buy][0] in (("out", 3, 2), ("in", 2, 3)):  # it has passed ι4
+            assert credit not in where or where[credit][0] in (("out", 3, 0), ("in", 0, 3))
+
+
+@pytest.mark.parametrize(
+    ("tree", "places_of"), [(FIGURE_1, (0, 2, 3)), (LEFT, (1, 0, 3)), (RIGHT, (1, 0, 2))], ids=str
+)
+def test_section_2_debit_never_arrives_before_credit(tree: Tree, places_of: tuple[int, int, int]) -> None:
+    customer, bank, shop = places_of
+    for now in shopping(tree, customer, bank, shop):
+        assert consistent(tree, now)
+        assert holds_theorem_4_1(now)
+
+
+@pytest.mark.parametrize("customer", range(4))
+@pytest.mark.parametrize("bank", range(4))
+@pytest.mark.parametrize("shop", range(4))
+def test_section_2_it_holds_wherever_the_actors_are(customer: int, bank: int, shop: int) -> None:
+    """ "Does this argument apply over any topologies?" Here: on the three of the figures, all placements."""
+    if len({customer, bank, shop}) < 3:
+        return
+    for tree in (FIGURE_1, LEFT, RIGHT):
+        orders = complete(shopping(tree, customer, bank, shop))
+        assert all(order.index(CREDIT) < order.index(DEBIT) for order in orders)
+
+
+def test_figure_7_credit_causes_buy_causes_debit() -> None:
+    ends = [now for now in shopping(FIGURE_1, 0, 2, 3) if len(now.history) == 6]
+    m0, m1, m2 = Mail(CREDIT, 2), Mail(BUY, 3), Mail(DEBIT, 2)
+    assert [causes(now) for now in ends] == [{(m0, m1), (m1, m2), (m0, m2)}] * 2
+
+
+@scopes
+def test_figure_7_causality_is_transitive_and_irreflexive(tree: Tree, messages: int) -> None:
+    for now in reachable(tree, messages):
+        pairs = causes(now)
+        assert all(a != b for a, b in pairs)
+        assert all((a, d) in pairs for a, b in pairs for c, d in pairs if b == c)
+
+
+def test_section_3_4_credit_before_buy_and_buy_before_credit() -> None:
+    """On the left topology, credit in the out-queue of ι2 and buy in the in-queue of ι4: both hold."""
+    credit, buy = Mail(CREDIT, 0), Mail(BUY, 3)
+    where = {credit: [("out", 1, 0)], buy: [("in", 3, 2)]}
+    [now] = [now for now in shopping(LEFT, 1, 0, 3) if places(LEFT, now) == where]
+    assert arrives_before(LEFT, now, credit, buy)
+    assert arrives_before(LEFT, now, buy, credit)
+    assert not set(path(1, 0, LEFT)) & {3}  # what is left of their routes has nothing in common
+
+
+def test_section_3_4_arrives_before_is_not_transitive_by_its_own_example() -> None:
+    """A to ι3 in the out-queue of ι2 to ι3; B to ι1 in that of ι2 to ι1; C to ι2 in that of ι4 to ι3."""
+    a, b, c = Mail(0, 2), Mail(1, 0), Mail(2, 1)
+    now = initial(LEFT)
+    for mail, node in ((a, 1), (b, 1), (c, 3)):
+        [now] = [
+            following
+            for rule, following in steps(LEFT, now, 3)
+            if rule == "M-Send" and following.history[-1] == Snd(mail, node)
+        ]
+    assert places(LEFT, now) == {a: [("out", 1, 2)], b: [("out", 1, 0)], c: [("out", 3, 2)]}
+    assert arrives_before(LEFT, now, a, b)
+    assert arrives_before(LEFT, now, b, c)
+    assert not arrives_before(LEFT, now, a, c)
+
+
+@scopes
+def test_section_3_4_nothing_arrives_before_itself(tree: Tree, messages: int) -> None:
+    for now in reachable(tree, messages):
+        for mail in places(tree, now):
+            assert not arrives_before(tree, now, mail, mail)

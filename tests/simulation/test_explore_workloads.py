@@ -16,6 +16,7 @@ from microcosm.protocol.hybrid_multicast_sps import Copy, HybridMulticastSPS
 from microcosm.protocol.hybrid_sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.simulation.explore import Explored, Explorer, explore
 from microcosm.simulation.explore_state import Scope, State
 from microcosm.simulation.explore_workloads import survey, workloads
@@ -24,7 +25,9 @@ HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-s
 
 
 def content(thing: object) -> object:
-    """What a machine or a packet holds, whatever it is made of."""
+    """What a machine or a packet holds, whatever it is made of; not what it has forgotten."""
+    if isinstance(thing, SlidingArray | SlidingMap | IndexableSlidingMap):
+        thing.compact()
     if isinstance(thing, dict):
         return sorted((repr(content(key)), content(value)) for key, value in thing.items())
     if isinstance(thing, set):
@@ -300,3 +303,42 @@ def test_three_messages_to_any_receivers(name: str) -> None:
     assert surveyed.fault is None, surveyed.scenario
     assert surveyed.complete
     assert surveyed.states > 10_000
+
+
+class Farsighted(HybridSPS):
+    """Looks beyond the first missing permit of a second sender when it sends."""
+
+    __slots__ = ()
+
+    def _send_interval(self, at: int, end: int) -> None:
+        super()._send_interval(at, self._missing.next)
+
+    def _check(self) -> None:
+        pass
+
+
+def test_the_workload_in_which_the_bound_of_an_interval_matters() -> None:
+    """p1 and p3 each make p2 wait for a permit; p2 then sends to p3, which asked first. See second-asker.txt."""
+    scope = Scope(messages=5, programs=(((2,), (1,)), ((2,),), ((0,), (1,))), reduced=True)
+    assert Explorer(PROTOCOLS["hybrid-sps"], scope).run().fault is None
+    explored = Explorer(mutated("hybrid-sps", Farsighted), scope).run()
+    assert explored.fault == "message 5 is delivered before message 1"
+
+
+@pytest.mark.slow
+def test_five_messages_show_what_four_do_not() -> None:
+    """Two flagged messages to one process take four sends, and the one that must wait is the fifth."""
+    mutant = mutated("hybrid-sps", Farsighted)
+    assert survey(mutant, Scope(messages=4)).fault is None
+    surveyed = survey(mutant, Scope(messages=5))
+    assert surveyed.fault is not None
+    assert surveyed.scenario is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reorder", [True, False], ids=["reordering", "fifo"])
+def test_five_messages_of_the_optimal_algorithm(reorder: bool) -> None:
+    surveyed = survey("hybrid-sps", Scope(messages=5, reorder=reorder))
+    assert surveyed.fault is None, surveyed.scenario
+    assert surveyed.complete
+    assert surveyed.workloads == 112

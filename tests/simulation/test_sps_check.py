@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
+from microcosm.protocol.machine import Send
+from microcosm.protocol.packets import Permit
 from microcosm.simulation.causal_check import check
 from microcosm.simulation.events import Event
 from microcosm.simulation.simulate import Setting, simulate
@@ -82,3 +84,33 @@ def test_the_other_copies_of_a_multicast_count() -> None:
     assert len(sent_too_early(events, SPS)) == 1
     events.insert(4, d(2, 0))
     assert sent_too_early(events, SPS) == []
+
+
+@pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps"])
+def test_section_4_2_delivered_then_known_to_the_sender_then_to_the_receiver(name: str) -> None:
+    """O, S and R of a flagged message a: what was sent before it is delivered; its sender knows; its receiver."""
+    machines = PROTOCOLS[name].make(3)
+    clock, delivered, known, told = 0, dict[int, int](), dict[int, int](), dict[int, int]()
+    wire: list[tuple[int, int, object]] = []
+
+    def collect() -> None:
+        for machine in machines:
+            for output in machine.take():
+                if isinstance(output, Send):
+                    wire.append((machine.me, output.to, output.packet))
+                    if isinstance(output.packet, Permit):
+                        known.setdefault(output.packet.mid, clock)
+
+    for receiver, payload in ((2, 1), (1, 2), (2, 3), (1, 4)):
+        machines[0].causal_send([receiver], payload)
+    machines[2].on_deliver = lambda delivery: delivered.setdefault(delivery.payload, clock) and None
+    collect()
+    while wire:
+        i, j, packet = wire.pop()  # the latest first: a network that reorders
+        clock += 1
+        if isinstance(packet, Permit):
+            told.setdefault(packet.mid, clock)
+        machines[j].receive(i, packet)
+        collect()
+    for a, before in ((2, (1,)), (4, (1, 3))):
+        assert max(delivered[m] for m in before) < known[a] < told[a]
