@@ -47,7 +47,7 @@ class Refutation:
     def __init__(
         self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], stop: Stop | None = None
     ) -> None:
-        known = assumptions(rules, Judgement.OFFLINE)
+        known = assumptions(rules)
         self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
         self._rules = known.rules
         self._steps, self._memo = steps, memo
@@ -117,21 +117,24 @@ class Refutation:
         return Stands.NO
 
     def _search(self) -> Derivation | None:
-        """A contradiction from what is assumed now; None where some world fits."""
+        """A contradiction from what is assumed now; None where some world fits. Never recurses."""
+        open_: list[tuple[Assumption, int, int, int]] = []  # what was split, and the mark before it
         while True:
             if self.hypothesis.clash is not None:
-                return self.hypothesis.contradiction()
+                clash = self.hypothesis.contradiction()
+                if not open_:
+                    return clash
+                rule, a, b, mark = open_.pop()
+                self.hypothesis.undo(mark)
+                self._conclude(rule, Relation.BEFORE, a, b, clash)
+                continue
             split = self._split()
             if split is None:
+                if open_:
+                    self.hypothesis.undo(open_[0][-1])
                 return None
-            rule, a, b = split
-            mark = self.hypothesis.mark()
-            self._assume(Relation.BEFORE, a, b)
-            clash = self._search()
-            self.hypothesis.undo(mark)
-            if clash is None:
-                return None
-            self._conclude(rule, Relation.BEFORE, a, b, clash)
+            open_.append((*split, self.hypothesis.mark()))
+            self._assume(Relation.BEFORE, split[1], split[2])
 
     def _split(self) -> tuple[Assumption, int, int] | None:
         """A related pair whose direction is open, and a rule that may assume one."""
