@@ -158,8 +158,8 @@ def _is_order(rules: RuleBook, pred: Pred) -> bool:
 
 
 def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool = True) -> Plan:
-    symmetric = {p for p, found in bodies.items() if any(_is_symmetry(b) for b in found)}
-    rest = {p: [b for b in found if not _is_symmetry(b)] for p, found in bodies.items()}
+    symmetric = {p for p, found in bodies.items() if any(is_symmetry(b) for b in found)}
+    rest = {p: [b for b in found if not is_symmetry(b)] for p, found in bodies.items()}
     if ordered and len(bodies) == 1 and not symmetric:
         (pred,) = bodies
         transitive = tuple(b for b in rest[pred] if is_transitivity(b))
@@ -191,7 +191,8 @@ def _merged(found: list[Body], stratum: dict[Pred, list[Body]]) -> list[Body]:
     return [b for group in groups.values() for b in merged(group)]
 
 
-def _is_symmetry(b: Body) -> bool:
+def is_symmetry(b: Body) -> bool:
+    """Whether a rule says `b R a` of every `a R b`, and asks for nothing else."""
     return not b.ones and not b.nones and b.pairs == (Pair(Source("judged", *b.head), RIGHT, LEFT),)
 
 
