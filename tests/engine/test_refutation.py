@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from microcosm import Microcosm
 from microcosm.engine.assumption import assumptions
 from microcosm.engine.engine import Engine
 from microcosm.engine.refutation import Refutation, Stopped
@@ -99,3 +100,9 @@ def test_what_stands_before_an_assumption_may_not_use_it() -> None:
     )
     with pytest.raises(RuleError, match="Late does not assume one thing"):
         assumptions(parse_rules(text))
+
+
+def test_splitting_never_recurses() -> None:
+    """An ordering of messages makes every event take part, and each `<>` is split on top of those before it."""
+    stated = [f"a{at} <> b{at}" for at in range(1_100)]
+    assert Microcosm.parse("\n".join(["ordering causal", *stated])).contradiction() is None
