@@ -10,6 +10,7 @@ and the next, so that all replicas judge alike; everything is built anew then, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from microcosm.engine.form import closes_givens
@@ -144,7 +145,9 @@ class Knowledge:
             return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in found]
         streams = sorted({*self.ledger.chains, self.own})
         chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
-        return quarantine(chains, facts)
+        found = quarantine(chains, facts)
+        shipped = self._rules is read_rules()
+        return found if shipped else [replace(conflict, rules=self._rules) for conflict in found]
 
     def _givens(self, facts: list[Correspondence], events: Sequence[str] = ()) -> Givens:
         givens = Givens(name=self.own[0], internal=[*self.ledger.chain(self.own), *events])

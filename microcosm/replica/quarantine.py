@@ -49,7 +49,7 @@ class Conflict:
     orders: tuple[Correspondence, ...] = ()
     """What the chains say that it takes besides; it stands."""
     rules: RuleBook | None = field(default=None, compare=False, repr=False)
-    """Those under which it is a contradiction, where they are of another form than the shipped ones."""
+    """Those under which it is a contradiction, where they are not the shipped ones."""
 
     def derivations(self) -> tuple[Derivation, ...]:
         """Both sides: what is judged because of some of the facts, and what the others say against it."""

@@ -68,7 +68,9 @@ def sides(givens: Givens, rules: RuleBook) -> tuple[Derivation, ...] | None:
     for fact in givens.refuted.values():
         order = known.derive(Judgement.INITIAL, fact.left, Relation.BEFORE, fact.right)
         if order is not None:
-            return (order,)
+            alone = Microcosm(_together([fact]), rules=rules)
+            refutation = alone.offline(fact.left, fact.right, depth=0).derivations.get("!<")
+            return (order,) if refutation is None else (refutation, order)
     return None
 
 

@@ -51,8 +51,22 @@ def online(seed: int) -> None:
     rng = Random(seed)
     rules = random_rules(rng)
     for _ in range(3):
+        givens = random_givens(rng)
         with in_time():
-            check(rules, random_givens(rng))
+            check(rules, givens)
+            check_derivations(rules, givens)
+
+
+def check_derivations(rules: RuleBook, givens: Givens) -> None:
+    """Whatever is judged, and not only what is most accurate, has a derivation that the kernel takes."""
+    try:
+        m = Microcosm(givens, rules=rules)
+    except Contradiction:
+        return
+    for fact in Naive(rules, givens).facts:
+        proof = m.derive(fact.judgement, fact.left, fact.relation, fact.right)
+        assert proof is not None, fact
+        assert kernel.check(givens, rules, proof.to_json()) is None, fact
 
 
 def offline(seed: int) -> None:
@@ -142,6 +156,7 @@ def test_odd_rules_are_read_as_they_stand(rule: str, basis: str) -> None:
     for text in ("a<b b<c", "a<>b", "a||b b<c", "a<b b<>c c<d", "a||b a<>c", "a<b b||c c<d"):
         with in_time():
             check(rules, mc(text))
+            check_derivations(rules, mc(text))
 
 
 PLAIN = ("Init", "In-OK")
