@@ -23,7 +23,7 @@ TRIES = 50
 
 
 def random_rules(rng: Random, *, offline: bool = False) -> RuleBook:
-    """A rule set that is read and can be stratified: some shipped rules, some of them edited, some new ones."""
+    """A rule set that can be read and stratified: some shipped rules, a few of them edited, and new ones."""
     for _ in range(TRIES):
         files = ("initial.rules", "online.rules", *(("offline.rules",) if offline else ()))
         kept = [text for text in blocks(*files).values() if rng.random() < 0.85]
@@ -40,7 +40,7 @@ def random_rules(rng: Random, *, offline: bool = False) -> RuleBook:
 
 
 def random_givens(rng: Random, events: str = "abcd") -> Givens:
-    """Some correspondences among a few events, maybe an internal chain and a refutation; contradictory or not."""
+    """Some correspondences among a few events, maybe a chain and a refutation; contradictory or not."""
     pairs = [(a, b) for at, a in enumerate(events) for b in events[at + 1 :]]
     givens = Givens(internal=list(events[: rng.choice((0, 0, 2, 3))]))
     for a, b in rng.sample(pairs, rng.randint(1, len(pairs) - 1)):
@@ -76,7 +76,11 @@ def _rule(name: str, level: str, rng: Random) -> str:
     premises = [_premise(level, used, rng) for _ in range(rng.randint(1, 3))]
     relation = rng.choice(JUDGED[level])
     a, b = rng.sample(used, 2) if rng.random() < 0.3 else ("a", "b")
-    return f"rule {name}:\n    " + "\n    ".join(premises) + f"\n    -----\n    {TURNSTILE[level]} {a} {relation} {b}\n"
+    return (
+        f"rule {name}:\n    "
+        + "\n    ".join(premises)
+        + f"\n    -----\n    {TURNSTILE[level]} {a} {relation} {b}\n"
+    )
 
 
 def _premise(level: str, used: str, rng: Random) -> str:

@@ -66,9 +66,10 @@ def assumptions(rules: RuleBook) -> Assumptions:
             excluding.setdefault(mine, {})[theirs, straight] = None
             if mine.symmetric or theirs.symmetric:
                 excluding[mine][theirs, not straight] = None
-    (first, known), *others = clashes.items() or [(None, {})]
-    for rule, excluding in others:
-        if excluding != known and first is not None:
+    first = next(iter(clashes), None)
+    known = {} if first is None else clashes[first]
+    for rule, excluding in clashes.items():
+        if first is not None and excluding != known:
             _refuse(rule, f"{rule.name} takes other judgements for a contradiction than {first.name} does")
     return Assumptions(tuple(found.values()), {r: tuple(others) for r, others in known.items()})
 
@@ -84,7 +85,9 @@ def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:
     if head.judgement is not Judgement.OFFLINE:
         _refuse(rule, f"{rule.name} assumes something, and does not conclude ||-")
     if _ends(assumed) != _ends(head) or assumed.relation not in (Relation.BEFORE, Relation.CONCURRENT):
-        _refuse(rule, f"{rule.name} assumes something else than `<`, `>` or `||` of the pair of its conclusion")
+        _refuse(
+            rule, f"{rule.name} assumes something else than `<`, `>` or `||` of the pair of its conclusion"
+        )
     judged = [p for p in instance.premises if isinstance(p, Judged) and p.judgement is head.judgement]
     incompatible = any(isinstance(p, Incompatible) for p in instance.premises)
     rest = tuple(p for p in instance.premises if not isinstance(p, Assume | Incompatible) and p not in judged)
@@ -92,14 +95,16 @@ def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:
     guard = None if any(isinstance(p, Assume) for p in rest) else body(guarded)
     if (
         guard is None
-        or len(judged) != 2  # noqa: PLR2004
+        or len(judged) != 2
         or any(p in judged for p in instance.premises[:at])
         or _ends(judged[0]) != _ends(judged[1])
         or not incompatible
         or any(p.relation == ANY for p in judged)
         or _ends(judged[0]) & {*_ends(head), *guard.variables}
     ):
-        _refuse(rule, f"{rule.name} does not assume one thing, and ask then for two judgements of some other pair")
+        _refuse(
+            rule, f"{rule.name} does not assume one thing, and ask then for two judgements of some other pair"
+        )
     turned = assumed.left != head.left
     return Assumption(guarded, assumed.relation, turned, guard), judged[0], judged[1]
 

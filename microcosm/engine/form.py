@@ -1,7 +1,8 @@
 """What the form of the rules tells of their conclusions, whatever the rules are called.
 
-Some questions have quick answers because of what the seed's rules say of happens-before. Whether the rules in
-force say it too is asked here, and nowhere else; where they do not, the question is answered by its definition.
+Some questions have quick answers because of what the seed's rules say of happens-before. Whether the rules
+in force say it too is asked here, and nowhere else; where they do not, a question is answered by its
+definition, or refused.
 """
 
 from __future__ import annotations

@@ -177,7 +177,9 @@ class Hypothesis:
         return tuple(p for p in rule.pairs if p.positive and p.source.judgement is self.judgement)
 
     def _prepare(self, rule: Body) -> None:
-        reads = self._reads(rule)  # what else of this judgement is denied, no assumption can bring: see `strata`
+        reads = self._reads(
+            rule
+        )  # what else of this judgement is denied, no assumption can bring: see `strata`
         if any(p.positive and self._never(p) for p in rule.pairs):
             return
         rest = _without(rule, reads)

@@ -85,9 +85,8 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
             [bodies] if stratum.recursive and bodies else [{pred: found} for pred, found in bodies.items()]
         )
         for group in groups:
-            plan = _plan(group, symmetric)
-            if plan.shape is Shape.CLOSURE and any(not _is_order(rules, pred) for pred in group if unstated):
-                plan = _plan(group, symmetric, ordered=False)
+            ordered = not unstated or all(_is_order(rules, pred) for pred in group)
+            plan = _plan(group, symmetric, ordered)
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
@@ -102,7 +101,7 @@ def _head(instance: Instance) -> Pred:
 def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
     """The instances of a stratum, with every `_` that may read the stratum itself as each relation in turn.
 
-    Of what lies below, `_` is read as a whole. Offline judgements are searched together, whatever their strata.
+    Of what lies below, `_` is read as a whole. Offline judgements are searched together, of any stratum.
     """
     unsettled = {judgement for judgement, _ in stratum.preds} | {Judgement.OFFLINE}
     for instance in stratum.instances:
@@ -111,7 +110,9 @@ def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
             match premise:
                 case Judged(judgement, a, relation, b) if relation == ANY and judgement in unsettled:
                     relations = [r for of, r in concluded if of is judgement]
-                    meant.append([Judged(judgement, *ends) for r in relations for ends in ((a, r, b), (b, r, a))])
+                    meant.append(
+                        [Judged(judgement, *ends) for r in relations for ends in ((a, r, b), (b, r, a))]
+                    )
                 case _:
                     meant.append([premise])
         for premises in product(*meant):
@@ -153,11 +154,11 @@ def _without(b: Body, empty: Set[Source]) -> Body:
 
 
 def _is_order(rules: RuleBook, pred: Pred) -> bool:
-    """Whether the rules, none left out, keep a predicate as an order: the engine has one for all its memos."""
+    """Whether the rules, none left out, keep a predicate as an order, of which all memos share one."""
     return compile_rules(rules).of[pred].shape is Shape.CLOSURE
 
 
-def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool = True) -> Plan:
+def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool) -> Plan:
     symmetric = {p for p, found in bodies.items() if any(is_symmetry(b) for b in found)}
     rest = {p: [b for b in found if not is_symmetry(b)] for p, found in bodies.items()}
     if ordered and len(bodies) == 1 and not symmetric:
@@ -165,7 +166,11 @@ def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool = True
         transitive = tuple(b for b in rest[pred] if is_transitivity(b))
         others = tuple(b for b in rest[pred] if not is_transitivity(b))
         of_order = pred == initial(Relation.BEFORE)  # whose cycles contradict; others are no contradiction
-        if of_order and transitive and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
+        if (
+            of_order
+            and transitive
+            and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others)
+        ):
             plain = all(_is_given_before(b) for b in others)
             return Plan(Shape.CLOSURE, {pred: others}, frozenset(), transitive, plain)
     for pred, found in rest.items():

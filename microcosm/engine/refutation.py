@@ -136,7 +136,9 @@ class Refutation:
                 split = self._split(*related[at])
                 at += split is None
             if split is None:  # what became related meanwhile
-                split = next(filter(None, starmap(self._split, self.hypothesis.related(Relation.RELATED))), None)
+                split = next(
+                    filter(None, starmap(self._split, self.hypothesis.related(Relation.RELATED))), None
+                )
             if split is None:
                 if stack:
                     self.hypothesis.undo(stack[0][-1])

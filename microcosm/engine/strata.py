@@ -69,9 +69,9 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
 
     A predicate that no rule concludes is empty and stands in no stratum. Instances with an
     assumption are search, not saturation: they stand in none, but count when negation is checked.
-    Raises `RuleError` where a predicate depends on its own absence, or on what only a search by cases can tell:
-    the absence of what an assumption may bring, or such a judgement as a premise of `|-0` or `|-`. Cost: linear in the instances,
-    a wildcard counting once for each relation that it can be.
+    Raises `RuleError` where a predicate depends on its own absence, or on what only a search by cases can
+    tell: the absence of what an assumption may bring, or such a judgement as a premise of `|-0` or `|-`.
+    Cost: linear in the instances, a wildcard counting once for each relation that it can be.
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> [sorted(str(r) for _, r in s.preds) for s in strata(read_rules())][-2]
@@ -199,7 +199,7 @@ def _check_assumed(graph: _Graph, known: Assumptions) -> None:
                 _fail(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
 
 
-_CASES = "Such a judgement takes a search by cases: only offline rules may have it as a premise, and as what holds."
+_CASES = "That takes a search by cases: only offline rules may have it as a premise, and only as what holds."
 
 
 def _path(graph: _Graph, start: Pred, goal: Pred) -> list[_Edge]:

@@ -3,8 +3,9 @@
 The chain of the replica itself is the internal one; those of others are external correspondences. Small
 changes are made in place, large ones and whatever contradicts by building anew, and only when somebody asks.
 
-Under rules that do not close `<` (`engine.form.closes_givens`) every pair of a chain is stated, not only each event
-and the next, so that all replicas judge alike; everything is built anew then, and the rules say what contradicts.
+Under rules that do not close `<` (`engine.form.closes_givens`) every pair of a chain is stated, not only each
+event and the next, so that all replicas judge alike; everything is built anew then, and the rules say what
+contradicts.
 """
 
 from __future__ import annotations
@@ -141,8 +142,8 @@ class Knowledge:
     def _quarantine(self, facts: list[Correspondence], events: Sequence[str] = ()) -> list[Conflict]:
         """What is set aside of some correspondences, were `events` appended to the own chain."""
         if not self._closed:
-            found = set_aside(facts, lambda some: self._givens(some, events), self._rules)
-            return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in found]
+            sets = set_aside(facts, lambda some: self._givens(some, events), self._rules)
+            return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in sets]
         streams = sorted({*self.ledger.chains, self.own})
         chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
         found = quarantine(chains, facts)

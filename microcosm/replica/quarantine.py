@@ -14,9 +14,9 @@ aside every member of every minimal set would cost, for one false order from the
 whatever lies between them.)
 
 A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
-`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So it
-is under rules whose initial judgements are the givens, `<` closed (`engine.form.closes_givens`); what contradicts
-under others, `quarantine_by_rules` asks of these.
+`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So
+it is under rules whose initial judgements are the givens, `<` closed (`engine.form.closes_givens`); what
+contradicts under others, `quarantine_by_rules` asks of these.
 """
 
 from __future__ import annotations

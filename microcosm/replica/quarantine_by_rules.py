@@ -1,8 +1,9 @@
 """What is set aside under rules for which an order is not simply what is given, closed: by asking the rules.
 
 As in `quarantine`, the correspondences are taken in the order of their keys, and one that contradicts what
-stands is set aside with a minimal set of those that it contradicts. Which of several sets is taken, the order of
-keys decides; where the rules ask for absence, so that fewer givens may contradict more, it is set aside alone.
+stands is set aside with a minimal set of those that it contradicts. Which of several sets is taken, the order
+of keys decides; where the rules ask for absence, so that fewer givens may contradict more, it is set aside
+alone.
 """
 
 from __future__ import annotations

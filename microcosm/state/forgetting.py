@@ -5,9 +5,9 @@ it is recorded as given. That propagation refuted `||` is lost where it ordered 
 event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
 so may what only a search by cases sees.
 
-All this is so of the rules in force. Where these make more of the givens than a transitive order, what was judged
-of the others is compared with what is judged without the event; and where no givens tell the others what they
-told before, nothing is forgotten.
+All this is so of the rules in force. Where these make anything but a transitive order of the givens, what was
+judged of the others is compared with what is judged without the event; and where no givens would keep that as
+it was, nothing is forgotten.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
     after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
-    and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under rules of another
-    form all judgements of the others are compared, and `Undefined` raised where they cannot be kept.
+    and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
+    rules all judgements of the others are compared; `Undefined` is raised where they cannot be kept.
     """
     engine = Engine(rules, givens)
     gone = set(events)
@@ -71,10 +71,14 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
     for a, b in sorted(was - now):
         left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
     now = refuted_orders(left, rules)
-    more = now is None or now - was
-    if more:
-        said = ", ".join(f"{a} !< {b}" for a, b in sorted(more)[:1]) if now else "a contradiction"
-        raise Undefined(f"under these rules {what} cannot be forgotten: {said} would follow of the others")
+    if now is None:
+        raise Undefined(
+            f"under these rules {what} cannot be forgotten: the others would contradict themselves"
+        )
+    for a, b in sorted(now - was):
+        raise Undefined(
+            f"under these rules {what} cannot be forgotten: {a} !< {b} would follow of the others"
+        )
     return left
 
 

@@ -107,7 +107,9 @@ def frontier(known: Microcosm, a: str, b: str) -> tuple[list[str], list[str]]:
     last, first = 0, 0
     if not isinstance(before, Closure):
         earlier, later = before.col(x) & before.col(y), before.row(x) & before.row(y)
-        last = from_positions([at for at in bits(earlier) if not before.row(at) & earlier], len(engine.universe))
+        last = from_positions(
+            [at for at in bits(earlier) if not before.row(at) & earlier], len(engine.universe)
+        )
         first = from_positions([at for at in bits(later) if not before.col(at) & later], len(engine.universe))
         return list(known._bulk.stated(last)), list(known._bulk.stated(first))
     rest = before.col(x) & before.col(y)

@@ -192,7 +192,7 @@ def _members(a: int, b: int) -> Iterator[tuple[Relation, tuple[Relation, int, in
 
 
 def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | None:
-    """Each (a, b) of which propagation refutes `a < b`, by whatever rules; None where it contradicts itself."""
+    """Each (a, b) of which propagation refutes `a < b`, by any rules; None where it contradicts itself."""
     try:
         engine = Engine(rules, givens)
     except CyclicGivens:

@@ -22,9 +22,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """`links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
-    not make it transitive; `more` counts what is left out.
+    """Some events, their order and their processes.
 
+    `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
+    not make it transitive; `more` counts what is left out.
     `process` says where an event happened, where that is known; `unordered` and `related` are given pairs.
     """
 

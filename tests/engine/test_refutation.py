@@ -103,6 +103,6 @@ def test_what_stands_before_an_assumption_may_not_use_it() -> None:
 
 
 def test_splitting_never_recurses() -> None:
-    """An ordering of messages makes every event take part, and each `<>` is split on top of those before it."""
+    """An ordering of messages makes every event take part; each `<>` is split on top of those before it."""
     stated = [f"a{at} <> b{at}" for at in range(1_100)]
     assert Microcosm.parse("\n".join(["ordering causal", *stated])).contradiction() is None

@@ -1,4 +1,4 @@
-"""A replica whose rules are edited: it answers as a microcosm of what stands, and all replicas set aside alike."""
+"""A replica with edited rules answers as a microcosm of what stands, and all replicas set aside alike."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def test_what_contradicts_is_asked_of_the_rules_in_force() -> None:
 
 
 def test_a_journalled_replica_forgets_under_edited_rules(tmp_path: Path) -> None:
-    for name, rules, told in (("none", without("In-Tr"), Relation.UNKNOWN), ("all", read_rules(), Relation.BEFORE)):
+    for name, rules, told in (
+        ("none", without("In-Tr"), Relation.UNKNOWN),
+        ("all", read_rules(), Relation.BEFORE),
+    ):
         replica = Replica(tmp_path / name, "p", incarnation=1, rules=rules)
         replica.learn("a < b")
         replica.learn("b < c")

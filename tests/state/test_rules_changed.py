@@ -1,4 +1,4 @@
-"""Every public question under edited rules is answered by its definition, over what the naive evaluator judges.
+"""Every public question under edited rules is answered by its definition, over the naive judgements.
 
 What is quick because of what the seed's rules say of happens-before must not be taken for granted where the
 rules in force do not say it: then the answer is that of the definition, or the question is refused.
@@ -26,6 +26,8 @@ from microcosm.state.bisimilarity import after, bisimilar
 from microcosm.state.difference import difference
 from microcosm.state.digest import analogy_digest, analogy_digest_of
 from microcosm.state.irredundant import irredundant
+from microcosm.state.offline import are_shipped
+from microcosm.state.sketch import sketch
 from tests.engine.test_changed_rules import VARIANTS
 from tests.proofs import proved
 from tests.random_rules import random_givens, random_rules
@@ -58,7 +60,9 @@ def verdicts(naive: Naive) -> Answers:
 
 def facts(naive: Naive, judgement: Judgement) -> Pairs:
     """Where `<` is judged."""
-    return {(f.left, f.right) for f in naive.facts if (f.judgement, f.relation) == (judgement, Relation.BEFORE)}
+    return {
+        (f.left, f.right) for f in naive.facts if (f.judgement, f.relation) == (judgement, Relation.BEFORE)
+    }
 
 
 def around(m: Microcosm, naive: Naive, told: Answers) -> None:
@@ -93,12 +97,13 @@ def orders(m: Microcosm, before: Pairs) -> None:
     closed = {(a, d) for a, b in before for c, d in before if b == c} <= before
     try:
         links, chain = set(m.hasse().edges), m.longest_chain()
-    except Undefined as problem:
-        assert "not transitive" in str(problem)
+    except Undefined:
         assert not closes_givens(m.rules)
         return
     assert closed
-    assert links == {(a, b) for a, b in before if not any((a, e) in before and (e, b) in before for e in m.events)}
+    assert links == {
+        (a, b) for a, b in before if not any((a, e) in before and (e, b) in before for e in m.events)
+    }
     assert set(pairwise(chain)) <= before
     assert len(chain) == max((height(event, before) for event in m.events if before), default=0)
 
@@ -130,9 +135,9 @@ def evolved(m: Microcosm, naive: Naive, rng: Random) -> None:
     left = m.copy()
     try:
         left.forget(event)
-    except Undefined as problem:
-        assert "under these rules" in str(problem)
+    except Undefined:
         assert left.to_text() == m.to_text()
+        assert not closes_givens(m.rules) or not are_shipped(m.rules)
         return
     was, now = (among(others, given, m.rules) for given in (m.givens, left.givens))
     assert was == now, event
@@ -162,7 +167,8 @@ def compared(m: Microcosm, told: Answers, rng: Random) -> None:
     same = all(m.online(a, b) is other.online(a, b) for a, b in permutations(events, 2))
     assert analogous(m, other) is bisimilar(m, other).holds is same
     found = difference(m, other)
-    assert found.same is all(knowledge(m, *pair) is knowledge(other, *pair) for pair in combinations(events, 2))
+    pairs = combinations(events, 2)
+    assert found.same is all(knowledge(m, *pair) is knowledge(other, *pair) for pair in pairs)
     if m.events == other.events:
         digests = [analogy_digest(each) for each in (m, other)]
         assert (digests[0] == digests[1]) is same
@@ -238,12 +244,13 @@ def test_what_needs_an_order_says_that_there_is_none(asked: Callable[[Microcosm]
 
 
 def test_a_frontier_ends_where_an_order_runs_in_a_cycle() -> None:
-    m = Microcosm.parse("a < x \n a < y \n b < x \n b < y \n c < x \n c < y \n a < b < c < a", rules=without("In-Tr"))
+    before = [f"{a} < {b}" for a in "abc" for b in "xy"]
+    m = Microcosm.parse("\n".join([*before, "a < b < c < a"]), rules=without("In-Tr"))
     assert m.frontier("x", "y") == ([], [])
     assert m._repr_svg_().startswith("<svg")
 
 
 def test_drawings_leave_out_no_pair_that_nothing_implies() -> None:
     m = Microcosm.parse("a < b < c \n a < c", rules=without("In-Tr"))
-    lines = [Microcosm(m.givens, rules=rules)._repr_svg_().count("<line") + Microcosm(m.givens, rules=rules)._repr_svg_().count("<path") for rules in (m.rules, read_rules())]
-    assert lines[0] == lines[1] + 1
+    assert set(sketch(m.givens, m.rules).links) == {("a", "b"), ("b", "c"), ("a", "c")}
+    assert set(sketch(m.givens, read_rules()).links) == {("a", "b"), ("b", "c")}
