@@ -155,7 +155,7 @@ CASES = "||- d S e where S in <, ||\n ||- d T e where T in <, || and S incompati
 REFUSED = {
     "the absence of ⊩ a !< b, which an assumption may bring": "||/- a !< b\n ---\n |- a ? b",
     "from ⊩ a !< b, which an assumption may bring": "||- a !< b\n ---\n |-0 a || b",
-    "Odd does not assume one thing": f"assume a < b\n {CASES.replace('d S', 'a S').replace('d T', 'a T')}\n ---\n ||- a !< b",
+    "Odd does not assume one thing": f"assume a < b\n {CASES.replace('||- d', '||- a')}\n ---\n ||- a !< b",
     "Odd assumes something else": f"assume a < c\n b in M\n {CASES}\n ---\n ||- a !< b",
     "Odd assumes something, and does not conclude": f"assume a < b\n {CASES}\n ---\n |- a ? b",
     "Odd takes other judgements for a contradiction than Cntrd": f"assume a < b\n {CASES}\n ---\n ||- a !< b",

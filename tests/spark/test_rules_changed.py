@@ -17,7 +17,7 @@ from tests.random_rules import random_givens, random_rules
 
 pytest.importorskip("pyarrow")
 
-from microcosm.spark import microcosms  # noqa: E402
+from microcosm.spark import microcosms
 
 
 def folder(tmp_path: Path, text: str) -> str:
