@@ -175,6 +175,8 @@ def compared(m: Microcosm, told: Answers, rng: Random) -> None:
         assert analogy_digest_of(less, m.rules) == digests[1]
     witness = bisimilar(m, other, backward=True).witness
     assert witness is not None
+    assert witness.sure
+    assert (None if witness.path is None else len(witness.path)) == (parted(m, other) if same else 0)
     if witness.path is not None and witness.pair is not None:
         left = [after(each, witness.path) for each in (m, other)]
         assert tuple(each.online(*witness.pair) for each in left) == witness.verdicts
@@ -183,6 +185,25 @@ def compared(m: Microcosm, told: Answers, rng: Random) -> None:
     together = other.copy()
     together.merge(m)
     assert {pair: together.online(*pair) for pair in told} == told
+
+
+def parted(m: Microcosm, other: Microcosm) -> int | None:
+    """After how few removals the two differ, by trying all of them."""
+    facts = sorted({*m.givens.external, *other.givens.external})
+    for size in range(1, len(facts) + 1):
+        for keys in combinations(facts, size):
+            left = [each.givens.copy() for each in (m, other)]
+            for givens in left:
+                for key in keys:
+                    givens.external.pop(key, None)
+            try:
+                one, another = (Microcosm(givens, rules=m.rules) for givens in left)
+            except Contradiction:
+                continue
+            events = {*one.events, *another.events}
+            if any(one.online(a, b) is not another.online(a, b) for a, b in permutations(events, 2)):
+                return size
+    return None
 
 
 def knowledge(m: Microcosm, a: str, b: str) -> Relation | None:
