@@ -97,14 +97,18 @@ def extended(name: str) -> RuleBook:
     return parse_rules(ten() + ADDED[name])
 
 
-@cache
 def _blocks() -> dict[str, str]:
+    return blocks("initial.rules", "online.rules")
+
+
+@cache
+def blocks(*files: str) -> dict[str, str]:
     """Each rule's lines: from its `rule NAME:` to before the next, or to the end of the file."""
     found: dict[str, str] = {}
-    for file in ("initial.rules", "online.rules"):
+    for file in files:
         text = (shipped("rules") / file).read_text(encoding="utf-8")
         for block in re.split(r"(?m)^(?=rule )", text)[1:]:
-            name = re.match(r"rule ([\w-]+):", block)
+            name = re.match(r"rule ([^\s:]+):", block)
             assert name is not None
             found[name[1]] = block
     return found

@@ -117,6 +117,7 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
         "verdicts": None if verdicts is None else [verdict.value for verdict in verdicts],
         "path": None if path is None else [{"remove": _members(fact)} for fact in path],
         "given": None if given is None else {"file": given.to, "statement": given.statement},
+        **({} if witness.sure else {"sure": False}),
     }
 
 
@@ -152,7 +153,10 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterat
     if given is not None:
         yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
     if witness.path is None:
-        yield "no removals lead to different verdicts: only the givens tell the two apart"
+        if witness.sure:
+            yield "no removals lead to different verdicts: only the givens tell the two apart"
+        else:
+            yield "no removals were found that lead to different verdicts; not all of them were tried"
     elif witness.path:
         gone = [output.printable(statement(f.left, str(f.relation), f.right)) for f in witness.path]
         yield f"after removing {_list(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"

@@ -59,7 +59,7 @@ class Engine:
     """
 
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
-        self._rules = rules
+        self.rules = rules
         self.program: Program = compile_rules(rules)
         with without_collection():
             self._lay(givens)
@@ -102,6 +102,11 @@ class Engine:
         elif self._outside.domain != domain:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
+
+    def names(self, event: str) -> bool:
+        """Whether any given names an event."""
+        at = self.universe.position.get(event, -1)
+        return at >= 0 and bool(self.universe.named >> at & 1)
 
     def holds(self, judgement: Judgement, a: str, relation: Relation, b: str) -> bool:
         """Whether `a R b` is judged. Cost: a bit test once the predicate's rows are known."""
@@ -278,7 +283,7 @@ class Engine:
         return self.program.of[pred].shape is Shape.CLOSURE
 
     def _memo(self, domain: int) -> Memo:
-        return Memo(self._orders, compile_rules(self._rules, self._unstated), domain)
+        return Memo(self._orders, compile_rules(self.rules, self._unstated), domain)
 
     def _link(self, a: int, b: int) -> int:
         """Put a pair into every order; returns whose past gained, where that may bring a clash."""

@@ -177,9 +177,9 @@ class Hypothesis:
         return tuple(p for p in rule.pairs if p.positive and p.source.judgement is self.judgement)
 
     def _prepare(self, rule: Body) -> None:
-        reads = self._reads(rule)
-        if any(p.source.judgement is self.judgement and (p not in reads or not p.pred) for p in rule.pairs):
-            return  # absence of what is being concluded: nothing that an assumption could be held against
+        reads = self._reads(
+            rule
+        )  # what else of this judgement is denied, no assumption can bring: see `strata`
         if any(p.positive and self._never(p) for p in rule.pairs):
             return
         rest = _without(rule, reads)

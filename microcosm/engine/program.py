@@ -10,14 +10,16 @@ Shapes are recognised by the form of the rules, never by their names:
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from itertools import product
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
-from microcosm.engine.strata import strata
+from microcosm.engine.strata import Stratum, strata
 from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import ANY, Instance, Judged, Premise
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.relation import Relation
 
@@ -69,11 +71,13 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     empty = {Source("given", None, relation) for relation in unstated}
     symmetric: set[Pred] = set()
     concluding: dict[Pred, tuple[Body, ...]] = {}
+    concluded = dict.fromkeys(_head(instance) for instance in rules.instances)
     for stratum in strata(rules):
         bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
-        for instance in stratum.instances:
+        for instance in _spelled_out(stratum, list(concluded)):
             lowered = body(instance)
-            bodies[lowered.head].append(lowered)
+            if not _concludes_itself(lowered):
+                bodies[lowered.head].append(lowered)
         if unstated:
             bodies = _possible(bodies, empty)
         concluding.update({pred: tuple(found) for pred, found in bodies.items()})
@@ -81,10 +85,43 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
             [bodies] if stratum.recursive and bodies else [{pred: found} for pred, found in bodies.items()]
         )
         for group in groups:
-            plan = _plan(group, symmetric)
+            ordered = not unstated or all(_is_order(rules, pred) for pred in group)
+            plan = _plan(group, symmetric, ordered)
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
+
+
+def _head(instance: Instance) -> Pred:
+    relation = instance.conclusion.relation
+    assert isinstance(relation, Relation), "an instance has concrete relations"
+    return instance.conclusion.judgement, relation
+
+
+def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
+    """The instances of a stratum, with every `_` that may read the stratum itself as each relation in turn.
+
+    Of what lies below, `_` is read as a whole. Offline judgements are searched together, of any stratum.
+    """
+    unsettled = {judgement for judgement, _ in stratum.preds} | {Judgement.OFFLINE}
+    for instance in stratum.instances:
+        meant: list[list[Premise]] = []
+        for premise in instance.premises:
+            match premise:
+                case Judged(judgement, a, relation, b) if relation == ANY and judgement in unsettled:
+                    relations = [r for of, r in concluded if of is judgement]
+                    meant.append(
+                        [Judged(judgement, *ends) for r in relations for ends in ((a, r, b), (b, r, a))]
+                    )
+                case _:
+                    meant.append([premise])
+        for premises in product(*meant):
+            yield instance if premises == instance.premises else replace(instance, premises=premises)
+
+
+def _concludes_itself(b: Body) -> bool:
+    """Whether the conclusion is a premise of itself: such a rule brings nothing."""
+    return Pair(Source("judged", *b.head), LEFT, RIGHT) in b.pairs
 
 
 def _possible(bodies: dict[Pred, list[Body]], empty: set[Source]) -> dict[Pred, list[Body]]:
@@ -109,21 +146,31 @@ def _possible(bodies: dict[Pred, list[Body]], empty: set[Source]) -> dict[Pred, 
 def _without(b: Body, empty: Set[Source]) -> Body:
     """The premises but those that hold of themselves: what is denied of, or sought in, an empty source."""
     nones = [none for none in b.nones if not any(p.positive and p.source in empty for p in none.pairs)]
-    return replace(
-        b,
-        pairs=tuple(p for p in b.pairs if p.source not in empty),
-        nones=tuple(_without(none, empty) for none in nones),
-    )
+    kept = [p for p in b.pairs if p.source not in empty]
+    named = {LEFT, RIGHT, *(o.variable for o in b.ones), *(v for p in kept for v in p.ends)}
+    # A proof names every event of the rule: what stands only where something is denied is looked for, too.
+    pairs = tuple(p for p in b.pairs if p in kept or not p.ends <= named)
+    return replace(b, pairs=pairs, nones=tuple(_without(none, empty) for none in nones))
 
 
-def _plan(bodies: dict[Pred, list[Body]], below: set[Pred]) -> Plan:
-    symmetric = {p for p, found in bodies.items() if any(_is_symmetry(b) for b in found)}
-    rest = {p: [b for b in found if not _is_symmetry(b)] for p, found in bodies.items()}
-    if len(bodies) == 1 and not symmetric:
+def _is_order(rules: RuleBook, pred: Pred) -> bool:
+    """Whether the rules, none left out, keep a predicate as an order, of which all memos share one."""
+    return compile_rules(rules).of[pred].shape is Shape.CLOSURE
+
+
+def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool) -> Plan:
+    symmetric = {p for p, found in bodies.items() if any(is_symmetry(b) for b in found)}
+    rest = {p: [b for b in found if not is_symmetry(b)] for p, found in bodies.items()}
+    if ordered and len(bodies) == 1 and not symmetric:
         (pred,) = bodies
-        transitive = tuple(b for b in rest[pred] if _is_transitivity(b))
-        others = tuple(b for b in rest[pred] if not _is_transitivity(b))
-        if transitive and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
+        transitive = tuple(b for b in rest[pred] if is_transitivity(b))
+        others = tuple(b for b in rest[pred] if not is_transitivity(b))
+        of_order = pred == initial(Relation.BEFORE)  # whose cycles contradict; others are no contradiction
+        if (
+            of_order
+            and transitive
+            and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others)
+        ):
             plain = all(_is_given_before(b) for b in others)
             return Plan(Shape.CLOSURE, {pred: others}, frozenset(), transitive, plain)
     for pred, found in rest.items():
@@ -149,11 +196,13 @@ def _merged(found: list[Body], stratum: dict[Pred, list[Body]]) -> list[Body]:
     return [b for group in groups.values() for b in merged(group)]
 
 
-def _is_symmetry(b: Body) -> bool:
+def is_symmetry(b: Body) -> bool:
+    """Whether a rule says `b R a` of every `a R b`, and asks for nothing else."""
     return not b.ones and not b.nones and b.pairs == (Pair(Source("judged", *b.head), RIGHT, LEFT),)
 
 
-def _is_transitivity(b: Body) -> bool:
+def is_transitivity(b: Body) -> bool:
+    """Whether a rule says `a R c` of every `a R b` and `b R c`, and asks for nothing else."""
     middle = RIGHT + 1
     links = {Pair(Source("judged", *b.head), LEFT, middle), Pair(Source("judged", *b.head), middle, RIGHT)}
     return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from itertools import starmap
 
 from microcosm.engine.assumption import Assumption, assumptions
 from microcosm.engine.body import LEFT, RIGHT
@@ -47,7 +48,7 @@ class Refutation:
     def __init__(
         self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], stop: Stop | None = None
     ) -> None:
-        known = assumptions(rules, Judgement.OFFLINE)
+        known = assumptions(rules)
         self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
         self._rules = known.rules
         self._steps, self._memo = steps, memo
@@ -117,29 +118,38 @@ class Refutation:
         return Stands.NO
 
     def _search(self) -> Derivation | None:
-        """A contradiction from what is assumed now; None where some world fits."""
+        """A contradiction from what is assumed now; None where some world fits. Never recurses."""
+        related = list(self.hypothesis.related(Relation.RELATED))
+        at = 0  # those before it are open no more, under whatever is assumed further
+        stack: list[tuple[Assumption, int, int, int, int]] = []
         while True:
             if self.hypothesis.clash is not None:
-                return self.hypothesis.contradiction()
-            split = self._split()
+                clash = self.hypothesis.contradiction()
+                if not stack:
+                    return clash
+                rule, a, b, at, mark = stack.pop()
+                self.hypothesis.undo(mark)
+                self._conclude(rule, Relation.BEFORE, a, b, clash)
+                continue
+            split = None
+            while split is None and at < len(related):
+                split = self._split(*related[at])
+                at += split is None
+            if split is None:  # what became related meanwhile
+                split = next(
+                    filter(None, starmap(self._split, self.hypothesis.related(Relation.RELATED))), None
+                )
             if split is None:
+                if stack:
+                    self.hypothesis.undo(stack[0][-1])
                 return None
-            rule, a, b = split
-            mark = self.hypothesis.mark()
-            self._assume(Relation.BEFORE, a, b)
-            clash = self._search()
-            self.hypothesis.undo(mark)
-            if clash is None:
-                return None
-            self._conclude(rule, Relation.BEFORE, a, b, clash)
+            stack.append((*split, at, self.hypothesis.mark()))
+            self._assume(Relation.BEFORE, *split[1:])
 
-    def _split(self) -> tuple[Assumption, int, int] | None:
+    def _split(self, a: int, b: int) -> tuple[Assumption, int, int] | None:
         """A related pair whose direction is open, and a rule that may assume one."""
-        for a, b in self.hypothesis.related(Relation.RELATED):
-            rule = self._rule(Relation.BEFORE, a, b)
-            if rule is not None:
-                return rule, a, b
-        return None
+        rule = self._rule(Relation.BEFORE, a, b)
+        return None if rule is None else (rule, a, b)
 
     def _assume(self, relation: Relation, a: int, b: int) -> None:
         if self._stop is not None and self._stop():

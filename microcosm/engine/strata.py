@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NoReturn
 
+from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.errors import RuleError
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text
@@ -67,14 +69,17 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
 
     A predicate that no rule concludes is empty and stands in no stratum. Instances with an
     assumption are search, not saturation: they stand in none, but count when negation is checked.
-    Raises `RuleError` where a predicate depends on its own absence. Cost: linear in the instances,
-    a wildcard counting once for each relation that it can be.
+    Raises `RuleError` where a predicate depends on its own absence, or on what only a search by cases can
+    tell: the absence of what an assumption may bring, or such a judgement as a premise of `|-0` or `|-`.
+    Cost: linear in the instances, a wildcard counting once for each relation that it can be.
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> [sorted(str(r) for _, r in s.preds) for s in strata(read_rules())][-2]
     ['!<', '!||', '<', '<>', '||']
     """
-    _check_negation(_graph(rulebook.instances))
+    whole = _graph(rulebook.instances)
+    _check_negation(whole)
+    _check_assumed(whole, assumptions(rulebook))
     saturating = [i for i in rulebook.instances if not any(isinstance(p, Assume) for p in i.premises)]
     graph = _graph(saturating)
     concluding: dict[Pred, list[Instance]] = {}
@@ -175,6 +180,28 @@ def _check_negation(graph: _Graph) -> None:
             _refuse(edge, _path(graph, pred, head))
 
 
+def _check_assumed(graph: _Graph, known: Assumptions) -> None:
+    assumed = {(Judgement.OFFLINE, rule.assumed) for rule in known.rules}
+    assumed |= {_pred(rule.instance.conclusion) for rule in known.rules}
+    waiting = list(assumed)
+    while waiting:
+        source = waiting.pop()
+        for head, sources in graph.edges.items():
+            if source in sources and head not in assumed:
+                assumed.add(head)
+                waiting.append(head)
+    for _, pred, edge in graph.negative:
+        if pred in assumed:
+            _fail(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
+    for head, sources in graph.edges.items():
+        for pred, edge in sources.items():
+            if head[0] is not Judgement.OFFLINE and pred in assumed:
+                _fail(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
+
+
+_CASES = "That takes a search by cases: only offline rules may have it as a premise, and only as what holds."
+
+
 def _path(graph: _Graph, start: Pred, goal: Pred) -> list[_Edge]:
     """A shortest chain of conclusions by which `start` is concluded from `goal`; empty if they are one."""
     came: dict[Pred, tuple[Pred, _Edge]] = {}
@@ -193,14 +220,19 @@ def _path(graph: _Graph, start: Pred, goal: Pred) -> list[_Edge]:
 
 
 def _refuse(edge: _Edge, path: list[_Edge]) -> None:
-    rule = edge.instance.rule
+    fault = "negation is not stratified: " + "; ".join(_said(step) for step in (edge, *path))
+    hint = "Absence may be asked only of a judgement that does not depend on the rule's own conclusion."
+    _fail(edge.instance.rule, fault, hint)
+
+
+def _fail(rule: Rule, message: str, hint: str) -> NoReturn:
     raise RuleError(
-        "negation is not stratified: " + "; ".join(_said(step) for step in (edge, *path)),
+        message,
         file=rule.file,
         line=rule.line,
         column=rule.text.find("rule") + 1,
         text=rule.text.split("\n", 1)[0],
-        hint="Absence may be asked only of a judgement that does not depend on the rule's own conclusion.",
+        hint=hint,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
 from microcosm.errors import Contradiction, Undefined
 from microcosm.relations.correspondence import GIVEN_RELATIONS, Correspondence
@@ -93,7 +94,8 @@ class Changes(Core):
     def _settle(self) -> None:
         """After a transaction: forget what is due, now and then."""
         if self._untidied > max(LOOK_AFTER, len(self._state.ledger.held) // (2 * SLACK)):
-            self.tidy(self._now)
+            with suppress(Undefined):  # under rules that cannot do without these events, they stay
+                self.tidy(self._now)
         super()._settle()
 
     def _happen(self, event: str, at: float | None, *, admitted: bool) -> Dot:

@@ -2,19 +2,29 @@
 
 The chain of the replica itself is the internal one; those of others are external correspondences. Small
 changes are made in place, large ones and whatever contradicts by building anew, and only when somebody asks.
+
+Under rules that do not close `<` (`engine.form.closes_givens`) every pair of a chain is stated, not only each
+event and the next, so that all replicas judge alike; everything is built anew then, and the rules say what
+contradicts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from microcosm.engine.form import closes_givens
 from microcosm.errors import Contradiction
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.rulebook import RuleBook
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.replica.dots import Stream
 from microcosm.replica.ledger import Changes, Key, Ledger
 from microcosm.replica.quarantine import Conflict, quarantine
+from microcosm.replica.quarantine_by_rules import set_aside
 from microcosm.state.microcosm import Microcosm
 
 IN_PLACE = 64
@@ -27,7 +37,8 @@ class Knowledge:
     def __init__(self, ledger: Ledger, own: Stream, rules: RuleBook | None = None) -> None:
         self.ledger = ledger
         self.own = own
-        self._rules = rules
+        self._rules = rules if rules is not None else read_rules()
+        self._closed = closes_givens(self._rules)
         self._known: Microcosm | None = None
         self._conflicts: list[Conflict] = []
         self._skips = False
@@ -105,9 +116,7 @@ class Knowledge:
 
     def _same_with(self, facts: list[Correspondence], events: list[str]) -> None:
         """Raise `Contradiction` where something more would be set aside."""
-        streams = sorted({*self.ledger.chains, self.own})
-        chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
-        found = quarantine(chains, [*self.ledger.given(), *facts])
+        found = self._quarantine([*self.ledger.given(), *facts], events)
         if [conflict.facts for conflict in found] != [conflict.facts for conflict in self._conflicts]:
             fresh = next(c for c in found if c.facts not in [old.facts for old in self._conflicts])
             what = "`, `".join(map(str, (*facts, *events)))
@@ -126,15 +135,31 @@ class Knowledge:
             if self._refuted(known) is None:
                 self._conflicts = []
                 return known
-        self._conflicts = quarantine([ledger.chain(stream) for stream in sorted(ledger.chains)], facts)
+        self._conflicts = self._quarantine(facts)
         aside = {fact.key() for conflict in self._conflicts for fact in conflict.facts}
         return Microcosm(self._givens([f for f in facts if f.key() not in aside]), rules=self._rules)
 
-    def _givens(self, facts: list[Correspondence]) -> Givens:
-        givens = Givens(name=self.own[0], internal=self.ledger.chain(self.own))
+    def _quarantine(self, facts: list[Correspondence], events: Sequence[str] = ()) -> list[Conflict]:
+        """What is set aside of some correspondences, were `events` appended to the own chain."""
+        if not self._closed:
+            sets = set_aside(facts, lambda some: self._givens(some, events), self._rules)
+            return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in sets]
+        streams = sorted({*self.ledger.chains, self.own})
+        chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
+        found = quarantine(chains, facts)
+        shipped = self._rules is read_rules()
+        return found if shipped else [replace(conflict, rules=self._rules) for conflict in found]
+
+    def _givens(self, facts: list[Correspondence], events: Sequence[str] = ()) -> Givens:
+        givens = Givens(name=self.own[0], internal=[*self.ledger.chain(self.own), *events])
         for stream in sorted(self.ledger.chains):
             if stream != self.own:
-                for fact in self.ledger.links(stream):
+                links: Iterable[Correspondence] = self.ledger.links(stream)
+                if not self._closed:
+                    source = f"events of {stream[0]}"
+                    pairs = combinations(self.ledger.chain(stream), 2)
+                    links = [Correspondence(a, Relation.BEFORE, b, source) for a, b in pairs]
+                for fact in links:
                     givens.add(fact)
         for fact in facts:
             givens.add(fact)
@@ -151,7 +176,7 @@ class Knowledge:
         """Make changes in place; whether that could be done (if not, build anew)."""
         ledger = self.ledger
         size = len(ledger.held)
-        if changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
+        if not self._closed or changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
             return False
         at_the_end = self._last(changes)
         if self._conflicts and not at_the_end:

@@ -14,21 +14,26 @@ aside every member of every minimal set would cost, for one false order from the
 whatever lies between them.)
 
 A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
-`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it.
+`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So
+it is under rules whose initial judgements are the givens, `<` closed (`engine.form.closes_givens`); what
+contradicts under others, `quarantine_by_rules` asks of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import heappop, heappush
 
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.replica.order_graph import Edge, OrderGraph
+from microcosm.replica.quarantine_by_rules import sides
 from microcosm.state.microcosm import Microcosm
 
 ONE = 1 << 96
@@ -43,9 +48,16 @@ class Conflict:
     """Set aside, in the order of their keys."""
     orders: tuple[Correspondence, ...] = ()
     """What the chains say that it takes besides; it stands."""
+    rules: RuleBook | None = field(default=None, compare=False, repr=False)
+    """Those under which it is a contradiction, where they are not the shipped ones."""
 
-    def derivations(self) -> tuple[Derivation, Derivation]:
+    def derivations(self) -> tuple[Derivation, ...]:
         """Both sides: what is judged because of some of the facts, and what the others say against it."""
+        if self.rules is not None:
+            givens = Givens()
+            for fact in (*self.orders, *self.facts):
+                givens.add(fact)
+            return sides(givens, self.rules) or ()
         last = next((f for f in self.facts if f.relation is not Relation.BEFORE), self.facts[-1])
         given = [fact for fact in (*self.orders, *self.facts) if fact is not last]
         one, other = Microcosm(), Microcosm()

@@ -23,6 +23,7 @@ from microcosm.spark.microcosms import difference
 from microcosm.spark.microcosms import offline as offline_left
 from microcosm.spark.output import Output, fingerprint
 from microcosm.spark.pairs import read_pairs
+from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,7 @@ def bisim(
     asked = None if pairs is None else read_pairs(pairs)
     used = [*paths, *([] if pairs is None else [Path(pairs)])]
     if rules is not None:
-        read_rules(rules)  # a fault in them is said here, and not by every task
+        Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
     output = Output(
         out, {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}

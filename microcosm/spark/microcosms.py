@@ -79,14 +79,15 @@ def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digeste
 def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
     """The digest of a microcosm, None where its givens exclude each other at once; whether a world fits.
 
-    `rules` is the folder of other rules than the shipped ones. Cost: a closure; with `<>` that of a
-    search for a world.
+    `rules` is the folder of other rules than the shipped ones; worlds do not ask for rules. Cost: a
+    closure; with `<>`, or under other rules, that of a search for a world.
     """
+    seeds = plain_enough(rules)
     try:
         digest = analogy_digest_of(givens, _rules(rules))
     except Contradiction:
-        return None, False
-    return digest, _only_order(givens) or Worlds(givens).one() is not None
+        return None, not seeds and Worlds(givens).one() is not None
+    return digest, (seeds and _only_order(givens)) or Worlds(givens).one() is not None
 
 
 def _only_order(givens: Givens) -> bool:
@@ -119,13 +120,13 @@ def difference(
 def offline(text: str, rules: str | None = None) -> Iterator[tuple[str, str, list[str]]]:
     """The pairs of which the offline rules exclude something at depth 0, and what they leave of them.
 
-    Nothing where they contradict themselves: no world fits such a microcosm. Cost: quadratic in its events.
+    Nothing where they contradict themselves. Cost: quadratic in its events.
     """
     try:
         for a, b, left in Microcosm(read_givens(text), rules=_rules(rules)).offline_table():
             if len(left) < len(MEMBERS):
                 yield a, b, list(map(str, left))
-    except Inconsistent:
+    except (Inconsistent, Contradiction):
         return
 
 

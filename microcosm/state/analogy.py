@@ -38,8 +38,11 @@ def first_difference(one: Microcosm, other: Microcosm) -> tuple[str, str] | None
 
     Cost: as `analogous`.
     """
-    left, right = compared(one, other)
-    return next(differing(left, right), None)
+    for pair in differing(*compared(one, other)):
+        for a, b in (pair, pair[::-1]):  # rules may judge a pair in one direction only
+            if one.online(a, b) is not other.online(a, b):
+                return a, b
+    return None
 
 
 def differing(left: VerdictRows, right: VerdictRows) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,9 @@ from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
 from microcosm.state.analogy import first_difference
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.removals import shortest_removals
+from microcosm.state.removals import shortest_removals, tried_removals
 from microcosm.state.same_givens import given_differences, said
+from microcosm.state.verdict_rows import seeds_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,15 @@ class Difference:
 
     After `path`, the removal of these from each microcosm that is given them, `pair` has the two
     `verdicts`. The path is empty where they differ at once. Where no path leads to different verdicts,
-    all three are None, and only `given` tells the two apart. Forward, `given` is None.
+    all three are None, and only `given` tells the two apart. Forward, `given` is None. `sure` is false where
+    there may be a shorter path, or one after all: under other rules than the shipped ones, of many givens.
     """
 
     pair: tuple[str, str] | None
     verdicts: tuple[Relation, Relation] | None
     path: tuple[Correspondence, ...] | None
     given: OnlyGiven | None = None
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,8 @@ def bisimilar(one: Microcosm, other: Microcosm, backward: bool = False) -> Bisim
     """Whether two microcosms are bisimilar, forward (additions and updates) or backward (removals).
 
     The witness is a pair with its verdicts in the two microcosms after a shortest path of removals;
-    forward the path is empty. Under other rules than the shipped ones, forward decides analogy, and a
-    path is one that was tried, though not always the shortest. Cost: `analogous`, and if backward
-    `shortest_removals`.
+    forward the path is empty. Under other rules than the shipped ones forward decides analogy. Cost:
+    `analogous`, and if backward `shortest_removals` (under other rules `tried_removals`).
 
     >>> one, other = Microcosm.parse("a < c < b"), Microcosm.parse("a < c < b \\n a < b")
     >>> bisimilar(one, other).holds
@@ -91,13 +93,14 @@ def after(known: Microcosm, path: tuple[Correspondence, ...]) -> Microcosm:
 
 
 def _after_removals(one: Microcosm, other: Microcosm, given: OnlyGiven | None) -> Difference:
-    found = shortest_removals(one, other)
+    seeds = seeds_own(one.rules) and seeds_own(other.rules)
+    found, sure = (shortest_removals(one, other), True) if seeds else tried_removals(one, other)
     if found is not None:
         path, pair = tuple(found[0]), found[1]
         verdicts = _verdicts(after(one, path), after(other, path), pair)
         if verdicts[0] is not verdicts[1]:
-            return Difference(pair, verdicts, path, given)
-    return Difference(None, None, None, given)
+            return Difference(pair, verdicts, path, given, sure)
+    return Difference(None, None, None, given, sure)
 
 
 def _verdicts(one: Microcosm, other: Microcosm, pair: tuple[str, str]) -> tuple[Relation, Relation]:

@@ -69,22 +69,29 @@ def difference(one: Microcosm, other: Microcosm) -> Knowledge:
     >>> [(str(news.fact), news.decides) for news in found.news[0]], found.more
     ([('b < c', 4)], (4, 1))
     """
-    left, right = (_Side(table) for table in compared(one, other))
-    transitive = seeds_own(one.rules) and seeds_own(other.rules)
+    seeds = seeds_own(one.rules) and seeds_own(other.rules)
+    left, right = (_Side(table, symmetric=seeds) for table in compared(one, other))
     news = (
-        sorted(_news(left, right, transitive), key=_importance),
-        sorted(_news(right, left, transitive), key=_importance),
+        sorted(_news(left, right, seeds), key=_importance),
+        sorted(_news(right, left, seeds), key=_importance),
     )
     return Knowledge(news, (_more(left, right), _more(right, left)), list(_conflicts(left, right)))
 
 
 class _Side:
-    """The verdicts of one of the two: for each event the sets of those before it, after it, and so on."""
+    """The verdicts of one of the two: for each event the sets of those before it, after it, and so on.
 
-    def __init__(self, table: VerdictRows) -> None:
+    `||` and `<>` say the same of a pair in either direction, also where the rules judge but one of the two.
+    """
+
+    def __init__(self, table: VerdictRows, symmetric: bool) -> None:
         self.names = table.names
         self.past, self.concurrent, self.related = (table.rows[relation] for relation in KNOWN)
         self.future = transposed(self.past, len(table.names))
+        if not symmetric:
+            ordered = list(map(or_, self.past, self.future))
+            self.concurrent = _either_way(self.concurrent, ordered)
+            self.related = _either_way(self.related, list(map(or_, ordered, self.concurrent)))
 
     def known(self, k: int) -> int:
         return self.past[k] | self.future[k] | self.concurrent[k] | self.related[k]
@@ -100,6 +107,12 @@ class _Side:
     def clear(self, k: int) -> int:
         """The events whose relation to event k is known accurately."""
         return self.past[k] | self.future[k] | self.concurrent[k]
+
+
+def _either_way(rows: list[int], but: list[int]) -> list[int]:
+    """The pairs of a relation in both directions, without those of which more is known."""
+    turned = transposed(rows, len(rows))
+    return [(row | other) & ~more for row, other, more in zip(rows, turned, but, strict=True)]
 
 
 def _news(has: _Side, lacks: _Side, transitive: bool) -> Iterator[News]:
@@ -149,7 +162,9 @@ def _conflicts(left: _Side, right: _Side) -> Iterator[Conflict]:
         row |= left.concurrent[k] & (right.known(k) & ~right.concurrent[k])
         row |= left.related[k] & right.concurrent[k]
         for i in bits(row >> k << k):
-            yield Conflict(a, left.names[i], (left.verdict(k, i), right.verdict(k, i)))
+            verdicts = left.verdict(k, i), right.verdict(k, i)
+            if verdicts[0] is not verdicts[1]:  # which rules may give beside their contrary
+                yield Conflict(a, left.names[i], verdicts)
 
 
 def _importance(news: News) -> tuple[int, str, str]:

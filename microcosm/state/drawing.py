@@ -35,7 +35,9 @@ def space_time(sketch: Sketch) -> str:
     last = dict.fromkeys(rows, -1)
     for event in sketch.in_order():
         process = sketch.process.get(event, "")
-        column[event] = max([last[process], *(column[a] for a, b in sketch.links if b == event)]) + 1
+        column[event] = (
+            max([last[process], *(column[a] for a, b in sketch.links if b == event and a in column)]) + 1
+        )
         last[process] = column[event]
     places = {
         event: (head + step // 2 + step * at, _ROW * (rows.index(sketch.process.get(event, "")) + 1))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from microcosm.engine.body import body
 from microcosm.engine.engine import Engine
 from microcosm.engine.witness import Witness
 from microcosm.errors import Undefined
@@ -66,8 +71,10 @@ def _instance(
         if all(names.setdefault(variable, event) == event for variable, event in sides):
             if not now.holds(head.judgement, *_fact(head, names)):
                 continue
-            premises = _premises(now, past, witness, instance, names)
-            if premises is not None:
+            for between in _between(now, instance, names):
+                premises = _premises(now, past, witness, instance, between)
+                if premises is None:
+                    continue
                 conclusion = Conclusion(
                     head.judgement, names[head.left], str(head.relation), names[head.right]
                 )
@@ -79,6 +86,18 @@ def _instance(
                     {"evolution": {"update" if update else "add": shown}},
                 )
     return None
+
+
+def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The same with each choice of events for those of the rule that neither change nor verdict name."""
+    lowered = body(replace(instance, evolution=None))
+    free = [variable for variable in lowered.variables if variable not in names]
+    if not free:
+        yield names
+        return
+    named = sorted({*filter(now.names, now.universe.position), *names.values()})
+    for events in product(named, repeat=len(free)):
+        yield names | dict(zip(free, events, strict=True))
 
 
 def _premises(

@@ -4,23 +4,30 @@ Initial judgements about the others are kept exactly, and so is each `a !< b` th
 it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten
 event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
 so may what only a search by cases sees.
+
+All this is so of the rules in force. Where these make anything but a transitive order of the givens, what was
+judged of the others is compared with what is judged without the event; and where no givens would keep that as
+it was, nothing is forgotten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from itertools import permutations
 
-from microcosm.engine.engine import Engine
-from microcosm.engine.program import initial
+from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.form import closes_givens
+from microcosm.errors import Undefined
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.bits import bits
-from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.happens_before import Cycle
 from microcosm.relations.possible import Possibilities
 from microcosm.relations.relation import Relation
 from microcosm.state.constraints import knowledge_of
+from microcosm.state.offline import are_shipped, refuted_orders
 
 
 def without_event(givens: Givens, event: str, rules: RuleBook) -> Givens:
@@ -33,24 +40,75 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
     after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
-    and where something is refuted at all, what propagation refutes, twice (n²/8 bytes).
+    and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
+    rules all judgements of the others are compared; `Undefined` is raised where they cannot be kept.
     """
     engine = Engine(rules, givens)
     gone = set(events)
     left = _dropped(givens, gone)
-    if gone.isdisjoint(engine.universe.position) or not engine.program.of.get(initial(Relation.BEFORE)):
+    if gone.isdisjoint(engine.universe.position):
         return left
-    through = list(_passed_through(engine, gone))
-    rest = Engine(rules, left) if through else engine
-    for a, e, b in through:
-        if not rest.holds(Judgement.INITIAL, a, Relation.BEFORE, b):
-            fact = Correspondence(a, Relation.BEFORE, b, f"{a} < {e} < {b}, {e} forgotten")
-            left.add(fact)
-            rest.add(fact)
     what = next(iter(gone)) if len(gone) == 1 else f"{len(gone)} events"
-    for a, b in _lost(givens, left, gone):
-        left.add(Correspondence(a, Relation.NOT_BEFORE, b, f"followed by way of {what}, {what} forgotten"))
+    if closes_givens(rules):
+        through = list(_passed_through(engine, gone))
+        rest = Engine(rules, left) if through else engine
+        for a, e, b in through:
+            if not rest.holds(Judgement.INITIAL, a, Relation.BEFORE, b):
+                fact = Correspondence(a, Relation.BEFORE, b, f"{a} < {e} < {b}, {e} forgotten")
+                left.add(fact)
+                rest.add(fact)
+    else:
+        _restate(engine, left, gone, what)
+    source = f"followed by way of {what}, {what} forgotten"
+    if are_shipped(rules):
+        for a, b in _lost(givens, left, gone):
+            left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
+        return left
+    was, now = (refuted_orders(some, rules) for some in (givens, left))
+    if was is None or now is None:
+        return left  # nothing is known of a microcosm that contradicts itself
+    was = {(a, b) for a, b in was if a not in gone and b not in gone}
+    for a, b in sorted(was - now):
+        left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
+    now = refuted_orders(left, rules)
+    if now is None:
+        raise Undefined(
+            f"under these rules {what} cannot be forgotten: the others would contradict themselves"
+        )
+    for a, b in sorted(now - was):
+        raise Undefined(
+            f"under these rules {what} cannot be forgotten: {a} !< {b} would follow of the others"
+        )
     return left
+
+
+def _restate(engine: Engine, left: Givens, gone: Set[str], what: str) -> None:
+    """Give what was judged of the others and is no longer. Raises `Undefined` where it cannot be told so."""
+    rules = engine.rules
+    others = [name for name in engine.universe.position if name not in gone and engine.names(name)]
+    was = _judged(engine, others)
+    for a, relation, b in sorted(was - _judged(Engine(rules, left), others), key=str):
+        if relation in GIVEN_RELATIONS:
+            left.add(Correspondence(a, relation, b, f"followed by way of {what}, {what} forgotten"))
+    try:
+        now = _judged(Engine(rules, left), others)
+    except CyclicGivens:
+        now = set()
+    if now != was:
+        a, relation, b = min(now ^ was, key=str)
+        change = "would follow" if (a, relation, b) in now else "could not be kept"
+        raise Undefined(f"under these rules {what} cannot be forgotten: {a} {relation} {b} {change}")
+
+
+def _judged(engine: Engine, events: Collection[str]) -> set[tuple[str, Relation, str]]:
+    """The initial judgements about some events, which need not be named. Cost: a question for each."""
+    relations = [relation for of, relation in engine.program.of if of is Judgement.INITIAL]
+    return {
+        (a, relation, b)
+        for a, b in permutations(events, 2)
+        for relation in relations
+        if engine.holds(Judgement.INITIAL, a, relation, b)
+    }
 
 
 def _passed_through(engine: Engine, gone: Set[str]) -> Iterator[tuple[str, str, str]]:

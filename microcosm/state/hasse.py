@@ -1,15 +1,19 @@
 """Happens-before as a graph: its transitive reduction, and longest chains.
 
 Both go over the edges that are given, or what covers them, and never over pairs: cost O(n + edges), and no
-rows where happens-before is kept as labels.
+rows where happens-before is kept as labels. Both need an order: under rules that do not make happens-before
+transitive they raise `Undefined`. (Under other rules that do, all its pairs are gone over.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from microcosm.engine.engine import Engine
+from microcosm.engine.form import is_transitive
 from microcosm.engine.program import initial
+from microcosm.engine.views import Closure
+from microcosm.errors import Undefined
+from microcosm.relations.bits import bits
 from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.relations.relation import Relation
 from microcosm.relations.rows import Rows
@@ -77,7 +81,15 @@ def _grouped(edges: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
 
 
 def _order(known: Microcosm) -> HappensBefore:
-    engine: Engine = known._engine
-    if initial(Relation.BEFORE) not in engine.program.of:
-        return Rows(len(engine.universe), ())
-    return engine.order(initial(Relation.BEFORE))
+    """The order of the initial judgements. Raises `Undefined` where the rules do not make it one."""
+    engine, pred = known._engine, initial(Relation.BEFORE)
+    relation = engine.memo.judged(pred)
+    if isinstance(relation, Closure):
+        return relation.order
+    if not is_transitive(engine.memo, pred):
+        raise Undefined(
+            "under these rules happens-before is not transitive (none says `a < c` of all `a < b`, `b < c`), "
+            "and has neither a Hasse diagram nor longest chains"
+        )
+    named = engine.universe.named
+    return Rows(len(engine.universe), ((a, b) for a in bits(named) for b in bits(relation.row(a))))

@@ -69,9 +69,7 @@ class Judged:
 
     def names(self, event: str) -> bool:
         """Whether any given names an event, in M or not."""
-        universe = self._engine.universe
-        at = universe.position.get(event, -1)
-        return at >= 0 and bool(universe.named >> at & 1)
+        return self._engine.names(event)
 
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one."""

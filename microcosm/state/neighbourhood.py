@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from microcosm.engine.memo import Memo
 from microcosm.engine.program import online
+from microcosm.engine.views import Closure
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.bits import bits
+from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
 
@@ -94,14 +95,23 @@ def frontier(known: Microcosm, a: str, b: str) -> tuple[list[str], list[str]]:
     """What encloses two events: the last events before both, and the first events after both.
 
     Last are those that no other event before both comes after; first those that none comes before. Cost: two
-    rows for each event of the answer.
+    rows for each event of the answer; under rules that make no order of `<`, a row for each event before both
+    or after both.
 
     >>> frontier(Microcosm.parse("a < b < d < e \\n a < c < d"), "b", "c")
     (['a'], ['d'])
     """
-    memo, x, y = known._engine.locate(a, b)
+    engine = known._engine
+    memo, x, y = engine.locate(a, b)
     before = memo.judged(online(Relation.BEFORE))
     last, first = 0, 0
+    if not isinstance(before, Closure):
+        earlier, later = before.col(x) & before.col(y), before.row(x) & before.row(y)
+        last = from_positions(
+            [at for at in bits(earlier) if not before.row(at) & earlier], len(engine.universe)
+        )
+        first = from_positions([at for at in bits(later) if not before.col(at) & later], len(engine.universe))
+        return list(known._bulk.stated(last)), list(known._bulk.stated(first))
     rest = before.col(x) & before.col(y)
     while rest:
         at = rest.bit_length() - 1

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from microcosm.engine.engine import Engine
+from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.engine.witness import Witness
@@ -104,7 +104,7 @@ class Decisions:
         except Stopped:
             through = False
         _refuse(search.clash)
-        told = not through and depth is None and worlds.exact and _same(self._rules)
+        told = not through and depth is None and worlds.exact and are_shipped(self._rules)
         found = _verdict(search, x, y, worlds.relations if told else ())
         tight = worlds.exact and set(found.possible) == set(worlds.relations)
         return replace(found, exact=tight and not self._givens.beyond_worlds)
@@ -124,7 +124,7 @@ class Decisions:
         """
         names = self._engine.universe.names
         memo = self._engine.memo
-        if depth == 0 and not self._all and _same(self._rules):
+        if depth == 0 and not self._all and are_shipped(self._rules):
             pairs = Worlds(self._givens).propagated()
             if pairs is None:
                 _refuse(self.contradiction(stop))
@@ -191,7 +191,20 @@ def _members(a: int, b: int) -> Iterator[tuple[Relation, tuple[Relation, int, in
     yield Relation.CONCURRENT, (Relation.NOT_CONCURRENT, a, b)
 
 
-def _same(rules: RuleBook) -> bool:
+def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | None:
+    """Each (a, b) of which propagation refutes `a < b`, by any rules; None where it contradicts itself."""
+    try:
+        engine = Engine(rules, givens)
+    except CyclicGivens:
+        return None
+    search = Refutation(rules, Witness(engine, givens).steps, engine.memo, list(bits(engine.memo.domain)))
+    if search.hypothesis.clash is not None:
+        return None
+    names = engine.universe.names
+    return {(names[a], names[b]) for a, b in search.hypothesis.related(Relation.NOT_BEFORE)}
+
+
+def are_shipped(rules: RuleBook) -> bool:
     """Whether the instances of the rules are those of the shipped ones, of which propagation is known."""
     return rules.instances == read_rules().instances
 

@@ -9,17 +9,22 @@ some link of the chain from x to y in the former does not follow in the latter, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 
+from microcosm.errors import Contradiction
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.relation import Relation
+from microcosm.state.analogy import first_difference
 from microcosm.state.cut import GivenOrder, Pair
 from microcosm.state.microcosm import Microcosm
 
 Found = tuple[list[Correspondence], Pair]
 """What to remove from each that is given it, and a pair of which the verdicts then differ."""
+
+TRIES = 512
+"""So many sets of removals are tried under rules of which nothing is known."""
 
 
 def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
@@ -45,6 +50,35 @@ def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
         if limit == 1:
             break
     return best
+
+
+def tried_removals(one: Microcosm, other: Microcosm) -> tuple[Found | None, bool]:
+    """As `shortest_removals` under any rules, by trying; and whether all, or all shorter ones, were tried.
+
+    Cost: two microcosms, and a comparison, for each of at most `TRIES` sets of removals. Of more, what does
+    under the shipped rules is tried, too.
+    """
+    external = {**one.givens.external, **other.givens.external}
+    facts = [fact for _, fact in sorted(external.items())]
+    sets = chain.from_iterable(combinations(facts, size) for size in range(1, len(facts) + 1))
+    for removed in islice(sets, TRIES):
+        try:
+            left, right = (_without(known, removed) for known in (one, other))
+        except Contradiction:  # less may contradict more, by rules that ask for absence
+            continue
+        pair = first_difference(left, right)
+        if pair is not None:
+            return (list(removed), pair), True
+    if next(sets, None) is None:
+        return None, True
+    return shortest_removals(one, other), False
+
+
+def _without(known: Microcosm, removed: Iterable[Correspondence]) -> Microcosm:
+    givens = known.givens.copy()
+    for fact in removed:
+        givens.external.pop(fact.key(), None)
+    return Microcosm(givens, rules=known.rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from microcosm.engine.form import is_transitive
+from microcosm.engine.program import online
+from microcosm.errors import Contradiction
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
@@ -19,8 +22,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """`links` are the cover of happens-before (its transitive reduction); `more` counts what is left out.
+    """Some events, their order and their processes.
 
+    `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
+    not make it transitive; `more` counts what is left out.
     `process` says where an event happened, where that is known; `unordered` and `related` are given pairs.
     """
 
@@ -41,7 +46,7 @@ class Sketch:
         """
         height: dict[str, int] = {}
         for event in self.in_order():
-            below = [height[a] for a, b in self.links if b == event]
+            below = [height[a] for a, b in self.links if b == event and a in height]
             height[event] = max(below, default=-1) + 1
         layers: list[list[str]] = [[] for _ in range(max(height.values(), default=-1) + 1)]
         for event in self.events:
@@ -49,15 +54,15 @@ class Sketch:
         return layers
 
     def in_order(self) -> list[str]:
-        """The events, each after those before it."""
+        """The events, each after those before it, as far as no rule lets an order run in a cycle."""
         waiting = {event: sum(b == event for _, b in self.links) for event in self.events}
         order: list[str] = []
         while waiting:
-            event = next(event for event, count in waiting.items() if count == 0)
+            event = min(waiting, key=waiting.__getitem__)
             del waiting[event]
             order.append(event)
             for a, b in self.links:
-                if a == event:
+                if a == event and b in waiting:
                     waiting[b] -= 1
         return order
 
@@ -70,9 +75,15 @@ def sketch(givens: Givens, rules: RuleBook, most: int = MOST) -> Sketch:
     named = list(givens.named())
     shown = dict.fromkeys(islice(named, most))
     part = _restricted(givens, shown)
-    known = Microcosm(part, rules=rules)
-    after = {a: [b for b in shown if a != b and known.online(a, b) is Relation.BEFORE] for a in shown}
-    covered = {a: {c for b in after[a] for c in after[b]} for a in shown}
+    try:
+        known = Microcosm(part, rules=rules)
+    except Contradiction:  # which only the rest of the givens keeps away, by rules that ask for absence
+        after = {a: [y for x, y in _stated(part, Relation.BEFORE) if x == a] for a in shown}
+        reduced = False
+    else:
+        after = {a: [b for b in shown if a != b and known.online(a, b) is Relation.BEFORE] for a in shown}
+        reduced = is_transitive(known._engine.memo, online(Relation.BEFORE))
+    covered = {a: {c for b in after[a] for c in after[b]} if reduced else set() for a in shown}
     links = tuple((a, b) for a in shown for b in after[a] if b not in covered[a])
     return Sketch(
         tuple(shown),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from microcosm import Microcosm
 from microcosm.engine.assumption import assumptions
 from microcosm.engine.engine import Engine
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.engine.witness import Witness
-from microcosm.logic.judgement import Judgement
+from microcosm.errors import RuleError
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.relations.bits import bits
 from microcosm.relations.givens import Givens
@@ -80,7 +81,7 @@ def test_told_to_stop_it_stops() -> None:
 
 
 def test_what_may_be_assumed_is_read_off_the_rules() -> None:
-    full, paper = (assumptions(read_rules().in_profile(p), Judgement.OFFLINE) for p in ("full", "paper"))
+    full, paper = (assumptions(read_rules().in_profile(p)) for p in ("full", "paper"))
     assert {rule.assumed for rule in full.rules} == {Relation.BEFORE, Relation.CONCURRENT}
     assert full.clashes == paper.clashes
     assert any(rule.guard.pairs for rule in paper.rules)
@@ -89,13 +90,19 @@ def test_what_may_be_assumed_is_read_off_the_rules() -> None:
         "!<",
         "!<>",
     }
-    assert not assumptions(read_rules(), Judgement.ONLINE).rules
 
 
 def test_what_stands_before_an_assumption_may_not_use_it() -> None:
-    """Such a rule takes no part; the kernel would not accept its steps either."""
+    """Such a rule is refused; the kernel would not accept its steps either."""
     text = (
         "rule Late:\n ||- c S d where S in <, !<\n ||- c T d where T in <, !< and S incompatible T\n"
         " assume a < b\n ---\n ||- a !< b"
     )
-    assert not assumptions(parse_rules(text), Judgement.OFFLINE).rules
+    with pytest.raises(RuleError, match="Late does not assume one thing"):
+        assumptions(parse_rules(text))
+
+
+def test_splitting_never_recurses() -> None:
+    """An ordering of messages makes every event take part; each `<>` is split on top of those before it."""
+    stated = [f"a{at} <> b{at}" for at in range(1_100)]
+    assert Microcosm.parse("\n".join(["ordering causal", *stated])).contradiction() is None

@@ -1,0 +1,277 @@
+"""Every public question under edited rules is answered by its definition, over the naive judgements.
+
+What is quick because of what the seed's rules say of happens-before must not be taken for granted where the
+rules in force do not say it: then the answer is that of the definition, or the question is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations, pairwise, permutations
+from random import Random
+
+import pytest
+
+from microcosm import Microcosm
+from microcosm.engine.form import closes_givens
+from microcosm.engine.naive import Naive
+from microcosm.errors import Contradiction, MicrocosmError, Undefined
+from microcosm.logic import kernel
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.givens import Givens
+from microcosm.relations.relation import Relation
+from microcosm.state.analogy import analogous
+from microcosm.state.bisimilarity import after, bisimilar
+from microcosm.state.difference import difference
+from microcosm.state.digest import analogy_digest, analogy_digest_of
+from microcosm.state.irredundant import irredundant
+from microcosm.state.offline import are_shipped
+from microcosm.state.sketch import sketch
+from tests.engine.test_changed_rules import VARIANTS
+from tests.proofs import proved
+from tests.random_rules import random_givens, random_rules
+from tests.rulesets import without
+
+Pairs = set[tuple[str, str]]
+Answers = dict[tuple[str, str], Relation]
+
+
+def questions(rules: RuleBook, givens: Givens, rng: Random) -> None:
+    """Ask everything of one microcosm; nothing if it contradicts itself."""
+    try:
+        m = Microcosm(givens, rules=rules)
+    except Contradiction:
+        return
+    naive = Naive(rules, givens)
+    told = verdicts(naive)
+    around(m, naive, told)
+    many(m, told)
+    orders(m, facts(naive, Judgement.INITIAL))
+    proofs(m, rng)
+    drawn(m)
+    evolved(m, naive, rng)
+    compared(m, told, rng)
+
+
+def verdicts(naive: Naive) -> Answers:
+    return {(a, b): naive.verdict(a, b) for a, b in permutations(naive.events, 2)}
+
+
+def facts(naive: Naive, judgement: Judgement) -> Pairs:
+    """Where `<` is judged."""
+    return {
+        (f.left, f.right) for f in naive.facts if (f.judgement, f.relation) == (judgement, Relation.BEFORE)
+    }
+
+
+def around(m: Microcosm, naive: Naive, told: Answers) -> None:
+    before = facts(naive, Judgement.ONLINE)
+    sides: dict[Relation, Callable[[str], object]] = {
+        Relation.BEFORE: m.past,
+        Relation.AFTER: m.future,
+        Relation.CONCURRENT: m.concurrent,
+        Relation.UNKNOWN: m.unknown,
+        Relation.SILENT: m.silent,
+    }
+    for event in naive.events:
+        for relation, asked in sides.items():
+            assert set(asked(event)) == {b for b in naive.events if b != event and told[b, event] is relation}  # type: ignore[call-overload]
+    for a, b in permutations(naive.events, 2):
+        inside = {e for e in naive.events if {(a, e), (e, b)} <= before and (a, b) in before}
+        assert set(m.between(a, b)) == inside
+        earlier = {e for e in naive.events if {(e, a), (e, b)} <= before}
+        later = {e for e in naive.events if {(a, e), (b, e)} <= before}
+        last, first = m.frontier(a, b)
+        assert set(last) == {e for e in earlier if not any((e, other) in before for other in earlier)}
+        assert set(first) == {e for e in later if not any((other, e) in before for other in later)}
+
+
+def many(m: Microcosm, told: Answers) -> None:
+    assert {(a, b): verdict for a, b, verdict in m.table()} == {p: v for p, v in told.items() if p[0] < p[1]}
+    assert dict(zip(told, m.online_many(told), strict=True)) == told
+
+
+def orders(m: Microcosm, before: Pairs) -> None:
+    """A Hasse diagram says all of the order and nothing twice; a chain goes on by the order."""
+    closed = {(a, d) for a, b in before for c, d in before if b == c} <= before
+    try:
+        links, chain = set(m.hasse().edges), m.longest_chain()
+    except Undefined:
+        assert not closes_givens(m.rules)
+        return
+    assert closed
+    assert links == {
+        (a, b) for a, b in before if not any((a, e) in before and (e, b) in before for e in m.events)
+    }
+    assert set(pairwise(chain)) <= before
+    assert len(chain) == max((height(event, before) for event in m.events if before), default=0)
+
+
+def height(event: str, before: Pairs) -> int:
+    return 1 + max((height(b, before) for a, b in before if a == event), default=0)
+
+
+def proofs(m: Microcosm, rng: Random) -> None:
+    for a, b in permutations(m.events, 2):
+        proved(m, a, b)
+        for relation in (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN):
+            assert m.why_not(a, relation, b).holds is m.holds(Judgement.ONLINE, a, relation, b)
+    for change in m.givens.external.values():
+        for a, b in list(permutations(m.events, 2))[:6]:
+            why = m.explain_evolution(a, b, change)
+            assert why is None or kernel.check(m.givens, m.rules, why.to_json()) is None
+
+
+def drawn(m: Microcosm) -> None:
+    assert m._repr_svg_().startswith("<svg")
+    assert "<svg" in m._repr_html_()
+
+
+def evolved(m: Microcosm, naive: Naive, rng: Random) -> None:
+    """Forgetting keeps each initial judgement about the others and adds none, or is refused."""
+    event = rng.choice(naive.events)
+    others = [e for e in naive.events if e != event]
+    left = m.copy()
+    try:
+        left.forget(event)
+    except Undefined:
+        assert left.to_text() == m.to_text()
+        assert not closes_givens(m.rules) or not are_shipped(m.rules)
+        return
+    was, now = (among(others, given, m.rules) for given in (m.givens, left.givens))
+    assert was == now, event
+
+
+def among(events: list[str], givens: Givens, rules: RuleBook) -> set[object]:
+    """The initial judgements about some events, asked pair by pair: they need not be named."""
+    found: set[object] = set()
+    for a, b in combinations(events, 2):
+        judged = Naive(rules, givens, (a, b)).facts
+        found |= {f for f in judged if f.judgement is Judgement.INITIAL and {f.left, f.right} == {a, b}}
+    return found
+
+
+def compared(m: Microcosm, told: Answers, rng: Random) -> None:
+    """With a microcosm that is given one thing less."""
+    given = list(m.givens.external.values())
+    if not given:
+        return
+    less = m.givens.copy()
+    del less.external[rng.choice(given).key()]
+    try:
+        other = Microcosm(less, rules=m.rules)
+    except Contradiction:
+        return
+    events = sorted({*m.events, *other.events})
+    same = all(m.online(a, b) is other.online(a, b) for a, b in permutations(events, 2))
+    assert analogous(m, other) is bisimilar(m, other).holds is same
+    found = difference(m, other)
+    pairs = combinations(events, 2)
+    assert found.same is all(knowledge(m, *pair) is knowledge(other, *pair) for pair in pairs)
+    if m.events == other.events:
+        digests = [analogy_digest(each) for each in (m, other)]
+        assert (digests[0] == digests[1]) is same
+        assert analogy_digest_of(less, m.rules) == digests[1]
+    witness = bisimilar(m, other, backward=True).witness
+    assert witness is not None
+    assert witness.sure
+    assert (None if witness.path is None else len(witness.path)) == (parted(m, other) if same else 0)
+    if witness.path is not None and witness.pair is not None:
+        left = [after(each, witness.path) for each in (m, other)]
+        assert tuple(each.online(*witness.pair) for each in left) == witness.verdicts
+        assert left[0].online(*witness.pair) is not left[1].online(*witness.pair)
+    assert analogous(m, irredundant(m))
+    together = other.copy()
+    together.merge(m)
+    assert {pair: together.online(*pair) for pair in told} == told
+
+
+def parted(m: Microcosm, other: Microcosm) -> int | None:
+    """After how few removals the two differ, by trying all of them."""
+    facts = sorted({*m.givens.external, *other.givens.external})
+    for size in range(1, len(facts) + 1):
+        for keys in combinations(facts, size):
+            left = [each.givens.copy() for each in (m, other)]
+            for givens in left:
+                for key in keys:
+                    givens.external.pop(key, None)
+            try:
+                one, another = (Microcosm(givens, rules=m.rules) for givens in left)
+            except Contradiction:
+                continue
+            events = {*one.events, *another.events}
+            if any(one.online(a, b) is not another.online(a, b) for a, b in permutations(events, 2)):
+                return size
+    return None
+
+
+def knowledge(m: Microcosm, a: str, b: str) -> Relation | None:
+    """What is known of a pair, in whichever direction it is judged."""
+    said = {m.online(a, b), m.online(b, a).converse}
+    return next((relation for relation in KNOWN if relation in said), None)
+
+
+KNOWN = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+
+
+@pytest.mark.parametrize("variant", ["shipped", *VARIANTS])
+def test_every_question_under_the_variants(variant: str) -> None:
+    rng = Random(variant)
+    rules = read_rules() if variant == "shipped" else VARIANTS[variant]()
+    for size in (3, 4):
+        questions(rules, random_givens(rng, "abcd"[:size]), rng)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_question_under_random_rules(seed: int) -> None:
+    rng = Random(seed)
+    questions(random_rules(rng, offline=seed % 4 == 0), random_givens(rng), rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20, 400))
+def test_every_question_under_many_random_rules(seed: int) -> None:
+    rng = Random(seed)
+    rules = random_rules(rng, offline=seed % 4 == 0)
+    for _ in range(3):
+        questions(rules, random_givens(rng), rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["shipped", *VARIANTS])
+def test_every_question_of_many_microcosms_under_the_variants(variant: str) -> None:
+    rng = Random(variant)
+    rules = read_rules() if variant == "shipped" else VARIANTS[variant]()
+    for _ in range(30):
+        questions(rules, random_givens(rng, "abcde"[: rng.randint(3, 5)]), rng)
+
+
+# without In-Tr, as the README has it
+
+
+def test_forgetting_invents_no_order() -> None:
+    m = Microcosm.parse("a < b < c \n b < d", rules=without("In-Tr"))
+    m.forget("b")
+    assert list(m.givens.external) == []
+    assert m.online("a", "c") is not Relation.BEFORE
+
+
+@pytest.mark.parametrize("asked", [Microcosm.hasse, Microcosm.longest_chain])
+def test_what_needs_an_order_says_that_there_is_none(asked: Callable[[Microcosm], object]) -> None:
+    m = Microcosm.parse("a < b < c \n a < c", rules=without("In-Tr"))
+    with pytest.raises(MicrocosmError, match="under these rules happens-before is not transitive"):
+        asked(m)
+
+
+def test_a_frontier_ends_where_an_order_runs_in_a_cycle() -> None:
+    before = [f"{a} < {b}" for a in "abc" for b in "xy"]
+    m = Microcosm.parse("\n".join([*before, "a < b < c < a"]), rules=without("In-Tr"))
+    assert m.frontier("x", "y") == ([], [])
+    assert m._repr_svg_().startswith("<svg")
+
+
+def test_drawings_leave_out_no_pair_that_nothing_implies() -> None:
+    m = Microcosm.parse("a < b < c \n a < c", rules=without("In-Tr"))
+    assert set(sketch(m.givens, m.rules).links) == {("a", "b"), ("b", "c"), ("a", "c")}
+    assert set(sketch(m.givens, read_rules()).links) == {("a", "b"), ("b", "c")}
