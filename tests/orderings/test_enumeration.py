@@ -74,6 +74,7 @@ def agree(scope: Iterable[oracle.Chains]) -> None:
         computation = computation_of(chains)
         verdicts = classify(computation)
         assert said(verdicts) == oracle.verdicts(chains), oracle.shown(chains)
+        assert said(classify(computation_of(chains[::-1]))) == said(verdicts)  # whoever is the first receiver
         check(computation, verdicts)
 
 

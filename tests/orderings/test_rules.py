@@ -14,6 +14,7 @@ from microcosm.logic import kernel
 from microcosm.logic.rule import Base, Instance, Judged, Not, Premise
 from microcosm.logic.rulebook import parse_rules
 from microcosm.relations.base import base_facts
+from microcosm.state.offline import Inconsistent
 from tests.orderings import oracle
 from tests.orderings.notation import chains_of
 from tests.orderings.oracle import NAMES, Chains, Placed
@@ -81,9 +82,7 @@ def holds(premise: Premise, named: dict[str, Placed], true: dict[str, set[tuple[
     return (named[premise.left], named[premise.right]) in true[str(premise.relation)]
 
 
-def assignments(
-    instance: Instance, true: dict[str, set[tuple[Placed, ...]]]
-) -> Iterator[dict[str, Placed]]:
+def assignments(instance: Instance, true: dict[str, set[tuple[Placed, ...]]]) -> Iterator[dict[str, Placed]]:
     """The events that the base predicates of a rule allow for its variables."""
     found: list[dict[str, Placed]] = [{}]
     for premise in instance.premises:
@@ -208,6 +207,7 @@ def test_every_conclusion_is_true_of_thousands_of_multicasts(statement: str) -> 
         ("Fifo-Receive", "fifo-1-1", "s1 s2|r1 r2", [("s1", "s2")], ("r1@1", "r2@1"), "<", None),
         ("Causal-Receive", "causal", "s1|s2|r1 r2", [("s1", "s2")], ("r1@2", "r2@2"), "<", None),
         ("Causal-Send", "fifo-n-1", "s1|s2|r1 r2", [("r1@2", "r2@2")], ("s1", "s2"), None, ">"),
+        ("Causal-Copies", "causal", "s1|r1|r1", [], ("r1@1", "r1@2"), "||", ">"),
         ("Causal-Apart", "fifo-n-n", "s1 s2|r1|r2", [("s1", "s2")], ("r1@1", "r2@2"), None, ">"),
         ("Outbox-Receive", "fifo-1-n", "s1|s2|r1 r2", [("s1", "s2")], ("r1@2", "r2@2"), "<", None),
         ("Outbox-Send", "fifo-1-n", "s1|s2|r1|r2", [("r1@2", "r2@3")], ("s1", "s2"), None, ">"),
@@ -218,7 +218,15 @@ def test_every_conclusion_is_true_of_thousands_of_multicasts(statement: str) -> 
         ("Rsc-Between", "rsc", "s1 s2|r1", [("s1", "s2")], ("r1@1", "s2"), None, ">"),
         ("Mailbox-Interior", "fifo-n-1 interior", "s1|s2|r1 r2", [("r1@2", "r2@2")], ("s1", "s2"), "<", None),
         ("Outbox-Interior", "fifo-1-n interior", "s1|s2|r1|r2", [("s1", "s2")], ("r1@2", "r2@3"), "<", None),
-        ("Outbox-Interior", "fifo-1-n interior", "s1 s2|r1|r1|r2", [("s1", "s2")], ("r1@2", "r2@3"), "<", None),
+        (
+            "Outbox-Interior",
+            "fifo-1-n interior",
+            "s1 s2|r1|r1|r2",
+            [("s1", "s2")],
+            ("r1@2", "r2@3"),
+            "<",
+            None,
+        ),
         ("Queue-Interior", "fifo-n-n interior", "s1|s2|r1|r2", [], ("s1", "s2"), "<>", "||"),
         ("Queue-Interior", "fifo-n-n interior", "s1|s2|r1|r2|r1", [], ("r1@4", "r2@3"), "<>", "||"),
         ("Rsc-Interior", "rsc interior", "s1|s2|r1", [], ("s1", "s2"), "<>", "||"),
@@ -249,6 +257,48 @@ def test_each_rule(
     silent = microcosm_of(chains, known, "").offline(*pair)
     assert silent.relation is None
     assert not silent.refuted
+
+
+def test_one_event_may_send_or_receive_several_messages() -> None:
+    """Nothing follows of an event and itself."""
+    both = "send s = m1 p -> q\nsend s = m2 p -> q\nreceive r1 = m1 q\nreceive r2 = m2 q\ns < r1 < r2\n"
+    late = "send s1 = m1 p -> q\nsend s2 = m2 p -> q\nreceive r = m1 q\nreceive r = m2 q\ns1 < s2 < r\n"
+    for text in (both, late):
+        for statement in STATEMENTS:
+            if text == late and statement.startswith("rsc"):
+                continue  # s2 comes between s1 and its reception
+            known = Microcosm.parse(f"{text}ordering {statement}")
+            assert known.contradiction() is None
+            assert left_of(known) == left_of(Microcosm.parse(text))
+
+
+def test_what_the_issue_of_several_receivers_was() -> None:
+    """The second copy of a message may come late: what the first one caused need not wait for it."""
+    text = (
+        "send s1 = m1 p1 -> p2, p3\nreceive r13 = m1 p3\nsend s2 = m2 p3 -> p2\nreceive r2 = m2 p2\n"
+        "receive r12 = m1 p2\ns1 < r13 < s2 < r2\ns1 < r12\n"
+    )
+    assert Microcosm.parse(f"{text}ordering fifo-1-n").offline("r12", "r2").relation is None
+    assert Microcosm.parse(f"{text}ordering fifo-1-n\nr2 < r12").contradiction() is None
+    for stronger in ("causal", "fifo-n-1", "fifo-n-n", "rsc"):
+        found = Microcosm.parse(f"{text}ordering {stronger}").offline("r12", "r2")
+        assert found.relation is Relation.BEFORE
+    for statement in STATEMENTS:
+        known = Microcosm.parse(f"{text.replace('s1 < r13 < s2 < r2', 's1 < r13')}ordering {statement}")
+        assert Relation.CONCURRENT in known.offline("r12", "r13").possible
+
+
+def test_an_order_that_is_missing_shows_that_a_log_is_not_complete() -> None:
+    """Who states that nothing is missing, and does not order a message or a process, is told so."""
+    text = "send s = m p -> q\nreceive r = m q\nsend t = n q -> p\n"
+    assert Microcosm.parse(f"{text}s < r < t\ncomplete").contradiction() is None
+    for given in ("", "s < r", "r < t"):
+        known = Microcosm.parse(f"{text}{given}\ncomplete")
+        contradiction = known.contradiction()
+        assert contradiction is not None
+        assert kernel.check(known.givens, known.rules, contradiction.to_json()) is None
+        with pytest.raises(Inconsistent):
+            known.offline("s", "t")
 
 
 def test_facts_that_contradict_the_ordering() -> None:
