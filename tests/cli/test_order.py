@@ -146,7 +146,7 @@ def test_a_multicast_is_no_duplicate(run: Run) -> None:
 
 
 def test_what_implies_what_of_multicasts(run: Run) -> None:
-    """Fifo 1-n and not Causal: who has a message sends to one that has it not (Lemma 4 is of one receiver)."""
+    """Fifo 1-n and not Causal: who has a message sends to one that has it not (Lemma 4)."""
     Path("run.jsonl").write_text(log("a!1 c?1 c!2 b?2 b?1"), encoding="utf-8")
     told = run("order", "run.jsonl").out
     assert "it kept: fifo-1-n\n" in told

@@ -152,7 +152,7 @@ def computations(messages: int, peers: int, lossless: bool = False) -> tuple[Cha
 
 @cache
 def multicasts(messages: int, peers: int) -> tuple[Chains, ...]:
-    """All with exactly so many messages, each received by any of the other peers, up to isomorphism, sorted."""
+    """All with exactly so many messages, each received by any other peers, up to isomorphism, sorted."""
     if messages == 0:
         return ((),)
     m = messages - 1
