@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import permutations, product
 from random import Random
 
 import pytest
@@ -154,6 +155,38 @@ def test_which_inclusions_survive_several_receivers() -> None:
         closure = {(a, b) for a, b in claims | same if any(v[a][0] and not v[b][0] for v in found)}
         assert interior == lost
         assert closure == (lost | {("fifo-1-n", "fifo-n-1")} if lost else set())
+
+
+def test_characterisations_of_several_receivers() -> None:
+    """The other rows of that table, from the causal order alone."""
+    for chains in [*oracle.multicasts(2, 4), *oracle.multicasts(3, 3)]:
+        before, verdicts = oracle.causal(chains), oracle.verdicts(chains)
+        events = [event for row in oracle.placed(chains) for event in row]
+        send = {e[1]: e for e in events if e[0] == "s"}
+        got = {m: [e for e in events if e[:2] == ("r", m)] for m in send}
+        two = [(a, b) for a in send for b in send if a != b and got[a] and got[b]]
+
+        for name in ("fifo-1-1", "causal"):  # Theorem 10
+            assert len(set(verdicts[name])) == 1
+        causal = verdicts["causal"][0]
+        if causal:
+            assert not any((x, y) in before for m in send for x in got[m] for y in got[m])
+        shared = [(a, b) for a, b in two if {x[2] for x in got[a]} & {y[2] for y in got[b]}]
+        chained = all((send[a], send[b]) in before or (send[b], send[a]) in before for a, b in shared)
+        assert verdicts["fifo-n-1"][1] is (causal and chained)  # Theorem 25
+        ordered = [(a, b) for a, b in two if (send[a], send[b]) in before]
+        own = all({*product(got[a], got[b])} <= before for a, b in ordered if send[a][2] == send[b][2])
+        assert verdicts["fifo-1-n"][1] is own
+        total = all((a, b) in ordered or (b, a) in ordered for a, b in two)
+        assert verdicts["fifo-n-n"][1] is (
+            total and all({*product(got[a], got[b])} <= before for a, b in ordered)
+        )
+        computation = computation_of(chains)
+        crowns = (
+            tuple(found) for n in range(2, len(send) + 1) for found in permutations(range(len(send)), n)
+        )
+        crown = any(is_crown(computation, found) for found in crowns)
+        assert verdicts["rsc"][0] is not crown  # Theorem 13
 
 
 def drawn(

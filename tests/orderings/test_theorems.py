@@ -301,7 +301,7 @@ def subsets(executions: list[Execution]) -> Iterator[frozenset[Execution]]:
 
 
 def test_definition_7_open_sets_are_the_closed_ones() -> None:
-    """A topology in which complements of open sets are open; classes are all linear extensions of an order."""
+    """A topology in which complements of open sets are open; a class is all linear extensions of an order."""
     executions = universe(12)
     every_one, opens = frozenset(executions), open_sets(executions)
     assert {frozenset(), every_one} <= opens
@@ -345,7 +345,7 @@ def test_lemma_9_collapse() -> None:
 
 
 def smallest_with(wanted: set[str], unwanted: set[str]) -> set[str]:
-    """The computations with fewest events that are in some interiors and not in others; messages may be lost."""
+    """The computations with fewest events, lost messages too, that are in some interiors and not in others."""
     found = [
         chains
         for chains in every(2)
@@ -364,12 +364,17 @@ def test_errata_of_the_proof_of_theorem_11() -> None:
     """Item 3 means Exec(Fifo n-n): Figure 5 is in Int(Fifo 1-n). And two messages are not enough."""
     figure_5 = chains_of("s1|r1|s2|r2")
     before = oracle.causal(figure_5)
-    bad = next(e for e in oracle.executions(figure_5) if [k + str(m) for k, m, _ in e] == "s1 s2 r2 r1".split())
+    bad = next(
+        e for e in oracle.executions(figure_5) if [k + str(m) for k, m, _ in e] == ["s1", "s2", "r2", "r1"]
+    )
     assert {"fifo-n-n", "rsc"}.isdisjoint(oracle.satisfied(bad, before))
     assert in_interior("fifo-1-n", figure_5)
     assert not in_interior("fifo-n-n", figure_5)
     assert in_closure("rsc", figure_5)
-    one_channel = chains_of("s1 s2|r1 r2"), chains_of("s1 s2|r2 r1")  # two sends, two receptions: "non trivial"
+    one_channel = (
+        chains_of("s1 s2|r1 r2"),
+        chains_of("s1 s2|r2 r1"),
+    )  # two sends, two receptions: "non trivial"
     for chains in one_channel:
         for name in ("fifo-1-n", "fifo-n-1", "fifo-n-n"):
             assert in_closure(name, chains) is in_interior(name, chains)
