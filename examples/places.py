@@ -11,7 +11,7 @@ PROCESSES = 5
 
 
 def verdicts(name, seed, receivers):
-    """The verdicts on what the applications of one run saw of the messages to some receivers."""
+    """What the applications of one run saw of the messages to some receivers, and the verdicts on it."""
     tolerates = PROTOCOLS[name].machine.TOLERATES
     faults = {"reorder": "reorder" in tolerates, "loss": 0.2 * ("loss" in tolerates)}
     events = []
@@ -24,21 +24,16 @@ def verdicts(name, seed, receivers):
             order.append((event.process, len(chain)))
             chain.append(("send" if sent else "receive", f"m{event.message + 1}"))
     computation = build(chains)
-    return classify(computation, [computation.chains[process][at] for process, at in order])
-
-
-def strongest(orderings):
-    """Those that no other one implies."""
-    implied = {two for one in orderings for two in one.weaker}
-    implied |= {three for two in implied for three in two.weaker}
-    return ", ".join(one.value for one in orderings if one not in implied) or "none"
+    return computation, classify(computation, [computation.chains[process][at] for process, at in order])
 
 
 def place(name, receivers):
     """What all runs kept, could have kept, and had to keep."""
     runs = [verdicts(name, seed, receivers) for seed in SEEDS]
+    multicast = any(computation.multicast for computation, _ in runs)
     for question in ("execution", "closure", "interior"):
-        yield strongest([one for one in Ordering if all(getattr(run[one], question) for run in runs)])
+        held = [one for one in Ordering if all(getattr(run[one], question) for _, run in runs)]
+        yield ", ".join(Ordering.strongest(held, multicast)) or "none"
 
 
 if __name__ == "__main__":

@@ -45,23 +45,27 @@ def show(
         )
     draw(drawn)
     output.say("")
-    output.say_all(lattice(rows, ascii=not output.can_show("│╱╲·", sys.stdout)))
+    multicast = computation.multicast
+    output.say_all(lattice(rows, multicast, ascii=not output.can_show("│╱╲·", sys.stdout)))
     output.say("")
     for at, question in enumerate(QUESTIONS):
         if any(row[at] is not None for row in rows.values()):
-            output.say(f"{question}: {_strongest({one: row[at] for one, row in rows.items()})}")
+            held = Ordering.strongest([one for one, row in rows.items() if row[at]], multicast)
+            said = ", ".join(one.value for one in held) or "none of the six, as far as this log tells"
+            output.say(f"{question}: {said}")
     sent, received = len(computation.messages), sum(map(bool, computation.receptions))
     size = f"{len(computation):,} events, {len(computation.peers):,} peers"
     output.say(f"{size}, {sent:,} messages ({received:,} received)")
 
 
-def lattice(rows: Mapping[Ordering, Row], ascii: bool = False) -> Iterator[str]:
+def lattice(rows: Mapping[Ordering, Row], multicast: bool, ascii: bool = False) -> Iterator[str]:
     """The orderings, each above those that it implies, with what holds of the log.
 
-    `K` the execution kept it, `C` it could have been kept, `M` it must have been; `?` is not known.
+    `K` the execution kept it, `C` it could have been kept, `M` it must have been; `?` is not known. With
+    `multicast` Fifo 1-n does not stand above Causal.
 
     >>> held = dict.fromkeys(Ordering, (True, True, False))
-    >>> print(*lattice(held, ascii=True), sep="\\n")
+    >>> print(*lattice(held, multicast=False, ascii=True), sep="\\n")
                  rsc KC.
                   |
                fifo-n-n KC.
@@ -72,6 +76,12 @@ def lattice(rows: Mapping[Ordering, Row], ascii: bool = False) -> Iterator[str]:
                   |
                fifo-1-1 KC.
       K kept by these lines, C could have been kept, M must have been
+    >>> print(*[*lattice(held, multicast=True, ascii=True)][4:9], sep="\\n")
+      fifo-n-1 KC.  fifo-1-n KC.
+           |             |
+      causal KC.         |
+                \\   /
+               fifo-1-1 KC.
     """
     nothing, bar, up, down = (".", "|", "/", "\\") if ascii else ("·", "│", "╱", "╲")
 
@@ -85,22 +95,16 @@ def lattice(rows: Mapping[Ordering, Row], ascii: bool = False) -> Iterator[str]:
     yield f"           {node(Ordering.FIFO_N_N)}"
     yield f"            {up}   {down}"
     yield f"  {node(Ordering.FIFO_N_1)}  {node(Ordering.FIFO_1_N)}"
-    yield f"            {down}   {up}"
-    yield f"            {node(Ordering.CAUSAL)}"
-    yield f"              {bar}"
+    if multicast:
+        yield f"       {bar}             {bar}"
+        yield f"  {node(Ordering.CAUSAL):<19}{bar}"
+        yield f"            {down}   {up}"
+    else:
+        yield f"            {down}   {up}"
+        yield f"            {node(Ordering.CAUSAL)}"
+        yield f"              {bar}"
     yield f"           {node(Ordering.FIFO_1_1)}"
     yield "  K kept by these lines, C could have been kept, M must have been"
-
-
-def _strongest(held: Mapping[Ordering, bool | None]) -> str:
-    """The orderings that hold and are implied by no other that does."""
-    kept = {one for one, value in held.items() if value}
-    implied = {weaker for one in kept for weaker in one.weaker}
-    for one in reversed(list(held)):
-        if one in implied:
-            implied.update(one.weaker)
-    found = [one.value for one in held if one in kept - implied]
-    return ", ".join(found) if found else "none of the six, as far as this log tells"
 
 
 def headline(ordering: Ordering, row: Row) -> str:

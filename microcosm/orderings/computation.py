@@ -39,6 +39,11 @@ class Computation:
     def __len__(self) -> int:
         return len(self.peer)
 
+    @property
+    def multicast(self) -> bool:
+        """Whether a message has several receptions."""
+        return any(len(receptions) > 1 for receptions in self.receptions)
+
     def sends(self, event: int) -> bool:
         """Whether an event is a send."""
         return self.send[self.message[event]] == event

@@ -21,7 +21,7 @@ def necessary(computation: Computation, ordering: Ordering) -> list[set[int]] | 
     >>> necessary(parse("s1|s2|r1 r2"), Ordering.FIFO_N_1)[0]
     {1, 2, 3}
     """
-    if any(len(receptions) > 1 for receptions in computation.receptions):
+    if computation.multicast:
         raise ValueError("a message has several receivers")
     after = _closed(computation, _edges(computation, ordering))
     while ordering is Ordering.FIFO_N_N and not _cyclic(after):

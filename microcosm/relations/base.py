@@ -6,35 +6,44 @@ One meaning for everybody who evaluates rules:
     receive(a)          a receives some message
     matches(a, b)       a sends a message that b receives (the same message id)
     same_process(a, b)  a and b are message events of one process
+    unicast(a)          a sends one message to one receiver, as its statement says
+    answered(a, b)      a sends what b receives: the same message id, of which b's process is a
+                        receiver if receivers are stated, and no other event can have sent it there
     stamped_out(a, b)   the stamps of a and b rule out that a is before b
-    causal(a, b)        matches(a, b), and the network is stated to keep Causal, or a stronger
+    causal(a, b)        answered(a, b), and the network is stated to keep Causal, or a stronger
                         ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
     causal_interior(a, b)   the same of its interior; likewise the others
     complete(a, b)      a and b are message events of a log that is stated to be complete
 
-The binary ones relate two different events, as every relation here does.
+The binary ones relate two different events, as every relation here does. What a process receives from
+itself is not answered. Nor is what it receives twice: which of the two came first is not known here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Hashable, Iterator, Mapping, Set
 from functools import cached_property
 
 from microcosm.errors import RuleError
 from microcosm.relations.givens import Givens
 from microcosm.relations.stamps import too_late
+from microcosm.relations.told import Message
 
 STAMPED_OUT = "stamped_out"
 
 STRONGER = {
     "fifo-1-1": ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),
-    "causal": ("causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),
+    "causal": ("causal", "fifo-n-1", "fifo-n-n", "rsc"),
     "fifo-n-1": ("fifo-n-1", "fifo-n-n", "rsc"),
     "fifo-1-n": ("fifo-1-n", "fifo-n-n", "rsc"),
     "fifo-n-n": ("fifo-n-n", "rsc"),
     "rsc": ("rsc",),
 }
-"""Each message ordering, and those that imply it (seed 004, Lemma 4; of interiors Theorem 27)."""
+"""Each message ordering, and those that imply it, of messages with several receivers too.
+
+Seed 004, Lemma 4, and of interiors Theorem 27. That Fifo 1-n implies Causal is left out: it is true of
+messages with one receiver only, and stands in the rules, with `unicast`.
+"""
 
 _ORDERED = {
     name.replace("-", "_") + ending: {*(f"{one} interior" for one in stronger), *(() if ending else stronger)}
@@ -43,9 +52,10 @@ _ORDERED = {
 }
 """Each predicate that rests on a known ordering, and the statements that make it true of messages."""
 
-PREDICATES = {"send": 1, "receive": 1, "matches": 2, "same_process": 2, STAMPED_OUT: 2} | dict.fromkeys(
-    (*_ORDERED, "complete"), 2
-)
+PREDICATES = {
+    **dict.fromkeys(("send", "receive", "unicast"), 1),
+    **dict.fromkeys(("matches", "same_process", "answered", STAMPED_OUT, *_ORDERED, "complete"), 2),
+}
 """Every base predicate, and how many events it is said of."""
 
 
@@ -73,6 +83,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         self._givens, self._stamps = givens, givens.stamps
         self._orderings, self._complete = givens.orderings, givens.complete
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
+        self._columned: dict[str, _Columns] = {}
 
     @cached_property
     def _keys(self) -> tuple[_Keys, _Keys, _Keys]:
@@ -89,24 +100,62 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     @cached_property
     def _events(self) -> dict[str, Set[str]]:
         sent, received, _ = self._keys
-        return {"send": sent.keys(), "receive": received.keys()}
+        return {"send": sent.keys(), "receive": received.keys(), "unicast": self._unicast}
+
+    @property
+    def _unicast(self) -> Set[str]:
+        """The events that send one message to one other process."""
+        copies: dict[str, set[tuple[str, str | None]]] = {}
+        for message in self._givens.messages:
+            if message.kind == "send":
+                to = set(message.receivers) - {message.process} if message.receivers else {None}
+                copies.setdefault(message.event, set()).update((message.message, name) for name in to)
+        return {event for event, to in copies.items() if len(to) == 1 and next(iter(to))[1] is not None}
 
     @cached_property
-    def _shared(self) -> dict[str, tuple[_Keys, _Keys]]:
-        sent, received, process = self._keys
-        shared: dict[str, tuple[_Keys, _Keys]] = {
-            "matches": (sent, received),
-            "same_process": (process, process),
-        }
-        for name, statements in _ORDERED.items():
-            shared[name] = ({}, {}) if statements.isdisjoint(self._orderings) else (sent, received)
-        every: _Keys = {event: {"": None} for event in process} if self._complete else {}
-        shared["complete"] = (every, every)
-        return shared
+    def _answered(self) -> tuple[_Keys, _Keys]:
+        """For each event what it sends and what it receives, each reception by the one that it answers."""
+        sendings: dict[str, list[Message]] = {}
+        receptions: dict[tuple[str, str], dict[str, None]] = {}
+        for message in self._givens.messages:
+            if message.kind == "send":
+                sendings.setdefault(message.message, []).append(message)
+            else:
+                receptions.setdefault((message.message, message.process), {})[message.event] = None
+        sent: _Keys = {}
+        received: _Keys = {}
+        for (name, process), events in receptions.items():
+            senders = {
+                (one.event, one.process)
+                for one in sendings.get(name, ())
+                if not one.receivers or process in one.receivers
+            }
+            if len(events) == len(senders) == 1:
+                (reception,), ((send, sender),) = events, senders
+                if sender != process:
+                    sent.setdefault(send, {})[name, send] = None
+                    received.setdefault(reception, {})[name, send] = None
+        return sent, received
 
-    @cached_property
-    def _by_key(self) -> dict[str, tuple[_Keys, _Keys]]:
-        return {name: (_inverse(a), _inverse(b)) for name, (a, b) in self._shared.items()}
+    def _shared(self, name: str) -> tuple[_Keys, _Keys]:
+        """What is said of events that a binary predicate relates where they share some of it."""
+        if name == "complete":
+            every: _Keys = {event: {"": None} for event in self._keys[2]} if self._complete else {}
+            return every, every
+        if name == "same_process":
+            return self._keys[2], self._keys[2]
+        if name == "matches":
+            return self._keys[0], self._keys[1]
+        if name in _ORDERED and _ORDERED[name].isdisjoint(self._orderings):
+            return {}, {}
+        return self._answered
+
+    def _columns(self, name: str) -> _Columns:
+        """The same, and the other way round: from what is shared to the events."""
+        if name not in self._columned:
+            one, other = self._shared(name)
+            self._columned[name] = one, other, _inverse(one), _inverse(other)
+        return self._columned[name]
 
     def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
         if name not in self._made:
@@ -132,7 +181,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         if name == STAMPED_OUT:
             one, other = (self._stamps.get(event) for event in events)
             return events[0] != events[1] and too_late(one, other)
-        mine, theirs = (keys.get(event, {}) for keys, event in zip(self._shared[name], events, strict=True))
+        columns = self._columns(name)
+        mine, theirs = columns[0].get(events[0], {}), columns[1].get(events[1], {})
         return events[0] != events[1] and any(key in theirs for key in mine)
 
     def partners(self, name: str, end: int, event: str) -> Iterator[str]:
@@ -143,8 +193,10 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
                 if self.holds(name, *((event, other) if end == 0 else (other, event))):
                     yield other
             return
-        for key in self._shared[name][end].get(event, ()):
-            for other in self._by_key[name][1 - end].get(key, ()):
+        columns = self._columns(name)
+        others = columns[2] if end else columns[3]
+        for key in columns[end].get(event, ()):
+            for other in others.get(key, ()):
                 if other != event:
                     yield other
 
@@ -154,7 +206,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         expect(name, 2)
         if name == STAMPED_OUT:
             return ((a, b) for a in self._stamps for b in self.partners(name, 0, a))
-        return ((a, b) for a in self._shared[name][0] for b in self.partners(name, 0, a))
+        return ((a, b) for a in self._columns(name)[0] for b in self.partners(name, 0, a))
 
 
 def expect(name: str, events: int) -> None:
@@ -166,12 +218,14 @@ def expect(name: str, events: int) -> None:
         raise RuleError(f"`{name}` {fault}", hint=f"The base predicates are {known}.")
 
 
-_Keys = dict[str, dict[str, None]]
+_Keys = dict[str, dict[Hashable, None]]
+_Events = dict[Hashable, dict[str, None]]
+_Columns = tuple[_Keys, _Keys, _Events, _Events]
 
 
-def _inverse(keys: _Keys) -> _Keys:
+def _inverse(keys: _Keys) -> _Events:
     """From each key to the events that have it."""
-    found: _Keys = {}
+    found: _Events = {}
     for event, own in keys.items():
         for key in own:
             found.setdefault(key, {})[event] = None

@@ -145,6 +145,20 @@ def test_a_multicast_is_no_duplicate(run: Run) -> None:
     assert apart["fifo-1-n"] == (True, True, True)
 
 
+def test_what_implies_what_of_multicasts(run: Run) -> None:
+    """Fifo 1-n and not Causal: who has a message sends to one that has it not (Lemma 4)."""
+    Path("run.jsonl").write_text(log("a!1 c?1 c!2 b?2 b?1"), encoding="utf-8")
+    told = run("order", "run.jsonl").out
+    assert "it kept: fifo-1-n\n" in told
+    assert "  causal ···" in told
+    Path("run.jsonl").write_text(log("a!1 b?1 c?1"), encoding="utf-8")
+    assert "it kept: rsc\n" in run("order", "run.jsonl").out
+    Path("run.jsonl").write_text(log("a!1 b!2 c?2 c?1 d?1 d?2"), encoding="utf-8")
+    assert "it kept: causal, fifo-1-n\n" in run("order", "run.jsonl").out
+    Path("run.jsonl").write_text(log("a!1 b!2 c?2 c?1"), encoding="utf-8")
+    assert "it kept: fifo-1-n\n" in run("order", "run.jsonl").out
+
+
 def test_several_files_in_their_order(run: Run) -> None:
     Path("one.jsonl").write_text(log("a!1 b?1"), encoding="utf-8")
     Path("two.jsonl").write_text(log("a!1 a!2 b?2 b?1"), encoding="utf-8")

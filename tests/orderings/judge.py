@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import sys
 
-from tests.orderings import oracle, test_enumeration, test_patterns, test_rules
+import pytest
+from hypothesis import settings
+
+from tests.orderings import oracle, test_enumeration, test_patterns, test_rules, test_stream
 from tests.orderings.notation import computation_of
+from tests.relations import test_base
 
 
 def small() -> None:
@@ -40,14 +44,47 @@ def no_patterns() -> None:
 
 
 def rules() -> None:
+    scope = test_rules.messages_with_one_receiver
     for statement in ("causal", "fifo-n-1", "fifo-1-n"):
-        test_rules.test_every_rule_is_sound_of_every_computation(statement)
+        test_rules.test_every_rule_is_sound_of_every_computation(statement, scope)
+
+
+def rules_of_multicasts() -> None:
+    for statement in (
+        "fifo-1-n",
+        *(f"{name} interior" for name in ("fifo-1-n", "fifo-n-1", "fifo-n-n", "rsc")),
+    ):
+        assert test_rules.unsound([*oracle.multicasts(1, 3), *oracle.multicasts(2, 4)], statement) == []
+    test_rules.test_one_event_may_send_or_receive_several_messages()
+
+
+def multicasts() -> None:
+    for scope, count in test_enumeration.MULTICASTS:
+        test_enumeration.test_all_multicasts(scope, count)
+
+
+def hierarchy() -> None:
+    for multicast in (False, True):
+        test_enumeration.test_lemma_4_hierarchy(multicast)
+
+
+def stream() -> None:
+    test_stream.test_what_is_watched_is_what_the_whole_log_says()
+    test_stream.test_a_multicast_is_in_transit_until_the_last_receiver_has_it()
+    test_stream.test_each_reception_of_a_multicast_counts()
+
+
+def base() -> None:
+    test_base.test_what_is_received_twice_or_by_its_sender_answers_nothing()
+    test_base.test_what_is_answered_and_what_has_one_receiver()
 
 
 if __name__ == "__main__":
+    settings.register_profile("judge", deadline=None, database=None, derandomize=True)
+    settings.load_profile("judge")
     for name in sys.argv[1:]:
         try:
             globals()[name]()
-        except Exception as fault:
+        except (Exception, pytest.fail.Exception) as fault:
             print(f"{name}: {type(fault).__name__}: {fault}")
             sys.exit(1)

@@ -18,7 +18,8 @@ class Mutant(NamedTuple):
 
 QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/boxes.py"
 INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
-RULES = "rules/orderings.rules"
+STREAM, MONITOR = "microcosm/orderings/stream.py", "microcosm/orderings/monitor.py"
+RULES, BASE = "rules/orderings.rules", "microcosm/relations/base.py"
 
 ROUNDS = f'''
 
@@ -48,7 +49,162 @@ def in_rounds(rounds: int) -> Mutant:
 
 WITHOUT_CAUSAL = "return Verdict(\n                holds, False, False, inverted, pattern,"
 
+SENT = "    causal(t, u)\n    ||- r < u\n    ------------\n    ||- s < t\n"
+RECEIVED = "    causal(t, u)\n    ||- s < t\n    ------------\n    ||- r < u\n"
+
+
+def once(name: str, file: str, old: str, new: str, *noticed_by: str) -> Mutant:
+    """A mutant of one place."""
+    return Mutant(name, ((file, old, new),), noticed_by)
+
+
+MULTICASTS = [
+    once(
+        "a multicast leaves the stream with its first reception",
+        *(STREAM, "        if awaited and len(awaited) == 1:", "        if awaited:", "stream"),
+    ),
+    once(
+        "a multicast never leaves the stream",
+        *(STREAM, "        if awaited and len(awaited) == 1:", "        if False:", "stream"),
+    ),
+    once(
+        "a message without receivers leaves the stream with its first reception",
+        *(STREAM, "        if awaited and len(awaited) == 1:", "        if len(awaited) <= 1:", "stream"),
+    ),
+    once(
+        "a receiver is awaited twice",
+        STREAM,
+        "            awaited.discard(peer)\n",
+        "            pass\n",
+        "stream",
+    ),
+    once(
+        "a stream awaits the sender",
+        STREAM,
+        "(peer, set(to) - {peer}, set())",
+        "(peer, set(to), set())",
+        "stream",
+    ),
+    once(
+        "a stream takes repeated receptions",
+        STREAM,
+        "        if peer in reached:",
+        "        if False:",
+        "stream",
+    ),
+    once(
+        "a stream takes receptions by anybody",
+        STREAM,
+        "        if awaited and peer not in awaited:",
+        "        if False:",
+        "stream",
+    ),
+    once(
+        "a stream takes messages to oneself",
+        STREAM,
+        "        if peer == sender:",
+        "        if False:",
+        "stream",
+    ),
+    once(
+        "the last reception of an execution forgets its message at once",
+        *(MONITOR, "        if not left[m]:\n", "        if True:\n", "multicasts"),
+    ),
+    once(
+        "RSC of the first reception only",
+        INTERIORS,
+        "        for x in received:",
+        "        for x in received[:1]:",
+        "multicasts",
+    ),
+    once(
+        "Fifo n-n of the first reception only",
+        *(INTERIORS, "        for x in firsts:\n", "        for x in firsts[:1]:\n", "multicasts"),
+    ),
+    once(
+        "Fifo n-n of the first reception of the second only",
+        *(INTERIORS, "            for y in seconds:", "            for y in seconds[:1]:", "multicasts"),
+    ),
+    once(
+        "Fifo 1-n of the first reception only",
+        *(
+            INTERIORS,
+            "for r in receptions[before_it[m]] if",
+            "for r in receptions[before_it[m]][:1] if",
+            "multicasts",
+        ),
+    ),
+    once(
+        "Fifo 1-n implies Causal",
+        BASE,
+        '    "causal": ("causal", "fifo-n-1", "fifo-n-n", "rsc"),',
+        '    "causal": ("causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),',
+        "hierarchy",
+    ),
+    once(
+        "RSC is no queue",
+        BASE,
+        '    "fifo-n-n": ("fifo-n-n", "rsc"),',
+        '    "fifo-n-n": ("fifo-n-n",),',
+        "hierarchy",
+    ),
+    once("no RSC", BASE, '    "rsc": ("rsc",),', '    "rsc": (),', "hierarchy"),
+    once(
+        "Fifo 1-n across processes, whatever the receivers",
+        *(
+            RULES,
+            "    unicast(s)\n    same_process(r, u)\n",
+            "    same_process(r, u)\n",
+            "rules_of_multicasts",
+        ),
+    ),
+    once(
+        "the interior of Fifo 1-n across processes, whatever the receivers",
+        RULES,
+        "    not matches(s, u)\n    unicast(s)  or  same_process(s, t)\n",
+        "    not matches(s, u)\n",
+        "rules_of_multicasts",
+    ),
+    once(
+        "the interior of Fifo n-n compares receptions of one message",
+        RULES,
+        "    fifo_n_n_interior(t, u)\n    not matches(s, u)\n",
+        "    fifo_n_n_interior(t, u)\n",
+        "rules_of_multicasts",
+    ),
+    once(
+        "the interior of RSC compares all receptions",
+        RULES,
+        "    send(t)\n    ------------\n    ||- s !|| t\n    ||- r !|| t\n",
+        "    rsc_interior(u, t)\n    ------------\n    ||- s !|| t\n    ||- r !|| t\n",
+        "rules_of_multicasts",
+    ),
+    once(
+        "unicast is whatever names a receiver",
+        BASE,
+        "if len(to) == 1 and next(iter(to))[1] is not None}",
+        "if next(iter(to), ('', None))[1] is not None}",
+        "base",
+    ),
+    once(
+        "what is received twice is answered twice",
+        BASE,
+        "if len(events) == len(senders) == 1:",
+        "if len(senders) == 1:",
+        "base",
+    ),
+    once(
+        "a process answers itself",
+        BASE,
+        "                if sender != process:",
+        "                if True:",
+        "base",
+    ),
+]
+"""Of messages with several receivers, received again, or sent to oneself."""
+
 MUTANTS = [
+    *MULTICASTS,
     Mutant(
         "crowns of size 1",
         (("microcosm/orderings/patterns.py", "== len(messages) >= 2 and", "== len(messages) >= 1 and"),),
@@ -182,12 +338,12 @@ MUTANTS = [
     ),
     Mutant(
         "real-time order of sends promoted to causality",
-        ((RULES, "    ||- t !< s\n", "    ||- s < t\n"),),
+        ((RULES, "    causal(t, u)\n    ||- r < u\n    ------------\n    ||- t !< s\n", SENT),),
         ("rules",),
     ),
     Mutant(
         "real-time order of receptions promoted to causality",
-        ((RULES, "    ||- u !< r\n", "    ||- r < u\n"),),
+        ((RULES, "    causal(t, u)\n    ||- s < t\n    ------------\n    ||- u !< r\n", RECEIVED),),
         ("rules",),
     ),
 ]

@@ -150,6 +150,32 @@ def computations(messages: int, peers: int, lossless: bool = False) -> tuple[Cha
     return tuple(sorted(found))
 
 
+@cache
+def multicasts(messages: int, peers: int) -> tuple[Chains, ...]:
+    """All with exactly so many messages, each received by any other peers, up to isomorphism, sorted."""
+    if messages == 0:
+        return ((),)
+    m = messages - 1
+    found: set[Chains] = set()
+    for chains in multicasts(m, peers):
+        waiting = [(sent, frozenset({p})) for p, sent in _inserted(chains, ("s", m), peers)]
+        seen = set(waiting)
+        while waiting:
+            sent, have = waiting.pop()
+            found.add(canonical(sent))
+            for q, received in _inserted(sent, ("r", m), peers):
+                after = (received, have | {q})
+                if q not in have and after not in seen and next(executions(received), None) is not None:
+                    seen.add(after)
+                    waiting.append(after)
+    return tuple(sorted(found))
+
+
+def shown(chains: Chains) -> str:
+    """In the notation of the pages, messages from 1."""
+    return "|".join(" ".join(f"{kind}{m + 1}" for kind, m in chain) for chain in chains)
+
+
 def _inserted(chains: Chains, event: Event, peers: int) -> Iterator[tuple[int, Chains]]:
     for p, chain in enumerate(chains):
         for at in range(len(chain) + 1):

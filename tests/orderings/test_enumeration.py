@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import permutations, product
 from random import Random
 
 import pytest
@@ -12,6 +14,9 @@ from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import queue_execution
 from microcosm.orderings.verdicts import Verdict, classify
+from microcosm.relations.base import base_facts
+from microcosm.relations.givens import Givens
+from microcosm.relations.told import Message
 from tests.orderings import oracle
 from tests.orderings.notation import computation_of
 
@@ -59,6 +64,129 @@ def test_the_witnesses_of_all_computations_of_three_messages() -> None:
     for chains in oracle.computations(3, 4):
         computation = computation_of(chains)
         check(computation, classify(computation))
+
+
+MULTICASTS = [((1, 4), 4), ((2, 4), 98), ((3, 3), 831)]
+
+
+def agree(scope: Iterable[oracle.Chains]) -> None:
+    """Verdicts are those of the oracle, and their witnesses what they claim to be."""
+    for chains in scope:
+        computation = computation_of(chains)
+        verdicts = classify(computation)
+        assert said(verdicts) == oracle.verdicts(chains), oracle.shown(chains)
+        assert said(classify(computation_of(chains[::-1]))) == said(verdicts)  # whoever is the first receiver
+        check(computation, verdicts)
+
+
+@pytest.mark.parametrize(("scope", "count"), MULTICASTS)
+def test_all_multicasts(scope: tuple[int, int], count: int) -> None:
+    """Messages that any of the other peers receive, lost copies included; of the larger scope every fifth."""
+    every = oracle.multicasts(*scope)
+    assert len(every) == count
+    assert {c for c in every if all(k == "s" or c_once(c, m) for row in c for k, m in row)} == {
+        *oracle.computations(*scope)
+    }
+    agree(every if count < 100 else every[::5])
+
+
+def c_once(chains: oracle.Chains, m: int) -> bool:
+    """Whether a message is received once."""
+    return sum(row.count(("r", m)) for row in chains) == 1
+
+
+@pytest.mark.slow
+def test_all_multicasts_of_three_messages() -> None:
+    agree(oracle.multicasts(3, 3))
+
+
+def implications(scope: Iterable[oracle.Chains]) -> set[tuple[str, str]]:
+    """The orderings that imply each other, in every execution of every computation of a scope."""
+    kept = {
+        oracle.satisfied(execution, oracle.causal(chains))
+        for chains in scope
+        for execution in oracle.executions(chains)
+    }
+    return {
+        (a, b)
+        for a in oracle.NAMES
+        for b in oracle.NAMES
+        if a != b and all(b in held for held in kept if a in held)
+    }
+
+
+@pytest.mark.parametrize("multicast", [False, True])
+def test_lemma_4_hierarchy(multicast: bool) -> None:
+    """What implies what, of messages with one receiver each and of any: by enumeration and as stated."""
+    of_one = [c for n in (2, 3) for c in oracle.computations(n, 3)]
+    found = implications([*of_one, *oracle.multicasts(2, 4)] if multicast else of_one)
+    below = {(one, weaker) for one in Ordering for weaker in one.weaker(multicast)}
+    for _ in Ordering:
+        below |= {(a, c) for a, b in below for d, c in below if b == d}
+    assert found == {(a.value, b.value) for a, b in below}
+    lost = {("fifo-1-n", "causal")}
+    assert found == implications(of_one) - (lost if multicast else set())
+    if multicast:
+        for name in oracle.NAMES:  # and what the rules rely on is what holds of all
+            held = base_facts(Givens(messages=ONE, orderings=[name]))
+            must = base_facts(Givens(messages=ONE, orderings=[f"{name} interior"]))
+            for other in oracle.NAMES:
+                predicate, implied = other.replace("-", "_"), name == other or (name, other) in found
+                assert bool(held[predicate]) is bool(must[predicate]) is implied
+                assert bool(must[f"{predicate}_interior"]) is implied
+                assert not held[f"{predicate}_interior"]
+
+
+ONE = [Message("send", "s", "m", "p", ("q",)), Message("receive", "r", "m", "q")]
+
+
+def test_which_inclusions_survive_several_receivers() -> None:
+    """Theorems 19 and 27, and the table of docs/reading-004.md, in all small multicasts."""
+    chain = ["rsc", "fifo-n-n", "fifo-1-n", "causal", "fifo-1-1"], ["fifo-n-n", "fifo-n-1", "causal"]
+    claims = {(a, b) for names in chain for i, a in enumerate(names) for b in names[i + 1 :]}
+    same = {("fifo-n-1", "fifo-1-n"), ("fifo-1-n", "fifo-n-1")}  # of closures: Theorems 17 and 18
+    of_one = [c for n in (1, 2, 3) for c in oracle.computations(n, 4)]
+    for scope, lost in (
+        (of_one, set()),
+        ([*oracle.multicasts(2, 4), *oracle.multicasts(3, 3)], {("fifo-1-n", "causal")}),
+    ):
+        found = [oracle.verdicts(chains) for chains in scope]
+        interior = {(a, b) for a, b in claims if any(v[a][1] and not v[b][1] for v in found)}
+        closure = {(a, b) for a, b in claims | same if any(v[a][0] and not v[b][0] for v in found)}
+        assert interior == lost
+        assert closure == (lost | {("fifo-1-n", "fifo-n-1")} if lost else set())
+
+
+def test_characterisations_of_several_receivers() -> None:
+    """The other rows of that table, from the causal order alone."""
+    for chains in [*oracle.multicasts(2, 4), *oracle.multicasts(3, 3)]:
+        before, verdicts = oracle.causal(chains), oracle.verdicts(chains)
+        events = [event for row in oracle.placed(chains) for event in row]
+        send = {e[1]: e for e in events if e[0] == "s"}
+        got = {m: [e for e in events if e[:2] == ("r", m)] for m in send}
+        two = [(a, b) for a in send for b in send if a != b and got[a] and got[b]]
+
+        for name in ("fifo-1-1", "causal"):  # Theorem 10
+            assert len(set(verdicts[name])) == 1
+        causal = verdicts["causal"][0]
+        if causal:
+            assert not any((x, y) in before for m in send for x in got[m] for y in got[m])
+        shared = [(a, b) for a, b in two if {x[2] for x in got[a]} & {y[2] for y in got[b]}]
+        chained = all((send[a], send[b]) in before or (send[b], send[a]) in before for a, b in shared)
+        assert verdicts["fifo-n-1"][1] is (causal and chained)  # Theorem 25
+        ordered = [(a, b) for a, b in two if (send[a], send[b]) in before]
+        own = all({*product(got[a], got[b])} <= before for a, b in ordered if send[a][2] == send[b][2])
+        assert verdicts["fifo-1-n"][1] is own
+        total = all((a, b) in ordered or (b, a) in ordered for a, b in two)
+        assert verdicts["fifo-n-n"][1] is (
+            total and all({*product(got[a], got[b])} <= before for a, b in ordered)
+        )
+        computation = computation_of(chains)
+        crowns = (
+            tuple(found) for n in range(2, len(send) + 1) for found in permutations(range(len(send)), n)
+        )
+        crown = any(is_crown(computation, found) for found in crowns)
+        assert verdicts["rsc"][0] is not crown  # Theorem 13
 
 
 def drawn(

@@ -258,3 +258,145 @@ def test_names_of_the_orderings() -> None:
     from microcosm.orderings.ordering import Ordering
 
     assert tuple(one.value for one in Ordering) == NAMES == tuple(ORDERINGS)
+
+
+Execution = tuple[Placed, ...]
+
+
+def comp(execution: Execution) -> frozenset[tuple[int, tuple[Placed, ...]]]:
+    """The computation of an execution (Definition 3): each peer's events in order."""
+    peers = {event[2] for event in execution}
+    return frozenset((p, tuple(event for event in execution if event[2] == p)) for p in peers)
+
+
+def classes_of(executions: list[Execution]) -> list[frozenset[Execution]]:
+    """Definition 6: what is causally equivalent to each, among all of them."""
+    found: dict[frozenset[tuple[int, tuple[Placed, ...]]], set[Execution]] = {}
+    for execution in executions:
+        found.setdefault(comp(execution), set()).add(execution)
+    return [*map(frozenset, found.values())]
+
+
+def open_sets(executions: list[Execution]) -> set[frozenset[Execution]]:
+    """Definition 7: the unions of classes of causal equivalence, one for each choice of executions."""
+    found: set[frozenset[Execution]] = {frozenset()}
+    for one in classes_of(executions):
+        found |= {some | one for some in found}
+    return found
+
+
+def universe(size: int) -> list[Execution]:
+    """All executions of the first computations of up to two messages that have no more than so many."""
+    found: list[Execution] = []
+    for chains in every(2):
+        mine = list(oracle.executions(chains))
+        if len(found) + len(mine) <= size:
+            found += [execution for execution in mine if execution not in found]
+    return found
+
+
+def subsets(executions: list[Execution]) -> Iterator[frozenset[Execution]]:
+    for chosen in range(2 ** len(executions)):
+        yield frozenset(e for at, e in enumerate(executions) if chosen >> at & 1)
+
+
+def test_definition_7_open_sets_are_the_closed_ones() -> None:
+    """A topology in which complements of open sets are open; a class is all linear extensions of an order."""
+    executions = universe(12)
+    every_one, opens = frozenset(executions), open_sets(executions)
+    assert {frozenset(), every_one} <= opens
+    assert opens == {every_one - some for some in opens}
+    assert all(a | b in opens and a & b in opens for a in opens for b in opens)
+    for chains in every(2):
+        linear = frozenset(oracle.executions(chains))
+        assert classes_of([*linear]) == [linear]
+    assert len(opens) < 2 ** len(executions)
+
+
+def test_definition_8_closure_and_interior() -> None:
+    """The smallest closed set around, the greatest open one within: the verdicts of the oracle."""
+    executions = universe(12)
+    opens, classes = open_sets(executions), classes_of(executions)
+    for some in subsets(executions):
+        closure = frozenset(executions).intersection(*(closed for closed in opens if some <= closed))
+        interior = frozenset().union(*(open_ for open_ in opens if open_ <= some))
+        assert closure in opens
+        assert interior <= some <= closure
+        assert closure == frozenset().union(*(one for one in classes if one & some))
+        assert interior == frozenset().union(*(one for one in classes if one <= some))
+    for chains in every(2):
+        linear = list(oracle.executions(chains))
+        for name in NAMES:
+            kept = {e for e in linear if name in oracle.satisfied(e, oracle.causal(chains))}
+            assert oracle.verdicts(chains)[name] == (bool(kept), kept == {*linear})
+
+
+def test_lemma_9_collapse() -> None:
+    """A set is its closure iff it is its interior: of all sets of executions, and so of the orderings."""
+    executions = universe(12)
+    classes = classes_of(executions)
+    collapsed = 0
+    for some in subsets(executions):
+        closure = frozenset().union(*(one for one in classes if one & some))
+        interior = frozenset().union(*(one for one in classes if one <= some))
+        assert (some == closure) is (some == interior)
+        collapsed += some == closure
+    assert collapsed == 2 ** len(classes)
+
+
+def smallest_with(wanted: set[str], unwanted: set[str]) -> set[str]:
+    """The computations with fewest events, lost messages too, that are in some interiors and not in others."""
+    found = [
+        chains
+        for chains in every(2)
+        if all(in_interior(name, chains) for name in wanted)
+        and not any(in_interior(name, chains) for name in unwanted)
+    ]
+    fewest = min(sum(map(len, chains)) for chains in found)
+    return {oracle.shown(chains) for chains in found if sum(map(len, chains)) == fewest}
+
+
+def canonical(text: str) -> str:
+    return oracle.shown(oracle.canonical(chains_of(text)))
+
+
+def test_errata_of_the_proof_of_theorem_11() -> None:
+    """Item 3 means Exec(Fifo n-n): Figure 5 is in Int(Fifo 1-n). And two messages are not enough."""
+    figure_5 = chains_of("s1|r1|s2|r2")
+    before = oracle.causal(figure_5)
+    bad = next(
+        e for e in oracle.executions(figure_5) if [k + str(m) for k, m, _ in e] == ["s1", "s2", "r2", "r1"]
+    )
+    assert {"fifo-n-n", "rsc"}.isdisjoint(oracle.satisfied(bad, before))
+    assert in_interior("fifo-1-n", figure_5)
+    assert not in_interior("fifo-n-n", figure_5)
+    assert in_closure("rsc", figure_5)
+    one_channel = (
+        chains_of("s1 s2|r1 r2"),
+        chains_of("s1 s2|r2 r1"),
+    )  # two sends, two receptions: "non trivial"
+    for chains in one_channel:
+        for name in ("fifo-1-n", "fifo-n-1", "fifo-n-n"):
+            assert in_closure(name, chains) is in_interior(name, chains)
+
+
+def test_errata_of_the_captions_of_figures_9_10_and_12() -> None:
+    """What they should say is true of them, and nothing smaller separates the interiors so."""
+    assert smallest_received({"fifo-n-n"}, {"rsc"}) == {canonical("s1 s2|r1 r2")}  # Figure 9
+    assert canonical("s1 r2|s2 r1") in smallest_received({"fifo-1-n", "fifo-n-1"}, {"fifo-n-n"})  # Figure 10
+    assert smallest_with({"fifo-n-1"}, {"fifo-1-n"}) == {canonical("s1 s2|r1|r2")}  # Figure 11
+    assert smallest_with({"fifo-1-n"}, {"fifo-n-1"}) == {canonical("s1|s2|r1 r2")}  # Figure 12
+    for chains in every(3):
+        assert in_interior("fifo-n-n", chains) or not in_interior("rsc", chains)  # so nothing is as in 9
+
+
+def smallest_received(wanted: set[str], unwanted: set[str]) -> set[str]:
+    """The same, where nothing is lost."""
+    return {
+        oracle.shown(chains)
+        for chains in every(2)
+        if sum(map(len, chains)) == 4
+        and sum(kind == "r" for row in chains for kind, _ in row) == 2
+        and all(in_interior(name, chains) for name in wanted)
+        and not any(in_interior(name, chains) for name in unwanted)
+    }

@@ -21,6 +21,14 @@ messages = st.builds(
     st.sampled_from("mn"),
     st.sampled_from("pq"),
 )
+sendings = st.builds(
+    Message,
+    st.just("send"),
+    st.sampled_from(EVENTS),
+    st.sampled_from("mn"),
+    st.sampled_from("pqr"),
+    st.lists(st.sampled_from("pqr"), max_size=3).map(tuple),
+)
 
 
 def test_a_multicast() -> None:
@@ -87,6 +95,52 @@ def test_sets_answers_and_rows_agree(stated: list[Message]) -> None:
         assert facts.holds(name, a, b) is held
         assert (b in facts.partners(name, 0, a)) is held
         assert (a in facts.partners(name, 1, b)) is held
+
+
+def answers(stated: list[Message]) -> set[tuple[str, str]]:
+    """Of each process and message the only reception, and the only event that can have sent it there."""
+    found = set()
+    for one, other in product(stated, stated):
+        if (one.kind, other.kind, one.message) != ("send", "receive", other.message):
+            continue
+        place = (other.message, other.process)
+        received = {m.event for m in stated if m.kind == "receive" and (m.message, m.process) == place}
+        senders = {
+            (m.event, m.process)
+            for m in stated
+            if m.kind == "send" and m.message == other.message and other.process in (m.receivers or place)
+        }
+        if len(received) == len(senders) == 1 and (one.event, one.process) in senders:
+            found.add((one.event, other.event) if one.process != other.process else ("", ""))
+    return {(a, b) for a, b in found if a != b}
+
+
+@given(st.lists(st.one_of(sendings, sendings, messages), max_size=8))
+def test_what_is_answered_and_what_has_one_receiver(stated: list[Message]) -> None:
+    for orderings in ([], ["causal"], ["fifo-1-n interior"]):
+        facts = base_facts(Givens(messages=stated, orderings=orderings))
+        assert facts["answered"] == answers(stated)
+        assert facts["causal"] == (answers(stated) if orderings == ["causal"] else set())
+        assert facts["fifo_1_n"] == (answers(stated) if orderings == ["fifo-1-n interior"] else set())
+        assert facts["fifo_1_1"] == (answers(stated) if orderings else set())
+    for event in EVENTS:
+        sent = [m for m in stated if (m.kind, m.event) == ("send", event)]
+        copies = {(m.message, to) for m in sent for to in m.receivers if to != m.process}
+        known = all(m.receivers for m in sent) and len(copies) == 1
+        assert facts.holds("unicast", event) is known
+        assert ((event,) in facts["unicast"]) is known
+
+
+def test_what_is_received_twice_or_by_its_sender_answers_nothing() -> None:
+    """As `order`, which reports these; but here it is not known which of two receptions came first."""
+    sent = Message("send", "s", "m", "p", ("p", "q"))
+    once = [sent, Message("receive", "r", "m", "q"), Message("receive", "own", "m", "p")]
+    assert base_facts(Givens(messages=once))["answered"] == {("s", "r")}
+    assert base_facts(Givens(messages=once))["unicast"] == {("s",)}
+    again = [*once, Message("receive", "r2", "m", "q")]
+    assert base_facts(Givens(messages=again))["answered"] == set()
+    other = [*once, Message("send", "s2", "m", "z")]
+    assert base_facts(Givens(messages=other))["answered"] == set()
 
 
 def test_a_predicate_that_does_not_exist() -> None:
