@@ -10,7 +10,8 @@ One meaning for everybody who evaluates rules:
     causal(a, b)        matches(a, b), and the network is stated to keep Causal, or a stronger
                         ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
     causal_interior(a, b)   the same of its interior; likewise the others
-    complete(a, b)      a and b are message events of a log that is stated to be complete
+    complete(a, b)      a and b are message events of a log that is stated to be complete, and that
+                        orders the events of each process and each sending before its receptions
 
 The binary ones relate two different events, as every relation here does.
 """
@@ -23,6 +24,7 @@ from functools import cached_property
 from microcosm.errors import RuleError
 from microcosm.relations.givens import Givens
 from microcosm.relations.stamps import too_late
+from microcosm.relations.whole import lacking
 
 STAMPED_OUT = "stamped_out"
 
@@ -100,7 +102,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         }
         for name, statements in _ORDERED.items():
             shared[name] = ({}, {}) if statements.isdisjoint(self._orderings) else (sent, received)
-        every: _Keys = {event: {"": None} for event in process} if self._complete else {}
+        whole = self._complete and lacking(self._givens) is None
+        every: _Keys = {event: {"": None} for event in process} if whole else {}
         shared["complete"] = (every, every)
         return shared
 
