@@ -23,7 +23,7 @@ app = typer.Typer()
 FITS = "consistent: some world fits all that is given"
 NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
 OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
-INCOMPLETE = "inconsistent: the log is stated to be complete, and what it says of its messages contradicts that"
+INCOMPLETE = "inconsistent: the log is stated to be complete, which contradicts what it gives"
 UNDECIDED = "undecided: the search was stopped before it was known whether any world fits"
 
 
@@ -45,7 +45,7 @@ def check(
     reading.standard_input_once(files)
     book = reading.rulebook(rules)
     codes = [_check(file, json, book, stop_after(limit)) for file in files]
-    worst = (exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
+    worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
     return next(code for code in worst if code in codes)
 
 

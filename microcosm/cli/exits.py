@@ -31,7 +31,7 @@ DEBUG = "MICROCOSM_DEBUG"
 """Set to anything but the empty string: unforeseen exceptions show their traceback."""
 
 
-class UsageError(Exception):
+class UsageError(MicrocosmError):
     """The command line asks for what this program does not do; exit 2."""
 
 

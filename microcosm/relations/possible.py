@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from microcosm.errors import MicrocosmError
 from microcosm.relations import sat
 from microcosm.relations.bits import lowest
 from microcosm.relations.certificate import Certificate
@@ -39,7 +40,7 @@ class Possible:
     undecided: list[Relation] = field(default_factory=list)
 
 
-class Undecided(Exception):
+class Undecided(MicrocosmError):
     """Told to stop before it was known whether any world fits."""
 
 

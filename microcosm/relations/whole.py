@@ -1,4 +1,4 @@
-"""Whether a log that is stated to be complete says what such a log must say: who received what, in which order.
+"""Whether a log that is stated to be complete says what such a log must say of its messages.
 
 Of a complete log what is not ordered is concurrent. That holds only where the log orders all that is
 ordered by definition: the message events of each process, and a sending and its reception. Where it does

@@ -43,7 +43,7 @@ def knowledge_of(givens: Givens, position: Mapping[str, int], size: int) -> Know
 
 
 def _complete(givens: Givens, position: Mapping[str, int], known: Knowledge) -> None:
-    """Refute, both ways, what a complete log says nothing of; nothing where it leaves out what it must say."""
+    """Refute, both ways, what a complete log says nothing of, unless it leaves out what it must say."""
     try:
         graph = known.graph()
     except Cycle:

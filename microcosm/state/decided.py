@@ -28,6 +28,7 @@ class Decided(Judged):
         profile: str = "full",
         depth: int | None = None,
         stop: Stop | None = None,
+        must_exist: bool = False,
     ) -> Offline:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
@@ -37,6 +38,8 @@ class Decided(Judged):
         the `<>` at worst.
         """
         distinct(a, b)
+        if must_exist:
+            self.require(a, b)
         return self._decisions(profile).verdict(a, b, depth, stop)
 
     def offline_table(
@@ -64,7 +67,7 @@ class Decided(Judged):
         engine = Engine(rules, self._givens)
         return Decisions(engine, Witness(engine, self._givens), rules, self._givens)
 
-    def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
+    def possible(self, a: str, b: str, stop: Stop | None = None, *, must_exist: bool = False) -> Possibility:
         """Which of `<`, `>`, `||` some world that fits gives two distinct events, exactly.
 
         Each `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says
@@ -73,13 +76,15 @@ class Decided(Judged):
         witnesses do not heed it, and it is named in `ignored`.
         """
         distinct(a, b)
+        if must_exist:
+            self.require(a, b)
         found = self.worlds.possible(a, b, stop)
         if not self._givens.orderings or not found.ignored or not found.relations:
             return found
         return self._decisions("full").narrowed(a, b, found, stop)
 
     def possible_table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
-        """What is possible of every pair, as `Worlds.table`; where an ordering is known, less what is refuted.
+        """What is possible of every pair, as `Worlds.table`; under an ordering, less what is refuted.
 
         Refuted by propagation alone, that is: `possible` may rule out more of a pair.
         """

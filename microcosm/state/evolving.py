@@ -134,9 +134,9 @@ class Evolving(Decided):
         """Take over everything that other microcosms are given, and put both ends of each message in order.
 
         A message is sent before it is received: where one file states the sending and another the reception,
-        `send < receive` is added, from "message m" (not without `join`). Returned is what could not be joined,
-        since the name of a message does not tell which sending is meant: of this nothing follows, so merge in
-        one call what may name a message twice. Raises `Contradiction`, `Undefined`.
+        `send < receive` is added, from "message m" (not without `join`). Returned is what could not be
+        joined, since the name of a message does not tell which sending is meant: nothing follows from it, so
+        merge in one call what may name a message twice. Raises `Contradiction`, `Undefined`.
 
         >>> from microcosm import Microcosm
         >>> alice = Microcosm.parse("ask < wait \\n send ask = m1 alice -> lock")
@@ -163,7 +163,7 @@ class Evolving(Decided):
         """
         from microcosm.state.evolution_proof import explain_evolution
 
-        return explain_evolution(self._engine, self._givens, self.rules, (a, b), change, update)
+        return explain_evolution(self._engine, self._givens, self.rules, (a, b), change.checked(), update)
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -242,5 +242,5 @@ class Evolving(Decided):
 
 def _facts(given: str | Correspondence) -> list[Correspondence]:
     if isinstance(given, Correspondence):
-        return [given.normal()]
+        return [given.checked().normal()]
     return [fact.normal() for fact in parse_correspondences(given)]

@@ -1,8 +1,8 @@
 """The two ends of one message, which stand in different files: a message is sent before it is received.
 
 That is so by definition, and names of messages are unique within an execution. So what several
-processes recorded, each by itself, is put in order where they are merged. Nothing is concluded where a name does
-not tell which sending a reception answers.
+processes recorded, each by itself, is put in order where they are merged. Nothing is concluded where a name
+does not tell which sending a reception answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from microcosm.relations.told import Message
 
 
 def join_messages(givens: Givens) -> list[str]:
-    """Add `send < receive` from "message m" for each message of which both ends are named; what was not joined.
+    """Add `send < receive` for each message of which both ends are named; what could not be joined.
 
     An order that is given already is left as it is. A reception is not joined with several sendings of its
     message, nor with one to other receivers; each such message is reported once. Cost: linear in the

@@ -10,6 +10,7 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.engine.witness import Witness
+from microcosm.errors import MicrocosmError
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -66,7 +67,7 @@ class Offline:
     derivations: dict[str, Derivation | None] = field(repr=False)
 
 
-class Inconsistent(Exception):
+class Inconsistent(MicrocosmError):
     """No world has all that is given; `derivation` concludes the contradiction."""
 
     def __init__(self, derivation: Derivation) -> None:

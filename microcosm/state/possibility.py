@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from microcosm.errors import UnknownEvent
 from microcosm.relations.certificate import Certificate
 from microcosm.relations.fit import Fit
 from microcosm.relations.givens import Givens
 from microcosm.relations.possible import Possibilities
 from microcosm.relations.possible_table import MEMBERS, Table
-from microcosm.relations.relation import Relation
+from microcosm.relations.relation import Relation, read_relation
 from microcosm.relations.search import Stop
 from microcosm.relations.whole import lacking
 from microcosm.state.constraints import knowledge_of
@@ -115,13 +116,16 @@ class Worlds:
         worlds = {r: _named(world, names) for r, world in found.worlds.items()}
         return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
 
-    def certificate(self, a: str, relation: Relation, b: str) -> Certificate | None:
+    def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
         Raises ImportError without python-sat.
         """
-        return self._possibilities.certificate(self._position[a], relation, self._position[b])
+        for event in (a, b):
+            if event not in self._position:
+                raise UnknownEvent((event,))
+        return self._possibilities.certificate(self._position[a], read_relation(relation), self._position[b])
 
     def one(self, stop: Stop | None = None) -> Witness | None:
         """Some world that fits; None where there is none. Raises `relations.possible.Undecided`."""
@@ -132,7 +136,8 @@ class Worlds:
     def table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
         """The possible relations of every pair, sorted, first before second; and whether all were decided.
 
-        They are exact unless something is `ignored`. None where no world fits. Cost: without `<>` about two closures; with `<>` the same for every
+        They are exact unless something is `ignored`.
+        None where no world fits. Cost: without `<>` about two closures; with `<>` the same for every
         choice of directions that shows something new, and a search for every member that is left.
         """
         self._possibilities.stop = stop

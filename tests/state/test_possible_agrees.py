@@ -1,4 +1,4 @@
-"""What is called possible and exact, offline never refutes; what offline proves is the only thing possible."""
+"""What is called possible, offline never refutes; what offline proves is the only thing possible."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_offline_and_possible_agree(givens: Givens, rng: Random, depth: int | No
 def test_the_tables_agree(givens: Givens) -> None:
     try:
         known = Microcosm(givens)
-        offline = dict(((a, b), left) for a, b, left in known.offline_table())
+        offline = {(a, b): left for a, b, left in known.offline_table()}
     except (Contradiction, Inconsistent):
         return
     table = known.possible_table()
@@ -123,9 +123,8 @@ def test_a_complete_log_is_taken_into_account() -> None:
     assert (told.relation, told.possible, told.exact) == (Relation.CONCURRENT, found.relations, True)
     assert "s1" in found.worlds[Relation.CONCURRENT].order
     assert known.possible_table() is not None
-    assert Microcosm.parse(WHOLE).possible("s1", "s2").relations == tuple(
-        [Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT]
-    )
+    anything = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+    assert Microcosm.parse(WHOLE).possible("s1", "s2").relations == anything
 
 
 def test_an_ordering_is_named_and_what_it_refutes_is_left_out() -> None:
