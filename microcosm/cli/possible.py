@@ -28,6 +28,7 @@ def possible(
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
+    must_exist: options.MustExist = False,
 ) -> int:
     """Which of <, > and || can be true of two events, and a world for each.
 
@@ -41,14 +42,14 @@ def possible(
       microcosm possible album.mc notify like
     """
     from microcosm.cli import check, reading
-    from microcosm.cli.ask import note_unknown_events
+    from microcosm.cli.ask import note_unknown_events, unknown_events
 
     reading.distinct(left, right)
     known = reading.load(file, rules, strict=strict)
     stop = check.stop_after(limit)
-    found = known.possible(left, right, stop)
+    found = known.possible(left, right, stop, must_exist=must_exist)
     note_unknown_events(known, left, right)
-    told = fields(left, right, found)
+    told = {**fields(left, right, found), **unknown_events(known, left, right)}
     if found.ignored:
         output.warn(check.too_wide(known.givens, found.ignored))
     if not found.relations:

@@ -13,6 +13,7 @@ from microcosm.errors import Undefined, UnknownEvent
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement, read_judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.given_view import GivenView
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation, read_relation
 from microcosm.state import contradiction
@@ -43,8 +44,11 @@ class Judged:
 
     @property
     def givens(self) -> Givens:
-        """What is given; read only (evolve with `add`, `update`, `remove`, `append` and `forget`)."""
-        return self._givens
+        """What is given now; read only.
+
+        Evolve with `add`, `update`, `remove`, `append`, `forget` and `merge`; its `copy()` may be changed.
+        """
+        return GivenView(self._givens)
 
     @property
     def name(self) -> str | None:
