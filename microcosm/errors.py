@@ -114,6 +114,19 @@ class Contradiction(MicrocosmError):
         self.derivations = derivations
 
 
+class MissingLibrary(MicrocosmError, ImportError):
+    """An optional library is not installed: `packages` are to be installed, which the extra `extra` brings.
+
+    >>> print(MissingLibrary("Spark jobs", ("pyspark", "numpy"), "spark"))
+    Spark jobs need pyspark, numpy: pip install 'microcosm[spark]'
+    """
+
+    def __init__(self, what: str, packages: tuple[str, ...], extra: str) -> None:
+        super().__init__(f"{what} need {', '.join(packages)}: pip install 'microcosm[{extra}]'")
+        self.packages = packages
+        self.extra = extra
+
+
 class ProtocolError(MicrocosmError):
     """A causal send that a protocol cannot make: to nobody, to several by unicast, to a stranger."""
 

@@ -88,6 +88,7 @@ def offline(
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
     """Write the certificate of what has no derivation; the JSON field that names it, if there is such."""
     from microcosm import files
+    from microcosm.errors import MissingLibrary
     from microcosm.state.offline import PROVED, REFUTED
 
     lacking = [
@@ -97,7 +98,7 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
         return {}
     try:
         parts = [known.worlds.certificate(left, relation, right) for relation in lacking]
-    except ImportError:
+    except MissingLibrary:
         output.note("without python-sat (the extra `sat`) there is no certificate of what has no derivation")
         return {"certificate": None}
     if out is None:

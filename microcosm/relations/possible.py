@@ -171,7 +171,7 @@ class Possibilities:
     def certificate(self, a: int, relation: Relation, b: int) -> Certificate | None:
         """Why no world has the relation, as a solver's refutation; None if some world has it.
 
-        Raises ImportError without python-sat.
+        Raises `MissingLibrary` without python-sat.
         """
         if self._part is not None:
             part = self._part.holding(a, b)

@@ -120,7 +120,7 @@ class Worlds:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
-        Raises ImportError without python-sat.
+        Raises `MissingLibrary` without python-sat.
         """
         for event in (a, b):
             if event not in self._position:
