@@ -88,6 +88,20 @@ class Undefined(MicrocosmError):
     """An evolution that is not defined: removing what is not given, or (strict) adding what is judged."""
 
 
+class UnknownEvent(Undefined):
+    """A question about events that nothing names, where they must exist.
+
+    `events` are these, `near` some names that a mistyped one may stand for.
+    """
+
+    def __init__(self, events: tuple[str, ...], near: tuple[str, ...] = ()) -> None:
+        named = " and ".join(map(repr, events))
+        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        super().__init__(printable(f"nothing names the event{'s' * (len(events) > 1)} {named}{meant}"))
+        self.events = events
+        self.near = near
+
+
 class Contradiction(MicrocosmError):
     """Facts that cannot hold together; nothing was changed.
 
@@ -98,6 +112,19 @@ class Contradiction(MicrocosmError):
     def __init__(self, message: str, derivations: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.derivations = derivations
+
+
+class MissingLibrary(MicrocosmError, ImportError):
+    """An optional library is not installed: `packages` are to be installed, which the extra `extra` brings.
+
+    >>> print(MissingLibrary("Spark jobs", ("pyspark", "numpy"), "spark"))
+    Spark jobs need pyspark, numpy: pip install 'microcosm[spark]'
+    """
+
+    def __init__(self, what: str, packages: tuple[str, ...], extra: str) -> None:
+        super().__init__(f"{what} need {', '.join(packages)}: pip install 'microcosm[{extra}]'")
+        self.packages = packages
+        self.extra = extra
 
 
 class ProtocolError(MicrocosmError):

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-MOST_NAMES = 20_000
-"""Among more events than this, looking for names like a mistyped one takes longer than the answer."""
-
 
 @app.command("online")
 def online(
@@ -31,6 +28,7 @@ def online(
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
+    must_exist: options.MustExist = False,
 ) -> int:
     """The verdict on two events, and its proof.
 
@@ -46,11 +44,11 @@ def online(
 
     reading.distinct(left, right)
     known = reading.load(file, rules, strict=strict)
-    verdict, proof = known.online(left, right), known.why(left, right)
+    verdict, proof = known.online(left, right, must_exist=must_exist), known.why(left, right)
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, file)
     if json:
-        output.emit(answer(left, right, verdict, proof))
+        output.emit({**answer(left, right, verdict, proof), **unknown_events(known, left, right)})
     else:
         show_verdict(left, verdict, right)
         if proof is not None:
@@ -79,6 +77,7 @@ def why(
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
+    must_exist: options.MustExist = False,
 ) -> int:
     """Why the verdict is what it is, in words and as a tree.
 
@@ -96,11 +95,13 @@ def why(
 
         if since is not None:
             raise exits.UsageError("--since explains an online verdict, not an offline one")
-        return decisions.offline(file, left, right, json=json, rules=rules, strict=strict)
+        return decisions.offline(
+            file, left, right, json=json, rules=rules, strict=strict, must_exist=must_exist
+        )
     reading.distinct(left, right)
     change = None if since is None else reading.change(since)
     known = reading.load(file, rules, strict=strict)
-    verdict = known.online(left, right)
+    verdict = known.online(left, right, must_exist=must_exist)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
         proof = known.why(left, right)
@@ -108,7 +109,7 @@ def why(
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
     note_unknown_events(known, left, right)
     if json:
-        output.emit(answer(left, right, verdict, proof))
+        output.emit({**answer(left, right, verdict, proof), **unknown_events(known, left, right)})
     else:
         _explain(known, file, left, verdict, right, proof)
     return exit_of(verdict)
@@ -123,6 +124,7 @@ def why_not(
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
+    must_exist: options.MustExist = False,
 ) -> int:
     """Why a relation is not the verdict, rule by rule.
 
@@ -138,11 +140,12 @@ def why_not(
 
     asked = reading.question(judgement)
     known = reading.load(file, rules, strict=strict)
-    found = known.why_not(asked.left, asked.relation, asked.right)
+    found = known.why_not(asked.left, asked.relation, asked.right, must_exist=must_exist)
     note_unknown_events(known, asked.left, asked.right)
     if json:
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
-        output.emit({"holds": found.holds, "premises": premises})
+        unknown = unknown_events(known, asked.left, asked.right)
+        output.emit({"holds": found.holds, "premises": premises, **unknown})
     else:
         from microcosm.cli.explain import statement
 
@@ -217,6 +220,12 @@ def show_prose(text: str) -> None:
     output.say(fill(text, columns, break_long_words=False, break_on_hyphens=False))
 
 
+def unknown_events(known: Microcosm, *events: str) -> dict[str, object]:
+    """The JSON field that lists those of some events that nothing names; empty where there are none."""
+    unknown = [event for event in dict.fromkeys(events) if not known.names(event)]
+    return {"unknown_events": unknown} if unknown else {}
+
+
 def note_unknown_events(known: Microcosm, *events: str) -> None:
     """Say which events the microcosm does not know, and which names come near."""
     for told in strangers(known, *events):
@@ -230,10 +239,10 @@ def strangers(known: Microcosm, *events: str) -> Iterator[str]:
     for event in events:
         if event in known:
             continue
-        near = known.nearest(event) if known.size <= MOST_NAMES else []
         if known.names(event):
             yield f"{quote(event)} is named in this microcosm, but nothing relates it to another event"
         else:
+            near = known.nearest(event)
             meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else ""
             yield f"{quote(event)} is not in this microcosm{meant}"
 

@@ -124,6 +124,7 @@ def merge(
 ) -> int:
     """The union of what several microcosms know.
 
+    Where one states that a message was sent and another that it was received, the sending comes first.
     Where they contradict each other, both derivations are shown and the exit code is 1.
 
     \b
@@ -136,15 +137,21 @@ def merge(
     reading.standard_input_once(files)
     first, *others = [reading.load(file, rules, strict=strict) for file in files]
     union = first.copy()
-    for file, other in zip(files[1:], others, strict=True):
-        try:
-            union.merge(other)
-        except (Contradiction, Undefined) as error:
-            exits.refusal(error, union.givens, other.givens, about=f"{file} does not fit the others")
-            if json:
-                sides = [proof_object(side) for side in getattr(error, "derivations", ())]
-                output.emit({"conflict": str(error), "derivations": sides})
-            return exits.REFUTED
+    about, told = "", first.givens
+    try:
+        for file, other in zip(files[1:], others, strict=True):
+            about, told = f"{file} does not fit the others", other.givens
+            union.merge(other, join=False)
+        about = "the messages do not fit the order that is given"
+        unjoined = union.merge()
+    except (Contradiction, Undefined) as error:
+        exits.refusal(error, union.givens, told, about=about)
+        if json:
+            sides = [proof_object(side) for side in getattr(error, "derivations", ())]
+            output.emit({"conflict": str(error), "derivations": sides})
+        return exits.REFUTED
+    for problem in unjoined:
+        output.warn(f"{output.printable(problem)}: nothing was concluded from it")
     write_givens(union.givens, out, json)
     return exits.HOLDS
 

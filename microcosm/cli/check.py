@@ -23,6 +23,7 @@ app = typer.Typer()
 FITS = "consistent: some world fits all that is given"
 NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
 OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
+INCOMPLETE = "inconsistent: the log is stated to be complete, which contradicts what it gives"
 UNDECIDED = "undecided: the search was stopped before it was known whether any world fits"
 
 
@@ -44,7 +45,7 @@ def check(
     reading.standard_input_once(files)
     book = reading.rulebook(rules)
     codes = [_check(file, json, book, stop_after(limit)) for file in files]
-    worst = (exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
+    worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
     return next(code for code in worst if code in codes)
 
 
@@ -82,7 +83,7 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
         output.say(f"{file}: {shown}")
         exits.show_sides(shown, sys.stdout, givens)
     else:
-        output.say(f"{file}: {FITS if consistent else OUT_OF_ORDER if fits else NO_WORLD}")
+        output.say(f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}")
         output.say(*conflict_lines(found or ()))
         if proof is not None:
             output.say("")
@@ -141,6 +142,20 @@ def stop_after(seconds: float | None) -> Stop | None:
     return lambda: monotonic() >= end
 
 
+def beyond(givens: Givens) -> str:
+    """Why no world fits, where that is for what is stated of messages."""
+    return OUT_OF_ORDER if givens.orderings else INCOMPLETE
+
+
+def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
+    """That possibilities may be too many, for what was not taken into account, and why it was not."""
+    from microcosm.relations.whole import lacking
+
+    said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
+    why = lacking(givens) if "complete" in ignored else None
+    return said if why is None else f"{said} (the log is stated to be complete, but {output.printable(why)})"
+
+
 def statements(conflict: Sequence[Given] | None) -> list[str] | None:
     """A conflict as statements of a microcosm file."""
     from microcosm.state.conflict import statement
@@ -171,5 +186,5 @@ def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] 
     except Undecided:
         output.complain(f"error: {file}: inconsistent: no world fits all that is given")
         return None
-    output.complain(f"error: {file}: {NO_WORLD}", *conflict_lines(found or ()))
+    output.complain(f"error: {file}: {NO_WORLD if found else beyond(givens)}", *conflict_lines(found or ()))
     return statements(found)

@@ -6,8 +6,18 @@ from typing import Any
 
 from microcosm.cli import output
 
-ONLINE = {"schema", "pair", "verdict", "derivation", "lemmas"}
-OFFLINE = {"schema", "pair", "verdict", "refuted", "possible", "exact", "derivations", "certificate"}
+ONLINE = {"schema", "pair", "verdict", "derivation", "lemmas", "unknown_events"}
+OFFLINE = {
+    "schema",
+    "pair",
+    "verdict",
+    "refuted",
+    "possible",
+    "exact",
+    "derivations",
+    "certificate",
+    "unknown_events",
+}
 NONE_FITS = {*OFFLINE, "consistent", "derivation"}
 CHECK = {"schema", "file", "consistent", "derivation", "conflict", "lemmas"}
 

@@ -31,7 +31,7 @@ DEBUG = "MICROCOSM_DEBUG"
 """Set to anything but the empty string: unforeseen exceptions show their traceback."""
 
 
-class UsageError(Exception):
+class UsageError(MicrocosmError):
     """The command line asks for what this program does not do; exit 2."""
 
 
@@ -71,6 +71,9 @@ def failure(error: BaseException, command: str) -> int:
         case MicrocosmError():
             refusal(error)
             return BAD_INPUT
+        case ImportError(name=str(name)) if (lacking := _lacking(name)) is not None:
+            complain(f"error: {lacking}")
+            return BAD_INPUT
         case OSError():
             complain(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
             if error.filename is None:
@@ -79,6 +82,16 @@ def failure(error: BaseException, command: str) -> int:
         case _:
             _fault(error)
             return FAULT
+
+
+def _lacking(module: str) -> str | None:
+    """What to install for a library that could not be imported, if it is an optional one."""
+    from microcosm.spark.parts import PACKAGES
+
+    for name, package in PACKAGES.items():
+        if module == package.module or module.startswith(f"{package.module}."):
+            return f"this needs {name}: pip install 'microcosm[{package.extra}]'"
+    return None
 
 
 def refusal(error: MicrocosmError, *givens: Givens, about: str = "") -> None:

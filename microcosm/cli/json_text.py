@@ -9,13 +9,13 @@ import json
 import re
 from typing import NoReturn
 
-from microcosm.errors import TextError
+from microcosm.errors import MicrocosmError, TextError
 
 LONGEST_INTEGER = 300
 """An integer of more digits than any count has is read as a float."""
 
 
-class TwiceError(ValueError):
+class TwiceError(MicrocosmError, ValueError):
     """A key that stands twice in one object: well-formed JSON that says two things."""
 
 
@@ -45,7 +45,7 @@ def _refuse(text: str, at: int, message: str, file: str) -> NoReturn:
     )
 
 
-class _NoJSON(Exception):
+class _NoJSON(MicrocosmError):
     pass
 
 

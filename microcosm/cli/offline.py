@@ -41,6 +41,7 @@ def offline(
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
+    must_exist: options.MustExist = False,
 ) -> int:
     """What cannot be and what must be of two events, with proofs.
 
@@ -54,7 +55,7 @@ def offline(
       microcosm offline album.mc view "log in" --depth 0 --json
     """
     from microcosm.cli import reading
-    from microcosm.cli.ask import note_unknown_events
+    from microcosm.cli.ask import note_unknown_events, unknown_events
     from microcosm.cli.check import stop_after
     from microcosm.state.offline import Inconsistent
 
@@ -69,15 +70,16 @@ def offline(
             profile=profile,
             depth=None if depth == "exact" else number(depth),
             stop=stop_after(limit),
+            must_exist=must_exist,
         )
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
         return exits.REFUTED
-    named = set(known.givens.named())
-    note_unknown_events(known, *(event for event in (left, right) if event not in named))
+    note_unknown_events(known, *(event for event in (left, right) if not known.names(event)))
     written = certify(known, left, right, found, certificate)
     if json:
-        output.emit({**offline_answer(left, right, found), **written})
+        unknown = unknown_events(known, left, right)
+        output.emit({**offline_answer(left, right, found), **written, **unknown})
     else:
         show(known, left, right, found)
     return exit_of(found)
@@ -86,6 +88,7 @@ def offline(
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
     """Write the certificate of what has no derivation; the JSON field that names it, if there is such."""
     from microcosm import files
+    from microcosm.errors import MissingLibrary
     from microcosm.state.offline import PROVED, REFUTED
 
     lacking = [
@@ -95,7 +98,7 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
         return {}
     try:
         parts = [known.worlds.certificate(left, relation, right) for relation in lacking]
-    except ImportError:
+    except MissingLibrary:
         output.note("without python-sat (the extra `sat`) there is no certificate of what has no derivation")
         return {"certificate": None}
     if out is None:

@@ -26,6 +26,9 @@ Rules = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Refuse a <> on a pair that < orders (condition 4 of the paper).")
 ]
+MustExist = Annotated[
+    bool, typer.Option("--must-exist", help="An event that nothing names is an error (exit 4).")
+]
 Out = Annotated[
     str | None,
     typer.Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all."),

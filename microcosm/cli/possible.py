@@ -28,25 +28,30 @@ def possible(
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
+    must_exist: options.MustExist = False,
 ) -> int:
     """Which of <, > and || can be true of two events, and a world for each.
 
-    The answer is exact: what is not listed is true in no world that fits the file. Exit 0; 1 if no
-    world fits it at all, with the givens that contradict one another; 3 if --limit came first.
+    The answer is exact: what is not listed is true in no world that fits the file, and what is listed is
+    true in one. (Where the file states an ordering of messages, or a log to be complete that leaves out what
+    such a log says, what is listed may be impossible all the same; the answer says so.) Exit 0; 1 if no
+    world fits the file, with the givens that contradict one another; 3 if --limit came first.
 
     \b
     Example:
       microcosm possible album.mc notify like
     """
     from microcosm.cli import check, reading
-    from microcosm.cli.ask import note_unknown_events
+    from microcosm.cli.ask import note_unknown_events, unknown_events
 
     reading.distinct(left, right)
     known = reading.load(file, rules, strict=strict)
     stop = check.stop_after(limit)
-    found = known.possible(left, right, stop)
+    found = known.possible(left, right, stop, must_exist=must_exist)
     note_unknown_events(known, left, right)
-    told = fields(left, right, found)
+    told = {**fields(left, right, found), **unknown_events(known, left, right)}
+    if found.ignored:
+        output.warn(check.too_wide(known.givens, found.ignored))
     if not found.relations:
         told["conflict"] = check.say_inconsistent(file, known.givens, stop)
     if json:
@@ -55,7 +60,7 @@ def possible(
         output.say(*lines(left, right, found))
     if not found.relations:
         return exits.REFUTED
-    return exits.HOLDS if found.exact else exits.UNDECIDED
+    return exits.HOLDS if found.decided else exits.UNDECIDED
 
 
 def fields(left: str, right: str, found: Possibility) -> dict[str, object]:
@@ -65,6 +70,7 @@ def fields(left: str, right: str, found: Possibility) -> dict[str, object]:
         "possible": [relation.value for relation in found.relations],
         "worlds": {relation.value: [w.order, w.before] for relation, w in found.worlds.items()},
         "exact": found.exact,
+        **({"ignored": list(found.ignored)} if found.ignored else {}),
     }
 
 
@@ -76,6 +82,8 @@ def lines(left: str, right: str, found: Possibility) -> Iterator[str]:
     shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
     ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]
     note = f"{' and '.join(ruled_out)} ruled out" if ruled_out else "nothing is ruled out"
+    if found.ignored:
+        note += f", {' and '.join(found.ignored)} not being taken into account in full"
     yield f"{shown}   ({note})"
     for relation in found.relations:
         said = statement(left, str(relation), right)

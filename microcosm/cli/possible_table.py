@@ -19,21 +19,27 @@ UNDECIDED = "some of these were not decided in time, and may be impossible"
 
 def show(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
-    from microcosm.cli.check import say_inconsistent
+    from microcosm.cli.check import say_inconsistent, too_wide
     from microcosm.cli.table import stream
 
     events = known.events
-    found = known.worlds.table(stop)
+    found = known.possible_table(stop)
     if found is None:
         conflict = say_inconsistent(file, known.givens, stop)
         if json:
             stream(file, events, (), {"exact": True, "conflict": conflict})
         return exits.REFUTED
-    pairs, exact = found
-    _show(file, events, pairs, every, {"exact": exact} if json else None)
-    if not exact:
+    pairs, decided = found
+    ignored = known.worlds.ignored
+    fields: dict[str, object] = {"exact": decided and not ignored}
+    if ignored:
+        fields["ignored"] = list(ignored)
+    _show(file, events, pairs, every, fields if json else None)
+    if not decided:
         output.warn(UNDECIDED)
-    return exits.HOLDS if exact else exits.UNDECIDED
+    if ignored:
+        output.warn(too_wide(known.givens, ignored))
+    return exits.HOLDS if decided else exits.UNDECIDED
 
 
 def show_offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:

@@ -71,6 +71,7 @@ def query(
     ] = False,
     json: options.Json = False,
     rules: options.Rules = None,
+    must_exist: options.MustExist = False,
 ) -> int:
     """What a replica knows of two events, with a proof.
 
@@ -90,11 +91,14 @@ def query(
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
     with looked_into(path, rules=reading.rulebook(rules)) as replica:
         known = replica.known
+        if must_exist:
+            known.require(left, right)
         ask.note_unknown_events(known, left, right)
+        unknown = ask.unknown_events(known, left, right)
         if possible:
             found = known.possible(left, right)
             if json:
-                output.emit(possibilities.fields(left, right, found))
+                output.emit({**possibilities.fields(left, right, found), **unknown})
             else:
                 output.say(*possibilities.lines(left, right, found))
             return exits.HOLDS if found.relations else exits.REFUTED
@@ -106,13 +110,13 @@ def query(
                 decisions.report_inconsistent(known, problem, fields if json else None)
                 return exits.REFUTED
             if json:
-                output.emit(decisions.offline_answer(left, right, decided))
+                output.emit({**decisions.offline_answer(left, right, decided), **unknown})
             else:
                 decisions.show(known, left, right, decided)
             return decisions.exit_of(decided)
         verdict, proof = known.online(left, right), known.why(left, right)
         if json:
-            output.emit(ask.answer(left, right, verdict, proof))
+            output.emit({**ask.answer(left, right, verdict, proof), **unknown})
         else:
             ask.show_verdict(left, verdict, right)
             if proof is not None:

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -63,8 +64,7 @@ def bisim(
     Example:
       microcosm spark bisim replicas/ --out compared/
     """
-    from microcosm.spark import bisim as job
-    from microcosm.spark.session import session
+    job, session = _job("bisim")
 
     with _progress(), session(master) as spark:
         [source] = _seen_by_all(master, [source])
@@ -118,8 +118,7 @@ def extract(
       microcosm spark extract logs/ --out extracted/
       microcosm spark extract run.jsonl --out extracted/ --concurrent "label = 'upload'"
     """
-    from microcosm.spark import extract as job
-    from microcosm.spark.session import session
+    job, session = _job("extract")
 
     asked = job.Asked(concurrent, token, format, pattern, strict, slices)
     known_format(format)
@@ -176,8 +175,7 @@ def stream(
     Example:
       microcosm spark stream logs/ --out followed/ --checkpoint followed.state/ --once
     """
-    from microcosm.spark import stream as job
-    from microcosm.spark.session import session
+    job, session = _job("stream")
 
     known_format(format)
     waiting = wait if wait is not None else 0.0 if once else 60.0
@@ -186,6 +184,16 @@ def stream(
         found = job.stream(spark, path, out, checkpoint, asked)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
+
+
+def _job(name: str) -> tuple[Any, Any]:
+    """The module of a job, and what starts a session. Raises `NoSpark` before anything is loaded."""
+    from microcosm.spark.session import require_packages, require_streams, session
+
+    require_packages()
+    if name == "stream":
+        require_streams()
+    return import_module(f"microcosm.spark.{name}"), session
 
 
 def _seen_by_all(master: str, paths: list[str]) -> list[str]:

@@ -18,6 +18,7 @@ from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.numbering import numbered
 from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
+from microcosm.errors import MicrocosmError
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.relations import shape
@@ -44,7 +45,7 @@ class Clash:
     """`left one right`, and `left other right` or (for `<`) `right other left`."""
 
 
-class CyclicGivens(Exception):
+class CyclicGivens(MicrocosmError):
     """The givens close a cycle: each event of `path` is before the next, the last before the first."""
 
     def __init__(self, path: list[str]) -> None:

@@ -16,6 +16,7 @@ from microcosm.engine.hypothesis import Hypothesis
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.steps import Steps
+from microcosm.errors import MicrocosmError
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import Judged, NoneWith, Not
@@ -27,7 +28,7 @@ ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """What is assumed of a pair, in this order."""
 
 
-class Stopped(Exception):
+class Stopped(MicrocosmError):
     """Told to stop before the search was through; what was found so far stands."""
 
 

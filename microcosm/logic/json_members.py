@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from microcosm.errors import MicrocosmError
 from microcosm.logic.names import SHOWN, shown, unfit
 
 Value = TypeVar("Value")
 
 
-class JsonFault(Exception):
+class JsonFault(MicrocosmError):
     """What is wrong, and the JSON path of the value."""
 
     def __init__(self, path: str, message: str, hint: str | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from microcosm.errors import Undefined
 from microcosm.relations.relation import Relation
 
 
@@ -21,6 +22,23 @@ class Judgement(Enum):
     def turnstile(self) -> str:
         """The sign of the papers: ⊢₀, ⊢ or ⊩."""
         return {"initial": "⊢₀", "online": "⊢", "offline": "⊩"}[self.value]
+
+
+def read_judgement(said: Judgement | str) -> Judgement:
+    """The judgement that a name or a member of the enum stands for. Raises `Undefined` for anything else.
+
+    >>> read_judgement("online"), read_judgement(Judgement.INITIAL)
+    (<Judgement.ONLINE: 'online'>, <Judgement.INITIAL: 'initial'>)
+    """
+    if isinstance(said, Judgement):
+        return said
+    found = _NAMES.get(said.strip().lower()) if isinstance(said, str) else None
+    if found is None:
+        raise Undefined(f"{said!r} is no judgement: it is one of {', '.join(_NAMES)}")
+    return found
+
+
+_NAMES = {judgement.value: judgement for judgement in Judgement}
 
 
 class Fact(NamedTuple):

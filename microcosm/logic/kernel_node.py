@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any, NamedTuple, NoReturn
 
+from microcosm.errors import MicrocosmError
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.kernel_plan import Binding
 from microcosm.logic.names import quote
@@ -39,7 +40,7 @@ Path = tuple[Any, int | str] | None
 """How a node is reached: the path of the step above it, and its place there. None: the root."""
 
 
-class Fault(Exception):
+class Fault(MicrocosmError):
     """What is wrong with a derivation, after the path of the node."""
 
 

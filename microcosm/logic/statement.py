@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from operator import eq
 
+from microcosm.errors import MicrocosmError
 from microcosm.logic.names import shown
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence, many
@@ -99,7 +100,7 @@ class Token:
 Statement = Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token
 
 
-class Fault(Exception):
+class Fault(MicrocosmError):
     """What is wrong with a statement, and where: at `column`, or at the `nth` mention of `name`."""
 
     def __init__(

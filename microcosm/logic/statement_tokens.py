@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from microcosm.errors import MicrocosmError
 from microcosm.logic.names import KEYWORDS, NAME, STRING, unfit, unquote
 
 OPERAND = rf"(?:{STRING}|(?!-)[\w.:@/-]++(?<!-))"
@@ -32,7 +33,7 @@ WORD_END = r"(?![\w.:@/-])\s*"
 LINE_END = r"\s*(?:#.*)?\Z"
 
 
-class Declined(Exception):
+class Declined(MicrocosmError):
     """Not recognised: the grammar must look at it."""
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from microcosm.errors import MicrocosmError
 from microcosm.orderings.monitor import Monitor, Pair
 from microcosm.orderings.ordering import Ordering
 
 
-class Unfit(Exception):
+class Unfit(MicrocosmError):
     """An event fits no computation; `kind` says in which way, as irregularities of logs are named."""
 
     def __init__(self, kind: str, said: str) -> None:

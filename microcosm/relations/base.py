@@ -13,7 +13,8 @@ One meaning for everybody who evaluates rules:
     causal(a, b)        answered(a, b), and the network is stated to keep Causal, or a stronger
                         ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
     causal_interior(a, b)   the same of its interior; likewise the others
-    complete(a, b)      a and b are message events of a log that is stated to be complete
+    complete(a, b)      a and b are message events of a log that is stated to be complete, and that
+                        orders the events of each process and each sending before its receptions
 
 The binary ones relate two different events, as every relation here does. What a process receives from
 itself is not answered. Nor is what it receives twice: which of the two came first is not known here.
@@ -28,6 +29,7 @@ from microcosm.errors import RuleError
 from microcosm.relations.givens import Givens
 from microcosm.relations.stamps import too_late
 from microcosm.relations.told import Message
+from microcosm.relations.whole import lacking
 
 STAMPED_OUT = "stamped_out"
 
@@ -140,7 +142,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     def _shared(self, name: str) -> tuple[_Keys, _Keys]:
         """What is said of events that a binary predicate relates where they share some of it."""
         if name == "complete":
-            every: _Keys = {event: {"": None} for event in self._keys[2]} if self._complete else {}
+            whole = self._complete and lacking(self._givens) is None
+            every: _Keys = {event: {"": None} for event in self._keys[2]} if whole else {}
             return every, every
         if name == "same_process":
             return self._keys[2], self._keys[2]

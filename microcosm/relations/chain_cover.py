@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
+from microcosm.errors import MicrocosmError
 from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.vector_times import COMPONENT, FIELD, guards, merged
 
@@ -33,7 +34,7 @@ UNPLACED = 1 << 35
 """The chain of a position without edges: its component of any vector is 0."""
 
 
-class Wide(Exception):
+class Wide(MicrocosmError):
     """A relation that needs more chains than its labels would be worth."""
 
 

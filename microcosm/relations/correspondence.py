@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 from microcosm.relations.columns import objects
-from microcosm.relations.relation import Relation
+from microcosm.relations.relation import Relation, read_relation
 
 GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 """The relations that an external correspondence may state; `>` is read as the converse of `<`."""
@@ -17,6 +17,8 @@ GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 class Correspondence:
     """`left relation right`, with the place or message it came from (`source`, not compared).
 
+    Where a correspondence is handed to a microcosm, `relation` may also be a sign or a name (`checked`).
+
     >>> Correspondence("b", Relation.AFTER, "a").normal()
     Correspondence(left='a', relation=Relation.BEFORE, right='b', source=None)
     """
@@ -25,6 +27,15 @@ class Correspondence:
     relation: Relation
     right: str
     source: str | None = field(default=None, compare=False)
+
+    def checked(self) -> Correspondence:
+        """The same with a relation for a sign or a name. Raises `Undefined` for what is no relation.
+
+        >>> Correspondence("a", "||", "b").checked()  # type: ignore[arg-type]
+        Correspondence(left='a', relation=Relation.CONCURRENT, right='b', source=None)
+        """
+        relation = read_relation(self.relation)
+        return self if relation is self.relation else replace(self, relation=relation)
 
     def normal(self) -> Correspondence:
         """The same fact without `>`: `b > a` becomes `a < b`, `b !> a` becomes `a !< b`."""

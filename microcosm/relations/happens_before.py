@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Protocol
 
+from microcosm.errors import MicrocosmError
 
-class Cycle(Exception):
+
+class Cycle(MicrocosmError):
     """Edges that close a cycle: `path[0] < path[1] < … < path[-1] < path[0]`, each link an edge."""
 
     def __init__(self, path: list[int]) -> None:

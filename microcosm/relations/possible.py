@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from microcosm.errors import MicrocosmError
 from microcosm.relations import sat
 from microcosm.relations.bits import lowest
 from microcosm.relations.certificate import Certificate
@@ -39,7 +40,7 @@ class Possible:
     undecided: list[Relation] = field(default_factory=list)
 
 
-class Undecided(Exception):
+class Undecided(MicrocosmError):
     """Told to stop before it was known whether any world fits."""
 
 
@@ -170,7 +171,7 @@ class Possibilities:
     def certificate(self, a: int, relation: Relation, b: int) -> Certificate | None:
         """Why no world has the relation, as a solver's refutation; None if some world has it.
 
-        Raises ImportError without python-sat.
+        Raises `MissingLibrary` without python-sat.
         """
         if self._part is not None:
             part = self._part.holding(a, b)

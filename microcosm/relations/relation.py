@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NoReturn
 
+from microcosm.errors import Undefined
+
 
 class Relation(Enum):
     """How one event stands to another, as a given, a judgement or a verdict.
@@ -91,3 +93,27 @@ SPELLINGS: dict[str, Relation] = {
     "≮": Relation.NOT_BEFORE,
 }
 """Every accepted spelling of a relation, ASCII and mathematical."""
+
+
+def read_relation(said: Relation | str | None) -> Relation:
+    """The relation that a sign, a name or a member of the enum stands for; None is silence, as in JSON.
+
+    Raises `Undefined` for anything else.
+
+    >>> read_relation("<"), read_relation("before"), read_relation("∥"), read_relation(Relation.UNKNOWN)
+    (Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.UNKNOWN)
+    """
+    if isinstance(said, Relation):
+        return said
+    if said is None:
+        return Relation.SILENT
+    if isinstance(said, str):
+        text = said.strip()
+        found = SPELLINGS[text] if text in SPELLINGS else _NAMES.get(text.upper().replace(" ", "_"))
+        if found is not None:
+            return found
+    known = ", ".join(f"{relation} ({relation.name})" for relation in Relation if relation.value is not None)
+    raise Undefined(f"{said!r} is no relation: it is one of {known}, or SILENT")
+
+
+_NAMES = {relation.name: relation for relation in Relation}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from microcosm.errors import MissingLibrary
 from microcosm.relations.bits import bits, from_positions
 from microcosm.relations.certificate import Certificate, Clause
 from microcosm.relations.choice import Choice
@@ -43,8 +44,10 @@ def solve(
     """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
     `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
-    ImportError without python-sat.
+    `MissingLibrary` without python-sat.
     """
+    if not available():
+        raise MissingLibrary("Certificates", ("python-sat",), "sat")
     from pysat.solvers import Solver
 
     directions = Directions(state)

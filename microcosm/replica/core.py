@@ -260,7 +260,7 @@ class Core:
 def facts_of(given: str | Correspondence) -> list[Correspondence]:
     """The correspondences of a text, or the one given, in their normal form. Raises `TextError`."""
     found = [given] if isinstance(given, Correspondence) else parse_correspondences(given)
-    return [fact.normal() for fact in found]
+    return [fact.checked().normal() for fact in found]
 
 
 def fit(name: str) -> str:

@@ -30,6 +30,7 @@ from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address
 from microcosm.replica.network.keys import Keyring, read_keys
 from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.opening import open_store
@@ -93,6 +94,7 @@ class Node:
         Raises `MicrocosmError` where a part cannot be had; nothing stays open then. A journal is read in a
         thread, so that the loop goes on.
         """
+        require_ciphers()
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
         if isinstance(store, str | os.PathLike):
             opening = partial(open_store, store, create=name is not None)

@@ -41,21 +41,21 @@ class Questions(Core):
         """Whether an event stands in the chain of some process. Constant time."""
         return event in self._state.ledger.places
 
-    def online(self, a: str, b: str) -> Relation:
+    def online(self, a: str, b: str, *, must_exist: bool = False) -> Relation:
         """`Microcosm.online`."""
-        return self.known.online(a, b)
+        return self.known.online(a, b, must_exist=must_exist)
 
     def offline(self, a: str, b: str, **options: Any) -> Offline:
         """`Microcosm.offline`: what cannot be and what must be."""
         return self.known.offline(a, b, **options)
 
-    def possible(self, a: str, b: str) -> Possibility:
+    def possible(self, a: str, b: str, *, must_exist: bool = False) -> Possibility:
         """`Microcosm.possible`."""
-        return self.known.possible(a, b)
+        return self.known.possible(a, b, must_exist=must_exist)
 
-    def why(self, a: str, b: str) -> Derivation | None:
+    def why(self, a: str, b: str, *, must_exist: bool = False) -> Derivation | None:
         """`Microcosm.why`."""
-        return self.known.why(a, b)
+        return self.known.why(a, b, must_exist=must_exist)
 
     def table(self) -> Iterator[tuple[str, str, Relation]]:
         """`Microcosm.table`."""

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from marshal import dumps
 from typing import NamedTuple
 
+from microcosm.errors import MicrocosmError
 from microcosm.protocol.catalogue import Protocol
 from microcosm.simulation.explore_machines import Machines, Reaction
 
@@ -75,7 +76,7 @@ class State(NamedTuple):
         return blake2b(dumps(tuple(self), 2), digest_size=16).digest()
 
 
-class Fault(Exception):
+class Fault(MicrocosmError):
     """A step went wrong; how, with `{}` for each of some messages."""
 
     def __init__(self, how: str, *messages: int) -> None:

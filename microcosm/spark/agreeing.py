@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from microcosm.errors import MicrocosmError
 from microcosm.spark import tasks
 from microcosm.spark.chains import odd_rows
 from microcosm.spark.clocked import CLOCKED, COVERED, JUDGED, MARK, covered, judged, marked
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from microcosm.spark.output import Output
 
 
-class Whole(Exception):
+class Whole(MicrocosmError):
     """What stands against doing a trace in slices, found when it was begun: it goes whole to a worker."""
 
 

@@ -8,24 +8,39 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 
 from microcosm.spark.java import OLDEST, WAYS, javas
 
-SPARK = "`microcosm spark` does not work; every other command does"
+ALONE = "does not work; every other command does"
+SPARK = f"`microcosm spark` {ALONE}"
+SLOWER = "deciding microcosms with many <> takes longer; the answers are the same"
 CONNECT = "`--master sc://…` (Spark Connect) does not work; other masters do"
 
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """An optional package: the module to import, what its lack disables, and the extra that brings it."""
+
+    module: str
+    disables: str
+    extra: str
+
+
 PACKAGES = {
-    "pyspark": (SPARK, "spark"),
-    "pyarrow": (SPARK, "spark"),
-    "pandas": (SPARK, "spark"),
-    "protobuf": ("`microcosm spark stream` does not work; every other command does", "spark"),
-    "grpcio": (CONNECT, "connect"),
-    "grpcio-status": (CONNECT, "connect"),
-    "googleapis-common-protos": (CONNECT, "connect"),
-    "zstandard": (CONNECT, "connect"),
-    "python-sat": ("deciding microcosms with many <> takes longer; the answers are the same", "sat"),
+    "numpy": Package("numpy", f"{SPARK}, if more slowly where many questions are asked at once", "bulk"),
+    "pyarrow": Package("pyarrow", f"Parquet is not read; {SPARK}", "spark"),
+    "pyspark": Package("pyspark", SPARK, "spark"),
+    "pandas": Package("pandas", SPARK, "spark"),
+    "protobuf": Package("google.protobuf", f"`microcosm spark stream` {ALONE}", "spark"),
+    "grpcio": Package("grpc", CONNECT, "connect"),
+    "grpcio-status": Package("grpc_status", CONNECT, "connect"),
+    "googleapis-common-protos": Package("google.rpc", CONNECT, "connect"),
+    "zstandard": Package("zstandard", CONNECT, "connect"),
+    "python-sat": Package("pysat", SLOWER, "sat"),
+    "cryptography": Package("cryptography", f"`microcosm replica serve` {ALONE}", "replica"),
 }
-"""The optional packages: what each missing one disables, and the extra that brings it."""
+"""The optional packages, by the names under which they are installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +65,23 @@ def parts() -> Iterator[Part]:
     else:
         old = "".join(f" (Java {java.version} of {java.found} is older than {OLDEST})" for java in found)
         yield Part("Java", False, "", "", SPARK + old, WAYS)
-    for name, (disables, extra) in PACKAGES.items():
-        try:
-            yield Part(name, True, metadata.version(name), "")
-        except metadata.PackageNotFoundError:
-            yield Part(name, False, "", "", disables, f"`pip install 'microcosm[{extra}]'`")
+    for name, package in PACKAGES.items():
+        if is_there(package.module):
+            yield Part(name, True, _version(name), "")
+        else:
+            yield Part(name, False, "", "", package.disables, f"`pip install 'microcosm[{package.extra}]'`")
+
+
+def is_there(module: str) -> bool:
+    """Whether a module can be imported; it is not."""
+    try:
+        return find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):  # what it would be a part of is not there
+        return False
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "(version not known)"

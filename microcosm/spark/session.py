@@ -9,12 +9,12 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microcosm.errors import MicrocosmError
 from microcosm.spark.java import find_java
+from microcosm.spark.parts import is_there
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ LOCAL = "local[2,4]"
 REMOTE = "sc://"
 """With this begins the address of a server of Spark Connect, which needs no Java here."""
 
-NEEDED = ("pyspark", "pyarrow", "pandas")
+NEEDED = ("pyspark", "pyarrow", "pandas", "numpy")
 CONNECT = {
     "grpc": "grpcio",
     "grpc_status": "grpcio-status",
@@ -80,16 +80,15 @@ def require_packages() -> None:
         raise NoSpark(f"Spark jobs need {', '.join(missing)}: `pip install 'microcosm[spark]'`.")
 
 
+def require_streams() -> None:
+    """Raise `NoSpark` unless what streams need besides is there."""
+    if lacking(["google.protobuf"]):
+        raise NoSpark("Streams need protobuf: `pip install 'microcosm[spark]'`.")
+
+
 def lacking(modules: Iterable[str]) -> list[str]:
     """Those of some modules that are not installed."""
-    return [name for name in modules if not _installed(name)]
-
-
-def _installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # what it would be a part of
-        return False
+    return [name for name in modules if not is_there(name)]
 
 
 def _running() -> SparkSession | None:

@@ -24,7 +24,7 @@ from microcosm.spark.events import EVENT, REPORTED
 from microcosm.spark.follow import TOLD, follower
 from microcosm.spark.output import versioned
 from microcosm.spark.pieces import expand
-from microcosm.spark.session import NoSpark, lacking
+from microcosm.spark.session import NoSpark, require_streams
 from microcosm.spark.told import told as irregularities
 from microcosm.spark.written import SCHEMA
 
@@ -108,8 +108,7 @@ def stream(
     for an input that is not there, and where `out` belongs to another stream.
     """
     asked = asked if asked is not None else Asked()
-    if lacking(["google.protobuf"]):
-        raise NoSpark("Streams need protobuf: `pip install 'microcosm[spark]'`.")
+    require_streams()
     if not expand([path]) and not Path(path).is_dir():
         raise TextError("no such file", file=path)
     folder, kept = Path(out), Path(checkpoint)

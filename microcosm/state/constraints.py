@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from microcosm.relations.bits import from_positions
 from microcosm.relations.clock import Clock
 from microcosm.relations.clock_rows import ClockRows
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens, Stamp
+from microcosm.relations.happens_before import Cycle
 from microcosm.relations.knowledge import Knowledge
 from microcosm.relations.relation import Relation
 from microcosm.relations.stamps import StampOrder
+from microcosm.relations.whole import lacking_order
 
 
 def knowledge_of(givens: Givens, position: Mapping[str, int], size: int) -> Knowledge:
     """The constraints of some givens, given the position of each named event (below `size`).
 
     Clocks become a cover and rows of what they refute (seed 003 with clocks: a !< b where b's clock has
-    not seen a), tokens rows of `<>`, stamps stay numbers. Cost: linear, and n·n/64 for clocks and tokens.
+    not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be complete leaves
+    unordered is refuted both ways. Cost: linear, and n·n/64 for clocks, tokens and complete logs.
     """
-    return constrained(
+    known = constrained(
         position,
         size,
         chain=givens.internal,
@@ -33,6 +37,25 @@ def knowledge_of(givens: Givens, position: Mapping[str, int], size: int) -> Know
         clocks=givens.clocks,
         stamps=givens.stamps,
     )
+    if givens.complete and givens.messages:
+        _complete(givens, position, known)
+    return known
+
+
+def _complete(givens: Givens, position: Mapping[str, int], known: Knowledge) -> None:
+    """Refute, both ways, what a complete log says nothing of, unless it leaves out what it must say."""
+    try:
+        graph = known.graph()
+    except Cycle:
+        return
+    past, future, related = graph.pasts(), graph.futures(), known.related_rows()
+    if lacking_order(givens, position, past) is not None:
+        return
+    events = {position[event] for event in givens.tellers()}
+    everything = from_positions(events, known.size)
+    for at in events:
+        if row := everything & ~(past[at] | future[at] | related[at]):
+            known.unseen[at] = known.unseen.get(at, 0) | row
 
 
 def constrained(

@@ -28,6 +28,7 @@ class Decided(Judged):
         profile: str = "full",
         depth: int | None = None,
         stop: Stop | None = None,
+        must_exist: bool = False,
     ) -> Offline:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
@@ -37,6 +38,8 @@ class Decided(Judged):
         the `<>` at worst.
         """
         distinct(a, b)
+        if must_exist:
+            self.require(a, b)
         return self._decisions(profile).verdict(a, b, depth, stop)
 
     def offline_table(
@@ -64,14 +67,32 @@ class Decided(Judged):
         engine = Engine(rules, self._givens)
         return Decisions(engine, Witness(engine, self._givens), rules, self._givens)
 
-    def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
+    def possible(self, a: str, b: str, stop: Stop | None = None, *, must_exist: bool = False) -> Possibility:
         """Which of `<`, `>`, `||` some world that fits gives two distinct events, exactly.
 
         Each `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says
-        why). `stop` is asked now and then whether to give up, which leaves the answer not `exact`.
+        why). `stop` is asked now and then whether to give up, which leaves the answer not `exact`. Nor is it
+        where an ordering of messages is known: what the offline rules refute by it is left out, the
+        witnesses do not heed it, and it is named in `ignored`.
         """
         distinct(a, b)
-        return self.worlds.possible(a, b, stop)
+        if must_exist:
+            self.require(a, b)
+        found = self.worlds.possible(a, b, stop)
+        if not self._givens.orderings or not found.ignored or not found.relations:
+            return found
+        return self._decisions("full").narrowed(a, b, found, stop)
+
+    def possible_table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
+        """What is possible of every pair, as `Worlds.table`; under an ordering, less what is refuted.
+
+        Refuted by propagation alone, that is: `possible` may rule out more of a pair.
+        """
+        found = self.worlds.table(stop)
+        if not self._givens.orderings or not self.worlds.ignored or found is None:
+            return found
+        pairs = self._decisions("full").narrowed_table(found[0], stop)
+        return None if pairs is None else (pairs, found[1])
 
     @property
     def worlds(self) -> Worlds:

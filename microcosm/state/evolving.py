@@ -21,6 +21,7 @@ from microcosm.relations.relation import Relation
 from microcosm.state import contradiction
 from microcosm.state.decided import Decided
 from microcosm.state.forgetting import without_event
+from microcosm.state.joining import join_messages
 from microcosm.state.judged import Judged, distinct
 from microcosm.state.union import union
 
@@ -125,9 +126,27 @@ class Evolving(Decided):
             self._replace(before)
             raise
 
-    def merge(self, other: Judged) -> None:
-        """Take over everything that another microcosm is given. Raises `Contradiction`, `Undefined`."""
-        self._replace(union(self._givens, other.givens))
+    def merge(self, *others: Judged, join: bool = True) -> list[str]:
+        """Take over everything that other microcosms are given, and put both ends of each message in order.
+
+        A message is sent before it is received: where one file states the sending and another the reception,
+        `send < receive` is added, from "message m" (not without `join`). Returned is what could not be
+        joined, since the name of a message does not tell which sending is meant: nothing follows from it, so
+        merge in one call what may name a message twice. Raises `Contradiction`, `Undefined`.
+
+        >>> from microcosm import Microcosm
+        >>> alice = Microcosm.parse("ask < wait \\n send ask = m1 alice -> lock")
+        >>> alice.merge(Microcosm.parse("heard < granted \\n receive heard = m1 lock"))
+        []
+        >>> alice.online("ask", "granted")
+        Relation.BEFORE
+        """
+        givens = self._givens.copy()
+        for other in others:
+            givens = union(givens, other.givens)
+        unjoined = join_messages(givens) if join else []
+        self._replace(givens)
+        return unjoined
 
     def explain_evolution(
         self, a: str, b: str, change: Correspondence, update: bool = False
@@ -140,7 +159,7 @@ class Evolving(Decided):
         """
         from microcosm.state.evolution_proof import explain_evolution
 
-        return explain_evolution(self._engine, self._givens, self.rules, (a, b), change, update)
+        return explain_evolution(self._engine, self._givens, self.rules, (a, b), change.checked(), update)
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -229,5 +248,5 @@ class Evolving(Decided):
 
 def _facts(given: str | Correspondence) -> list[Correspondence]:
     if isinstance(given, Correspondence):
-        return [given.normal()]
+        return [given.checked().normal()]
     return [fact.normal() for fact in parse_correspondences(given)]

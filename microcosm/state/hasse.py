@@ -40,11 +40,12 @@ def covering_pairs(known: Microcosm) -> Iterator[tuple[str, str]]:
 def longest_chain(known: Microcosm, first: str | None = None, last: str | None = None) -> list[str]:
     """A longest chain of events, each before the next; from `first` and to `last`, where these are given.
 
-    Empty where `first` is not before `last`, or nothing is before anything.
+    Empty where `first` is not before `last`, or nothing is before anything. Raises `UnknownEvent`.
 
     >>> longest_chain(Microcosm.parse("a < b < d \\n a < c < x < d"))
     ['a', 'c', 'x', 'd']
     """
+    known.require(*(name for name in (first, last) if name is not None))
     order, universe = _order(known), known._engine.universe
     a, b = (None if name is None else universe.position.get(name, 0) for name in (first, last))
 

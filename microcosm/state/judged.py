@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.engine.witness import Witness
-from microcosm.errors import Undefined
+from microcosm.errors import Undefined, UnknownEvent
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.judgement import Judgement, read_judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.given_view import GivenView
 from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.relations.relation import Relation, read_relation
 from microcosm.state import contradiction
 
 if TYPE_CHECKING:
@@ -43,8 +44,11 @@ class Judged:
 
     @property
     def givens(self) -> Givens:
-        """What is given; read only (evolve with `add`, `update`, `remove`, `append` and `forget`)."""
-        return self._givens
+        """What is given now; read only.
+
+        Evolve with `add`, `update`, `remove`, `append`, `forget` and `merge`; its `copy()` may be changed.
+        """
+        return GivenView(self._givens)
 
     @property
     def name(self) -> str | None:
@@ -72,39 +76,57 @@ class Judged:
         return self._engine.names(event)
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three event names like a mistyped one."""
-        return get_close_matches(name, self.events, n=3)
+        """Up to three event names like a mistyped one; none among more than `MOST_NAMES` events."""
+        return get_close_matches(name, self.events, n=3) if self.size <= MOST_NAMES else []
+
+    def require(self, *events: str) -> None:
+        """Raise `UnknownEvent` unless some given names each of these events."""
+        missing = tuple(dict.fromkeys(event for event in events if not self.names(event)))
+        if missing:
+            raise UnknownEvent(missing, tuple(name for event in missing for name in self.nearest(event)))
 
     # -- deductions ------------------------------------------------------------------------------------
 
-    def online(self, a: str, b: str) -> Relation:
+    def online(self, a: str, b: str, *, must_exist: bool = False) -> Relation:
         """The verdict of online decision making on two distinct events (Definition 3.1).
 
         `UNKNOWN` is a verdict with a derivation; `SILENT` says that no rule says anything. Neither
-        means concurrent.
+        means concurrent. Of an event that nothing names `UNKNOWN` is the verdict (rule Un-4), unless events
+        `must_exist`: then `UnknownEvent` is raised.
         """
         distinct(a, b)
+        if must_exist:
+            self.require(a, b)
         return self._engine.verdict(a, b)
 
-    def why(self, a: str, b: str) -> Derivation | None:
+    def why(self, a: str, b: str, *, must_exist: bool = False) -> Derivation | None:
         """A short derivation of the online verdict; None where the microcosm is silent."""
-        verdict = self.online(a, b)
+        verdict = self.online(a, b, must_exist=must_exist)
         return None if verdict is Relation.SILENT else self.derive(Judgement.ONLINE, a, verdict, b)
 
-    def derive(self, judgement: Judgement, a: str, relation: Relation, b: str) -> Derivation | None:
+    def derive(
+        self, judgement: Judgement | str, a: str, relation: Relation | str, b: str
+    ) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it does not hold."""
         distinct(a, b)
-        return self._witness.derive(judgement, a, relation, b)
+        return self._witness.derive(read_judgement(judgement), a, _judged(relation), b)
 
-    def holds(self, judgement: Judgement, a: str, relation: Relation, b: str) -> bool:
+    def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
         distinct(a, b)
-        return self._engine.holds(judgement, a, relation, b)
+        return self._engine.holds(read_judgement(judgement), a, _judged(relation), b)
 
-    def why_not(self, a: str, relation: Relation, b: str) -> WhyNot:
-        """Whether `|- a R b` holds and, rule by rule, which premises do and which do not."""
+    def why_not(self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False) -> WhyNot:
+        """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
+
+        >>> from microcosm import Microcosm
+        >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
+        True
+        """
         distinct(a, b)
-        return why_not(self._engine, a, relation, b)
+        if must_exist:
+            self.require(a, b)
+        return why_not(self._engine, a, _judged(relation), b)
 
     def table(self) -> Iterator[tuple[str, str, Relation]]:
         """The online verdict of every pair of `events`, the first before the second in sorted order.
@@ -143,6 +165,19 @@ class Judged:
         self._engine._check(self._givens)
 
 
+MOST_NAMES = 20_000
+"""Among more events than this, looking for names like a mistyped one takes longer than the answer."""
+
+
+def _judged(relation: Relation | str) -> Relation:
+    """A relation that a judgement can be about. Raises `Undefined`."""
+    read = read_relation(relation)
+    if read is Relation.SILENT:
+        raise Undefined("silence is what is left where no rule says anything: no judgement is about it")
+    return read
+
+
 def distinct(a: str, b: str) -> None:
+    """Raise `Undefined` unless these are two events."""
     if a == b:
         raise Undefined(f"an event stands in no relation to itself: {a}")

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import files
 from microcosm.logic.document import givens_to_json, read_givens, write_mc
-from microcosm.logic.rulebook import RuleBook
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.relation import Relation
 from microcosm.state.evolving import Evolving
 
 if TYPE_CHECKING:
     import networkx
 
+    from microcosm.relations.givens import Givens
     from microcosm.state.bulk import Bulk
 
 
@@ -66,6 +67,16 @@ class Microcosm(Evolving):
     def copy(self) -> Microcosm:
         """An independent microcosm with the same givens."""
         return Microcosm(self._givens, strict=self.strict, rules=self.rules)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Microcosm:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As what is given, and the rules where they are not the shipped ones."""
+        rules = None if self.rules is read_rules() else self.rules
+        return _unpickled, (self._givens, self.strict, rules)
 
     # -- many answers ----------------------------------------------------------------------------------
 
@@ -204,3 +215,7 @@ class Microcosm(Evolving):
 
             self._many = Bulk(self)
         return self._many
+
+
+def _unpickled(givens: Givens, strict: bool, rules: RuleBook | None) -> Microcosm:
+    return Microcosm(givens, strict=strict, rules=rules)

@@ -13,14 +13,15 @@ from microcosm.engine.program import online
 from microcosm.engine.views import Closure
 from microcosm.logic.judgement import Judgement
 from microcosm.relations.bits import bits, from_positions
-from microcosm.relations.relation import Relation
+from microcosm.relations.relation import Relation, read_relation
 from microcosm.state.microcosm import Microcosm
 
 
-def with_verdict(known: Microcosm, relation: Relation, event: str) -> Iterator[str]:
+def with_verdict(known: Microcosm, relation: Relation | str | None, event: str) -> Iterator[str]:
     """The events b with the verdict `b R event`.
 
-    For `?` and silence the events of which nothing is known are asked about one by one.
+    For `?` and silence the events of which nothing is known are asked about one by one. Raises `UnknownEvent`
+    where nothing names the event, as does all that follows.
 
     >>> album = Microcosm.parse('unshare < upload < view \\n upload || "log in"')
     >>> list(with_verdict(album, Relation.BEFORE, "view"))
@@ -28,11 +29,9 @@ def with_verdict(known: Microcosm, relation: Relation, event: str) -> Iterator[s
     >>> list(with_verdict(album, Relation.SILENT, "log in"))
     ['unshare', 'view']
     """
+    known.require(event)
+    relation = read_relation(relation)
     engine = known._engine
-    at = engine.universe.position.get(event, -1)
-    if at < 0 or at in engine.universe.vacant:
-        others = list(known.givens.named())
-        return (other for other in others if known.online(other, event) is relation)
     memo, _, at = engine.locate(event, event)
     if relation in (Relation.UNKNOWN, Relation.SILENT):
         undecided = engine.universe.named & ~(1 << at)
@@ -84,6 +83,7 @@ def between(known: Microcosm, first: str, last: str) -> Iterator[str]:
     >>> list(between(Microcosm.parse("a < b < d \\n a < c"), "a", "d"))
     ['b']
     """
+    known.require(first, last)
     if first == last or not known.holds(Judgement.ONLINE, first, Relation.BEFORE, last):
         return iter(())
     memo, x, y = known._engine.locate(first, last)
@@ -101,6 +101,7 @@ def frontier(known: Microcosm, a: str, b: str) -> tuple[list[str], list[str]]:
     >>> frontier(Microcosm.parse("a < b < d < e \\n a < c < d"), "b", "c")
     (['a'], ['d'])
     """
+    known.require(a, b)
     engine = known._engine
     memo, x, y = engine.locate(a, b)
     before = memo.judged(online(Relation.BEFORE))
@@ -129,6 +130,7 @@ def frontier(known: Microcosm, a: str, b: str) -> tuple[list[str], list[str]]:
     return list(known._bulk.stated(last)), list(known._bulk.stated(first))
 
 
-def pairs(known: Microcosm, relation: Relation) -> Iterator[tuple[str, str]]:
+def pairs(known: Microcosm, relation: Relation | str | None) -> Iterator[tuple[str, str]]:
     """Every pair of events with a verdict, the first before the second in sorted order."""
+    relation = read_relation(relation)
     return ((a, b) for a, b, verdict in known.table() if verdict is relation)

@@ -10,6 +10,7 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.engine.witness import Witness
+from microcosm.errors import MicrocosmError
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -66,7 +67,7 @@ class Offline:
     derivations: dict[str, Derivation | None] = field(repr=False)
 
 
-class Inconsistent(Exception):
+class Inconsistent(MicrocosmError):
     """No world has all that is given; `derivation` concludes the contradiction."""
 
     def __init__(self, derivation: Derivation) -> None:
@@ -84,8 +85,8 @@ class Decisions:
     def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
         """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
 
-        Where `stop` says so before the search is through, or an ordering of messages is known or a log
-        complete (of which the rules tell much, and worlds nothing), `exact` is false.
+        Where `stop` says so before the search is through, or an ordering of messages is known (of which
+        the rules tell much, and worlds nothing), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
         worlds = Worlds(self._givens).possible(a, b, stop)
@@ -104,10 +105,31 @@ class Decisions:
         except Stopped:
             through = False
         _refuse(search.clash)
-        told = not through and depth is None and worlds.exact and are_shipped(self._rules)
+        told = not through and depth is None and worlds.decided and are_shipped(self._rules)
         found = _verdict(search, x, y, worlds.relations if told else ())
         tight = worlds.exact and set(found.possible) == set(worlds.relations)
-        return replace(found, exact=tight and not self._givens.beyond_worlds)
+        return replace(found, exact=tight)
+
+    def narrowed(self, a: str, b: str, worlds: Possibility, stop: Stop | None = None) -> Possibility:
+        """What worlds leave of a pair, without what the rules refute; nothing where these contradict all."""
+        try:
+            left = self.verdict(a, b, None, stop).possible
+        except Inconsistent:
+            return Possibility(())
+        relations = tuple(relation for relation in worlds.relations if relation in left)
+        shown = {relation: world for relation, world in worlds.worlds.items() if relation in left}
+        return replace(worlds, relations=relations, worlds=shown)
+
+    def narrowed_table(self, pairs: Iterator[Left], stop: Stop | None = None) -> Iterator[Left] | None:
+        """The same of every pair, by propagation alone; None where that contradicts itself."""
+        try:
+            told = self.table(0, stop)
+        except Inconsistent:
+            return None
+        return (
+            (a, b, tuple(relation for relation in left if relation in by_rules))
+            for (a, b, left), (_, _, by_rules) in zip(pairs, told, strict=True)
+        )
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""

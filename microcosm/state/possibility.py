@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from microcosm.errors import UnknownEvent
 from microcosm.relations.certificate import Certificate
 from microcosm.relations.fit import Fit
 from microcosm.relations.givens import Givens
 from microcosm.relations.possible import Possibilities
 from microcosm.relations.possible_table import MEMBERS, Table
-from microcosm.relations.relation import Relation
+from microcosm.relations.relation import Relation, read_relation
 from microcosm.relations.search import Stop
+from microcosm.relations.whole import lacking
 from microcosm.state.constraints import knowledge_of
 from microcosm.state.world import World
 
@@ -43,13 +45,35 @@ class Witness:
 class Possibility:
     """What a pair may be: a subset of `<`, `>`, `||`; empty where the microcosm fits no world.
 
-    `worlds` has a witness for each relation that was shown to be possible. Unless `exact`, `relations`
-    also has those that could not be decided before the search was stopped.
+    `worlds` has a witness for each relation that was shown to be possible. Unless `exact`, `relations` also
+    has those that could not be decided before the search was stopped, or that may be impossible for what is
+    `ignored`: the statements that worlds do not, or not in full, take into account.
     """
 
     relations: tuple[Relation, ...]
     worlds: dict[Relation, Witness] = field(default_factory=dict)
     exact: bool = True
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def decided(self) -> bool:
+        """Whether the search came to its end: each relation has a world."""
+        return all(relation in self.worlds for relation in self.relations)
+
+
+def ignored(givens: Givens) -> tuple[str, ...]:
+    """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
+
+    >>> from microcosm.relations.told import Message
+    >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
+    ('ordering causal',)
+    """
+    if not (givens.orderings or givens.complete) or not givens.messages:
+        return ()
+    found = [f"ordering {ordering}" for ordering in givens.orderings]
+    if givens.complete and lacking(givens) is not None:
+        found.append("complete")
+    return tuple(found)
 
 
 class Worlds:
@@ -67,6 +91,8 @@ class Worlds:
         self.events = list(givens.named())
         self._position = {event: at for at, event in enumerate(self.events)}
         size = len(self.events) + OUTSIDERS
+        self.ignored = ignored(givens)
+        """What is stated that no constraint on pairs of events says: an answer is then not exact."""
         self._possibilities = Possibilities(knowledge_of(givens, self._position, size))
 
     def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
@@ -88,15 +114,18 @@ class Worlds:
         found = self._possibilities.possible(*places)
         left = tuple(r for r in MEMBERS if r in found.worlds or r in found.undecided)
         worlds = {r: _named(world, names) for r, world in found.worlds.items()}
-        return Possibility(left, worlds, not found.undecided)
+        return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
 
-    def certificate(self, a: str, relation: Relation, b: str) -> Certificate | None:
+    def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
-        Raises ImportError without python-sat.
+        Raises `MissingLibrary` without python-sat.
         """
-        return self._possibilities.certificate(self._position[a], relation, self._position[b])
+        for event in (a, b):
+            if event not in self._position:
+                raise UnknownEvent((event,))
+        return self._possibilities.certificate(self._position[a], read_relation(relation), self._position[b])
 
     def one(self, stop: Stop | None = None) -> Witness | None:
         """Some world that fits; None where there is none. Raises `relations.possible.Undecided`."""
@@ -105,8 +134,9 @@ class Worlds:
         return None if world is None else _named(world, self.events)
 
     def table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
-        """The possible relations of every pair, sorted, first before second; and whether all are exact.
+        """The possible relations of every pair, sorted, first before second; and whether all were decided.
 
+        They are exact unless something is `ignored`.
         None where no world fits. Cost: without `<>` about two closures; with `<>` the same for every
         choice of directions that shows something new, and a search for every member that is left.
         """

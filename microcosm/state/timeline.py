@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from microcosm.errors import MicrocosmError
 from microcosm.logic.document import iter_mc, parse_statement, read_givens
@@ -63,6 +63,15 @@ class Timeline:
         self._now = _Present(_Step(0, "", None, after=known.givens.copy()))
         self._numbers = 0
         self._saved = self._now.step
+
+    def __copy__(self) -> Timeline:
+        """An independent timeline of the same steps, which themselves do not change."""
+        other = Timeline(self.known.copy())
+        other._now, other._numbers, other._saved = self._now, self._numbers, self._saved
+        return other
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Timeline:
+        return self.__copy__()
 
     @property
     def known(self) -> Microcosm:
@@ -247,4 +256,6 @@ def _given(step: _Step) -> Givens:
 def _statements(givens: Givens) -> Iterator[str]:
     """Each statement of the givens by itself, the internal chain event by event."""
     yield from (f"internal {quote(event)}" for event in givens.internal)
-    yield from (line.rstrip("\n") for line in iter_mc(replace(givens, internal=[])))
+    others = givens.copy()
+    others.internal = []
+    yield from (line.rstrip("\n") for line in iter_mc(others))

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations
 from random import Random
 
+from microcosm.errors import Undefined
 from microcosm.relations.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.relations.givens import GivenFacts, Givens, Stamp
-from microcosm.relations.relation import Relation
+from microcosm.relations.relation import Relation, read_relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,12 @@ class World:
             return Relation.BEFORE
         return Relation.AFTER if (b, a) in self.before else Relation.CONCURRENT
 
-    def holds(self, a: str, relation: Relation, b: str) -> bool:
+    def holds(self, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `a relation b` is true here; `<>` and the refuted relations included."""
-        return self.relation(a, b) in _MEANING[relation]
+        meaning = _MEANING.get(read_relation(relation))
+        if meaning is None:
+            raise Undefined("of a world nothing is silent: one of `<`, `>` and `||` holds of each pair")
+        return self.relation(a, b) in meaning
 
     def order(self, rng: Random) -> list[str]:
         """All events in some order that extends `<`, drawn from `rng`."""

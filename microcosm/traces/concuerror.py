@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -75,7 +75,7 @@ class _Interleaving:
             if send := _SEND.fullmatch(label):
                 kind, to = "send", (send[2],)
                 self.messages += 1
-                message = f"m{self.messages}"
+                message = Counted(f"m{self.messages}")
                 self.sent.setdefault((process, send[2], send[1]), deque()).append((message, own))
             elif received := _RECEIVES.fullmatch(label):
                 kind = "receive"
@@ -104,7 +104,7 @@ class _Interleaving:
         if waiting.get(key):
             return waiting[key].popleft()
         self.messages += 1
-        return f"m{self.messages}", ""
+        return Counted(f"m{self.messages}"), ""
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

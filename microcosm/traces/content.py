@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from microcosm.traces.event import Counted
+
 
 class Contents:
     """Names for the messages of a log, by content. Memory: two counts for each content.
@@ -44,4 +46,4 @@ class Contents:
             counts = self._counts[content] = [len(self._counts) + 1, 0, 0, 0]
         counts[side] += 1
         name = f"{self._prefix}{counts[0]}"
-        return name if counts[side] == 1 else f"{name}.{counts[side]}"
+        return Counted(name if counts[side] == 1 else f"{name}.{counts[side]}")

@@ -21,7 +21,7 @@ from microcosm.relations.relation import Relation
 from microcosm.relations.told import Message
 from microcosm.traces.before import Before
 from microcosm.traces.clocks import Clocks
-from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.event import SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution, executions
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.formats import nearest
@@ -172,8 +172,11 @@ class _Part:
                 self._add(givens, sending, reception, f"message {self._message(reception)}")
         kinds = {entry.kind for entry in self._run.events}
         application = not kinds.isdisjoint(("causal_send", "deliver"))
+        answered = {event for pair in self._exchange.pairs for event in pair}
         for event in sorted((*self._exchange.sent, *self._exchange.received)):
             entry = self.entry(event)
+            if isinstance(entry.message, Counted) and event not in answered:
+                continue  # its other end is in another log, under another name
             if event in self.kept and (entry.kind in ("causal_send", "deliver")) is application:
                 kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
                 receivers = tuple(map(self._full, entry.to))

@@ -26,6 +26,12 @@ LARGEST = 2**63 - 1
 """Positions, clock entries and Lamport times are 64-bit."""
 
 
+class Counted(str):
+    """The name of a message that a reader made up by counting: in another log it means another message."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
     """One event. `seq` counts the events of `process` from 1 in program order.

@@ -6,10 +6,11 @@ import json
 from json import JSONDecodeError, JSONDecoder
 from typing import NoReturn
 
+from microcosm.errors import MicrocosmError
 from microcosm.traces.event import writable
 
 
-class BadLine(Exception):
+class BadLine(MicrocosmError):
     """Why a line is no event, in words."""
 
 

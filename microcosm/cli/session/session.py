@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from unicodedata import east_asian_width
 
 from microcosm.cli import exits, output
-from microcosm.cli.ask import MOST_NAMES
 from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.style import Style
@@ -21,6 +20,7 @@ from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.logic.names import quote, shown
 from microcosm.logic.question import Part, read_sentence
 from microcosm.relations.givens import Givens
+from microcosm.state.judged import MOST_NAMES
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 

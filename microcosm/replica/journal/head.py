@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from microcosm.errors import MicrocosmError
 from microcosm.replica.journal.disk import Disk
 
 SLOT = 4096
@@ -49,7 +50,7 @@ class Head:
         return content + blake2b(content, digest_size=_CHECK).digest()
 
 
-class BadHead(Exception):
+class BadHead(MicrocosmError):
     """A head file that does not check; the text says how."""
 
 

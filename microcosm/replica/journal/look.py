@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from microcosm.errors import MicrocosmError
 from microcosm.replica.journal import chain as journal_chain
 from microcosm.replica.journal.head import Head
 from microcosm.replica.journal.schema import About
@@ -22,7 +23,7 @@ NO_SEAL = bytes(journal_chain.SIZE)
 """In place of the seal of a snapshot, where there is none."""
 
 
-class Broken(Exception):
+class Broken(MicrocosmError):
     """The chain does not hold, or a row is not of the form that was written; the text says where."""
 
 

@@ -58,6 +58,12 @@ def tag(name: str) -> bytes:
     return blake2b(name.encode(), digest_size=8, person=b"microcosm").digest()
 
 
+def require_ciphers() -> None:
+    """Raise `ReplicaError` unless packets can be sealed: before anything is opened."""
+    if find_spec("cryptography") is None:
+        raise ReplicaError("packets are sealed by `cryptography`; `pip install 'microcosm[replica]'`")
+
+
 def header_of(packet: bytes) -> Header | None:
     """The header of what may be a packet; None if it is too short for one."""
     return Header(*HEADER.unpack_from(packet)) if len(packet) >= OVERHEAD else None
@@ -116,8 +122,7 @@ class Sealer:
     def __init__(
         self, ring: Keyring, name: str, incarnation: int, boot: int, entropy: Callable[[int], bytes]
     ) -> None:
-        if find_spec("cryptography") is None:
-            raise ReplicaError("packets are sealed by `cryptography`; `pip install 'microcosm[replica]'`")
+        require_ciphers()
         self.ring = ring
         self.name = name
         self.incarnation = incarnation

@@ -1,0 +1,56 @@
+"""Events that nothing names: a verdict all the same, which says so; an error where they must exist."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+ASKING = {
+    "online": ["online", "FILE", "unshare", "viev"],
+    "why": ["why", "FILE", "unshare", "viev"],
+    "why --offline": ["why", "FILE", "unshare", "viev", "--offline"],
+    "why-not": ["why-not", "FILE", "unshare < viev"],
+    "offline": ["offline", "FILE", "unshare", "viev"],
+    "possible": ["possible", "FILE", "unshare", "viev"],
+}
+
+
+@pytest.mark.parametrize("asked", ASKING.values(), ids=ASKING)
+def test_a_misspelt_event_is_listed(run: Run, album: str, asked: list[str]) -> None:
+    command = [album if word == "FILE" else word for word in asked]
+    ran = run(*command, "--json")
+    assert ran.json["unknown_events"] == ["viev"]
+    assert "viev is not in this microcosm; did you mean view?" in ran.err
+    assert "did you mean view?" in run(*command).err
+    assert ran.code == run(*command).code
+
+
+@pytest.mark.parametrize("asked", ASKING.values(), ids=ASKING)
+def test_it_is_an_error_where_events_must_exist(run: Run, album: str, asked: list[str]) -> None:
+    command = [album if word == "FILE" else word for word in asked]
+    ran = run(*command, "--must-exist", "--json")
+    assert (ran.code, ran.out) == (4, "")
+    assert "nothing names the event 'viev'; did you mean 'view'?" in ran.err
+    right = [word.replace("viev", "view") for word in command]
+    fine = run(*right, "--must-exist", "--json")
+    assert (fine.code, fine.json) == ((plain := run(*right, "--json")).code, plain.json)
+    assert "unknown_events" not in fine.json
+
+
+def test_an_event_of_a_message_is_named(run: Run) -> None:
+    Path("sent.mc").write_text("a < b\nsend s = m p\n", encoding="utf-8")
+    ran = run("online", "sent.mc", "a", "s", "--must-exist", "--json")
+    assert (ran.code, ran.json["verdict"]) == (3, "?")
+    assert "unknown_events" not in ran.json
+
+
+@pytest.mark.parametrize("asked", [ASKING["online"], ASKING["why"]], ids=["online", "why"])
+def test_the_whole_answer_verifies(run: Run, album: str, asked: list[str]) -> None:
+    answer = run(*[album if word == "FILE" else word for word in asked], "--json").out
+    assert json.loads(answer)["verdict"] == "?"
+    Path("answer.json").write_text(answer, encoding="utf-8")
+    assert run("verify", album, "answer.json").code == 0

@@ -1,0 +1,121 @@
+"""How questions are put from Python: relations by sign, name or member, and events that must exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from microcosm import Correspondence, Microcosm, MicrocosmError, Relation
+from microcosm.errors import Undefined, UnknownEvent
+from microcosm.relations.relation import SPELLINGS, read_relation
+from microcosm.state.hasse import longest_chain
+from microcosm.state.neighbourhood import between, concurrent, frontier, future, pairs, past, with_verdict
+from microcosm.state.world import World
+
+ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'
+
+Ask = Callable[[Microcosm, Any], Any]
+
+ASKS: dict[str, Ask] = {
+    "why_not": lambda known, said: known.why_not("unshare", said, "view").holds,
+    "holds": lambda known, said: known.holds("online", "unshare", said, "view"),
+    "derive": lambda known, said: known.derive("offline", "unshare", said, "view"),
+    "with_verdict": lambda known, said: list(with_verdict(known, said, "upload")),
+    "pairs": lambda known, said: list(pairs(known, said)),
+    "world": lambda known, said: World.of("ab", ["ab"]).holds("a", said, "b"),  # type: ignore[list-item]
+    "certificate": lambda known, said: known.worlds.certificate("unshare", said, "view") is None,
+    "add": lambda known, said: known.add(Correspondence("view", said, "late")) or known.to_text(),
+}
+
+
+def spellings(relation: Relation) -> list[object]:
+    signs = [sign for sign, meant in SPELLINGS.items() if meant is relation]
+    return [*signs, relation.name, relation.name.lower(), relation.name.replace("_", " "), relation.value]
+
+
+def answer(ask: Ask, said: object) -> object:
+    try:
+        return ask(Microcosm.parse(ALBUM), said)
+    except MicrocosmError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+@pytest.mark.parametrize("relation", Relation, ids=str)
+def test_a_relation_is_read_alike_however_it_is_said(ask: Ask, relation: Relation) -> None:
+    if relation is Relation.CONCURRENT and ask is ASKS["certificate"]:
+        pytest.importorskip("pysat")
+    expected = answer(ask, relation)
+    assert all(answer(ask, said) == expected for said in spellings(relation))
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+@pytest.mark.parametrize("said", ["bogus", "", "=", "<<", 5, True, ["<"], b"<"], ids=repr)
+def test_anything_else_is_refused(ask: Ask, said: object) -> None:
+    with pytest.raises(Undefined, match="is no relation"):
+        ask(Microcosm.parse(ALBUM), said)
+
+
+def test_why_not_agrees_with_the_verdict() -> None:
+    known = Microcosm.parse(ALBUM)
+    assert known.why_not("unshare", "<", "view").holds
+    assert known.why_not("unshare", Relation.BEFORE, "view").holds
+    assert known.why_not("view", "after", "unshare").holds
+    with pytest.raises(Undefined, match="silence"):
+        known.why_not("unshare", None, "view")  # type: ignore[arg-type]
+
+
+def test_none_is_silence_as_in_json() -> None:
+    assert read_relation(None) is Relation.SILENT
+
+
+@pytest.mark.parametrize("said", ["offlin", "", None, 3])
+def test_a_judgement_is_one_of_three(said: Any) -> None:
+    with pytest.raises(Undefined, match="is no judgement"):
+        Microcosm.parse(ALBUM).holds(said, "unshare", "<", "view")
+
+
+AROUND: dict[str, Callable[[Microcosm], object]] = {
+    "past": lambda known: past(known, "viev"),
+    "future": lambda known: future(known, "viev"),
+    "concurrent": lambda known: concurrent(known, "viev"),
+    "unknown": lambda known: known.unknown("viev"),
+    "silent": lambda known: known.silent("viev"),
+    "between, first": lambda known: between(known, "viev", "upload"),
+    "between, last": lambda known: between(known, "upload", "viev"),
+    "frontier": lambda known: frontier(known, "upload", "viev"),
+    "longest_chain, first": lambda known: longest_chain(known, first="viev"),
+    "longest_chain, last": lambda known: longest_chain(known, last="viev"),
+    "online": lambda known: known.online("unshare", "viev", must_exist=True),
+    "offline": lambda known: known.offline("unshare", "viev", must_exist=True),
+    "possible": lambda known: known.possible("unshare", "viev", must_exist=True),
+    "why": lambda known: known.why("unshare", "viev", must_exist=True),
+    "why_not": lambda known: known.why_not("unshare", "<", "viev", must_exist=True),
+    "certificate": lambda known: known.worlds.certificate("unshare", "<", "viev"),
+}
+
+
+@pytest.mark.parametrize("ask", AROUND.values(), ids=AROUND)
+def test_an_event_that_nothing_names_is_an_error(ask: Callable[[Microcosm], object]) -> None:
+    with pytest.raises(UnknownEvent, match="'viev'") as raised:
+        ask(Microcosm.parse(ALBUM))
+    assert raised.value.events == ("viev",)
+
+
+def test_a_forgotten_event_is_named_no_more() -> None:
+    known = Microcosm.parse(ALBUM)
+    known.forget("view")
+    known.remove('upload || "log in"')
+    for event in ("view", "log in"):
+        with pytest.raises(UnknownEvent):
+            known.past(event)
+
+
+def test_the_verdict_on_a_misspelt_event_stays_what_it_is() -> None:
+    known = Microcosm.parse(ALBUM)
+    assert known.online("unshare", "viev") is Relation.UNKNOWN
+    assert known.why("unshare", "viev") is not None
+    with pytest.raises(UnknownEvent, match="did you mean 'view'"):
+        known.online("unshare", "viev", must_exist=True)
