@@ -35,7 +35,7 @@ _plain_clock = re.compile(rf"{_HEAD}((?:{_PLAIN},){{0,1000}}{_PLAIN}){_REST}").m
 _clock = re.compile(rf"{_HEAD}\s*((?:{ENTRY}(?:\s*,\s*{ENTRY})*)?)\s*{_REST}").match
 _entries = re.compile(rf"({PROCESS})\s*:\s*({COUNT})").finditer
 
-_REAL = rf"-?{COUNT}(?:\.{COUNT})?"
+_REAL = rf"-?{COUNT}(?:\.{COUNT})?(?:[eE][-+]?{COUNT})?"
 _stamp = re.compile(
     rf"\s*stamp{WORD_END}({OPERAND})\s*=\s*(?:(-?{COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){LINE_END}"
 ).match
