@@ -81,5 +81,5 @@ def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
     for derivation in claims.derivations if fault is None else ():
         fault = fault or kernel.check(givens, book, derivation)
     if fault is None and isinstance(stated, dict):
-        fault = rederived.fault(claims.kind, stated, givens)
+        fault = rederived.fault(claims.kind, stated, givens, book)
     return fault

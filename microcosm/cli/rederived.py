@@ -15,7 +15,7 @@ from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.logic import kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.document import read_givens
-from microcosm.logic.rulebook import read_rules
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations import fit
 from microcosm.relations.clock import Clock
 from microcosm.relations.fit import Fit
@@ -27,13 +27,16 @@ from microcosm.state.constraints import knowledge_of
 _REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
 
 
-def fault(kind: str, stated: dict[str, Any], givens: Givens) -> str | None:
+def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> str | None:
     """What of an answer of this kind, whose derivations are valid, is not so; None where all of it is."""
     named = set(givens.named())
     pair = stated.get("pair", [])
     strangers = [event for event in pair if event not in named]
     if stated.get("unknown_events", strangers) != strangers:
         return "`unknown_events` is not what the microcosm does not name of the pair"
+    undecided = kind == "offline" and stated["verdict"] is None and "consistent" not in stated
+    if undecided and len(stated["possible"]) < 2 and book.instances == read_rules().instances:
+        return "the answer has no verdict, though what it refutes leaves one relation at most"
     match kind:
         case "offline" if stated["exact"] and stated["possible"]:
             return _inexact(stated["possible"], pair, givens)
@@ -48,8 +51,8 @@ def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens) -> st
     """Why it is not known that some world has each of the relations."""
     from microcosm.state.possibility import Worlds
 
-    if givens.beyond_worlds:
-        return "`exact` is true, though a known ordering or a complete log may rule out more"
+    if ignored := _ignored(givens):
+        return f"`exact` is true, though worlds do not take into account: {', '.join(ignored)}"
     left, right = pair
     found = Worlds(givens).possible(left, right)
     for sign in possible:
@@ -57,6 +60,13 @@ def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens) -> st
         if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:
             return f"`exact` is true, and no world was found that has {sign}"
     return None
+
+
+def _ignored(givens: Givens) -> list[str]:
+    """The statements that may rule out more than worlds do."""
+    if not givens.beyond_worlds:
+        return []
+    return [*(f"ordering {each}" for each in givens.orderings), *(["complete"] if givens.complete else [])]
 
 
 def _unfit(
@@ -80,11 +90,13 @@ def _unfit(
 
 def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens) -> str | None:
     """What is not so in an answer of `possible`."""
-    possible = stated["possible"]
+    possible, ignored = stated["possible"], _ignored(givens)
+    if stated.get("ignored", ignored) != ignored:
+        return "`ignored` is not what worlds do not take into account"
     if not possible:
         return _conflict(stated["conflict"], givens) or _unproved(None, pair, givens)
-    if stated["exact"] and givens.beyond_worlds:
-        return "`exact` is true, though a known ordering or a complete log may rule out more"
+    if ignored and stated["exact"]:
+        return f"`exact` is true, though worlds do not take into account: {', '.join(ignored)}"
     for sign, shown in stated["worlds"].items():
         match shown:
             case [list(order), list(before)] if _are_names(order) and all(map(_is_pair, before)):

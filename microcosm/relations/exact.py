@@ -27,7 +27,7 @@ def number(text: str) -> Number:
     >>> number("12"), number("12.50"), number("9007199254740993.0") == 9007199254740993
     (12, Decimal('12.50'), True)
     """
-    if not set(text) & set(".eE"):
+    if text.lstrip("+-").isdigit():
         return int(text)
     if math.isinf(float(text)):
         raise OverflowError("the number is too large")

@@ -71,7 +71,10 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if not text or text.isspace():
             continue
         try:
-            event = event_of(_exactly(json_object(text), text), file, number)
+            record = json_object(text)
+            if "stamp" in record:
+                _make_exact(record, text)
+            event = event_of(record, file, number)
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
@@ -162,15 +165,14 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
     )
 
 
-def _exactly(record: dict[str, object], text: str) -> dict[str, object]:
-    """The record of a line, its stamp in exact numbers; all others stay as they are read fastest."""
-    stamp = record.get("stamp")
+def _make_exact(record: dict[str, object], text: str) -> None:
+    """Read the stamp of a line again, in exact numbers; all others stay as they are read fastest."""
+    stamp = record["stamp"]
     if type(stamp) is list and float in map(type, stamp):
         try:
             record["stamp"] = json.loads(text, parse_float=number_or_infinity)["stamp"]
         except ValueError as fault:
             raise BadLine(str(fault)) from None
-    return record
 
 
 def _text(record: dict[str, object], name: str, empty: bool = False) -> str | None:

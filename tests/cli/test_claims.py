@@ -25,7 +25,7 @@ from microcosm.cli import ask, check, exits, offline, possible, prove, reading
 from microcosm.cli.app import main
 from microcosm.cli.lemmas import proof_object
 from microcosm.logic.document import read_givens, write_mc
-from microcosm.logic.rulebook import read_rules
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
@@ -33,6 +33,7 @@ from microcosm.relations.relation import Relation
 from microcosm.state.offline import Inconsistent
 from tests import oracle, posets
 from tests.cli.conftest import Run
+from tests.state.test_offline import OFFLINE_RULES, without
 from tests.strategies import rngs
 
 Answer = dict[str, Any]
@@ -170,11 +171,13 @@ def assert_conflict(conflict: list[str] | None, givens: Givens) -> None:
 # -- real answers, and what becomes of them ----------------------------------------------------------------
 
 
-def answers(givens: Givens, pair: tuple[str, str], depth: int | None) -> Iterator[tuple[str, Answer]]:
+def answers(
+    givens: Givens, pair: tuple[str, str], depth: int | None, book: RuleBook = BOOK
+) -> Iterator[tuple[str, Answer]]:
     """What the commands say with --json, as a program reads it."""
     told: list[tuple[str, Answer]] = []
     try:
-        known = reading.microcosm_of(givens, BOOK)
+        known = reading.microcosm_of(givens, book)
     except exits.Inconsistent:
         return
     verdict = known.online(*pair)
@@ -277,10 +280,24 @@ def test_a_changed_answer_is_true_or_refused(givens: Givens, rng: Random) -> Non
         if not derived:
             continue
         assert_true(kind, answer, givens)
-        for _ in range(20):
+        for _ in range(12):
             other = changed(answer, rng)
             if "rule" not in other and prove.fault_of(other, givens, BOOK) is None:
                 assert_true(kind_of(other), other, givens)
+
+
+@given(any_givens(), rngs())
+def test_real_answers_under_fewer_rules_are_valid_and_changed_ones_true_or_refused(
+    givens: Givens, rng: Random
+) -> None:
+    book = without(rng.choice(OFFLINE_RULES))
+    for kind, answer in answers(givens, ("a", "b"), rng.choice([None, 0]), book):
+        if kind == "offline" and (answer["derivations"] or answer.get("derivation")):
+            assert prove.fault_of(answer, givens, book) is None, answer
+            assert_true(kind, answer, givens)
+            for other in (changed(answer, rng) for _ in range(10)):
+                if kind_of(other) == kind and prove.fault_of(other, givens, book) is None:
+                    assert_true(kind, other, givens)
 
 
 # -- what was accepted once --------------------------------------------------------------------------------
@@ -337,6 +354,10 @@ def test_exact_is_not_claimed_where_worlds_do_not_know_all(run: Run) -> None:
     answer = told(run, text, *OFFLINE)
     assert answer["exact"] is False
     assert refused(run, answer, exact=True)
+    possible = {**told(run, text, "possible", "m.mc", "b", "c"), "exact": False}
+    assert refused(run, possible, exact=True)
+    assert verdict_on(run, {**possible, "ignored": ["complete"]}) == (0, None)
+    assert refused(run, possible, ignored=["ordering causal"])
 
 
 def test_a_conflict_is_given_contradictory_and_minimal(run: Run) -> None:

@@ -28,8 +28,8 @@ MUTANTS = [
         'if stated["possible"] != left_over:', "if False:", CLAIMS,
     ),
     Mutant(
-        "no verdict though one relation is left", "cli/claims.py",
-        "if verdict is None and (not left_over or len(left_over) == 1):", "if False:", CLAIMS,
+        "no verdict though one relation is left", "cli/rederived.py",
+        'if undecided and len(stated["possible"]) < 2 and', "if False and", CLAIMS,
     ),
     Mutant("fields that no answer has", "cli/claims.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
     Mutant(
@@ -43,7 +43,7 @@ MUTANTS = [
     ),
     Mutant(
         "exact where worlds do not know all", "cli/rederived.py",
-        "    if givens.beyond_worlds:\n", "    if False:\n", CLAIMS,
+        "    if not givens.beyond_worlds:\n", "    if True:\n", CLAIMS,
     ),
     Mutant(
         "events that nothing names", "cli/rederived.py", "strangers) != strangers:", "[]) is None:", CLAIMS
