@@ -1,104 +1,195 @@
-"""What an answer handed to `verify` claims: its derivations, and whether they conclude what it says."""
+"""What an answer handed to `verify` claims: its derivations, and whether its other fields agree with them.
+
+Only the answer itself is looked at here; what no derivation shows, `rederived` works out anew.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from microcosm.cli import output
 
-ONLINE = {"schema", "pair", "verdict", "derivation", "lemmas", "unknown_events"}
-OFFLINE = {
-    "schema",
-    "pair",
-    "verdict",
-    "refuted",
-    "possible",
-    "exact",
-    "derivations",
-    "certificate",
-    "unknown_events",
-}
+ONLINE = {"pair", "verdict", "derivation"}
+OFFLINE = {"pair", "verdict", "refuted", "possible", "exact", "derivations"}
 NONE_FITS = {*OFFLINE, "consistent", "derivation"}
-CHECK = {"schema", "file", "consistent", "derivation", "conflict", "lemmas"}
+CHECK = {"consistent", "derivation"}
+POSSIBLE = {"pair", "possible", "worlds", "exact"}
+"""The fields that an answer of each kind has."""
+
+_MORE = {
+    "online": {"schema", "lemmas", "unknown_events"},
+    "offline": {"schema", "certificate", "unknown_events"},
+    "check": {"schema", "lemmas", "conflict"},
+    "possible": {"schema", "conflict", "unknown_events", "ignored"},
+}
+"""The fields that it may have."""
 
 SIGNS = ("<", ">", "||", "<>")
 
-Claims = tuple[list[object], str | None]
-"""Derivations to be checked; a fault where an answer claims what they do not conclude."""
+MEANS = {"<": ("<",), ">": (">",), "||": ("||",), "<>": ("<", ">")}
+"""The relations of worlds that each relation stands for."""
+
+NOTHING = "the answer has no derivation: there is nothing to verify"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """An answer of the kind `online`, `offline`, `check` or `possible`, or (`derivation`) one by itself.
+
+    The kernel has to accept each of `derivations`; `fault` says where the answer contradicts itself.
+    """
+
+    kind: str
+    derivations: list[object] = field(default_factory=list)
+    fault: str | None = None
 
 
 def claimed(stated: object) -> Claims:
-    """The derivations in what was handed in: one by itself, or those of a whole answer."""
-    if not isinstance(stated, dict) or "rule" in stated or not {"derivation", "derivations"} & stated.keys():
-        return [stated], None
-    kinds = (NONE_FITS if "consistent" in stated else OFFLINE) if "derivations" in stated else ONLINE
-    if "consistent" in stated and "derivations" not in stated:
-        kinds = CHECK
-    unknown = sorted(set(stated) - kinds)
-    if unknown:
-        return [], f"the answer has a field {unknown[0]!r} that no answer has"
-    if stated.get("schema", output.SCHEMA) != output.SCHEMA:
-        return [], f"the answer's schema is not {output.SCHEMA}"
-    if "consistent" in stated:
+    """What was handed in claims."""
+    if not isinstance(stated, dict) or "rule" in stated or not _ANSWERS & stated.keys():
+        return Claims("derivation", [stated])
+    kind, fields = _kind(stated)
+    fault = _unlike(stated, kind, fields)
+    if fault is not None:
+        return Claims(kind, fault=fault)
+    if kind == "check":
         return _contradiction(stated)
-    match stated.get("pair"):
-        case [str(left), str(right)]:
-            return (_offline if kinds is OFFLINE else _online)(stated, left, right)
-    return [], "the answer's pair is not two events"
+    match stated["pair"]:
+        case [str(left), str(right)] if left != right:
+            return _READ[kind](stated, left, right)
+    return Claims(kind, fault="the answer's pair is not two events")
+
+
+_ANSWERS = {"derivation", "derivations", "worlds", "pairs", "bisimilar", "holds"}
+"""Fields that answers have and derivations have not."""
+
+
+def _kind(stated: dict[str, Any]) -> tuple[str, set[str]]:
+    if "derivations" in stated:
+        return "offline", NONE_FITS if "consistent" in stated else OFFLINE
+    if "worlds" in stated:
+        return "possible", POSSIBLE
+    if "consistent" in stated:
+        return "check", CHECK
+    return ("online", ONLINE) if "derivation" in stated else ("", set())
+
+
+def _unlike(stated: dict[str, Any], kind: str, fields: set[str]) -> str | None:
+    """How the fields of an answer differ from those that it has to have, or can have."""
+    if not kind:
+        return "nothing in such an answer comes with a derivation or a world to verify"
+    if unknown := sorted(set(stated) - fields - _MORE[kind]):
+        return f"the answer has a field {unknown[0]!r} that no such answer has"
+    if missing := sorted(fields - set(stated)):
+        return f"the answer has no field {missing[0]!r}"
+    if stated.get("schema", output.SCHEMA) != output.SCHEMA:
+        return f"the answer's schema is not {output.SCHEMA}"
+    return None
 
 
 def _online(stated: dict[str, Any], left: str, right: str) -> Claims:
-    derivation, verdict = stated["derivation"], stated.get("verdict")
+    derivation, verdict = _with_lemmas(stated), stated["verdict"]
     if derivation is None:
-        return [], "the answer has no derivation: there is nothing to verify"
-    if isinstance(derivation, dict) and "lemmas" in stated:
-        derivation = {**derivation, "lemmas": stated["lemmas"]}
+        return Claims("online", fault=NOTHING)
     if verdict not in (*SIGNS, "?"):
-        return [], "the answer's verdict is no relation that online decision making concludes"
+        return Claims(
+            "online", fault="the answer's verdict is no relation that online decision making concludes"
+        )
     if not _concludes(derivation, "online", left, verdict, right):
-        return [], "the derivation does not conclude what the answer says of its pair"
-    return [derivation], None
+        return Claims("online", fault="the derivation does not conclude what the answer says of its pair")
+    return Claims("online", [derivation])
 
 
 def _offline(stated: dict[str, Any], left: str, right: str) -> Claims:
-    derivations, verdict, refuted = stated["derivations"], stated.get("verdict"), stated.get("refuted")
+    if "consistent" in stated:
+        return _none_fits(stated)
+    derivations = stated["derivations"]
+    fault = _disagreement(stated) or _uncovered(stated, left, right)
+    if fault is not None:
+        return Claims("offline", fault=fault)
+    return Claims("offline", list(derivations.values()))
+
+
+def _disagreement(stated: dict[str, Any]) -> str | None:
+    """Where the verdict, what is refuted and what is possible do not go together."""
+    derivations, verdict, refuted = stated["derivations"], stated["verdict"], stated["refuted"]
     if not isinstance(derivations, dict) or not derivations:
-        return [], "the answer has no derivation: there is nothing to verify"
+        return NOTHING
     if not isinstance(refuted, list) or any(sign not in SIGNS for sign in refuted):
-        return [], "`refuted` lists relations among < > || <>"
-    said = {f"!{sign}" for sign in refuted} | ({verdict} if isinstance(verdict, str) else set())
+        return "`refuted` lists relations among < > || <>"
     if verdict is not None and verdict not in SIGNS:
-        return [], "the answer's verdict is no relation that offline decision making concludes"
-    if said != derivations.keys():
-        return [], "the answer's derivations are not those of its verdict and of what it refutes"
-    if stated.get("possible") != [sign for sign in SIGNS[:3] if sign not in refuted]:
-        return [], "`possible` is not what is left of < > || when `refuted` is taken away"
-    if not isinstance(stated.get("exact"), bool):
-        return [], "`exact` is true or false"
-    for sign, derivation in derivations.items():
+        return "the answer's verdict is no relation that offline decision making concludes"
+    said = {f"!{sign}" for sign in refuted} | ({verdict} if verdict is not None else set())
+    if said != derivations.keys() or len(set(refuted)) < len(refuted):
+        return "the answer's derivations are not those of its verdict and of what it refutes"
+    meant = SIGNS[:3] if verdict is None else MEANS[verdict]
+    left_over = [sign for sign in meant if sign not in refuted]
+    if stated["possible"] != left_over:
+        return "`possible` is not what the verdict and what is refuted leave of < > ||"
+    return None if isinstance(stated["exact"], bool) else "`exact` is true or false"
+
+
+def _uncovered(stated: dict[str, Any], left: str, right: str) -> str | None:
+    """What of an offline answer has no derivation that concludes it."""
+    for sign, derivation in stated["derivations"].items():
         if derivation is None:
-            return [], f"there is no derivation of {sign} to verify: a solver decided it"
+            return f"there is no derivation of {sign} to verify: a solver decided it"
         if not _concludes(derivation, "offline", left, sign, right):
-            return [], f"the derivation of {sign} does not conclude what the answer says of its pair"
-    return list(derivations.values()), None
+            return f"the derivation of {sign} does not conclude what the answer says of its pair"
+    return "a certificate is of what has no derivation" if "certificate" in stated else None
+
+
+def _none_fits(stated: dict[str, Any]) -> Claims:
+    """An offline answer on a microcosm that no world fits: it says nothing of its pair."""
+    told = [stated[key] for key in ("verdict", "refuted", "possible", "derivations")]
+    if told != [None, [], [], {}] or stated["exact"] is not True:
+        return Claims("offline", fault="where no world fits, there is no verdict on any pair")
+    found = _contradiction(stated)
+    return Claims("offline", found.derivations, found.fault)
+
+
+def _possible(stated: dict[str, Any], left: str, right: str) -> Claims:
+    worlds, possible = stated["worlds"], stated["possible"]
+    fault = None
+    if not isinstance(possible, list) or possible != [sign for sign in SIGNS[:3] if sign in possible]:
+        fault = "`possible` lists relations among < > ||, in this order"
+    elif not isinstance(worlds, dict) or not worlds.keys() <= set(possible):
+        fault = "`worlds` has worlds of what is possible"
+    elif not isinstance(stated["exact"], bool):
+        fault = "`exact` is true or false"
+    elif stated["exact"] and worlds.keys() != set(possible):
+        fault = "`exact` is true, and something possible has no world"
+    elif ("conflict" in stated) == bool(possible):
+        fault = "a `conflict` is told where nothing is possible, and nowhere else"
+    return Claims("possible", fault=fault)
 
 
 def _contradiction(stated: dict[str, Any]) -> Claims:
-    derivation = stated.get("derivation")
+    derivation = _with_lemmas(stated)
     if derivation is None:
-        return [], "the answer has no derivation: there is nothing to verify"
+        return Claims("check", fault=NOTHING)
     said = derivation.get("conclusion") if isinstance(derivation, dict) else None
     if stated["consistent"] is not False or not isinstance(said, dict):
-        return [], "the answer does not say that the microcosm is inconsistent"
+        return Claims("check", fault="the answer does not say that the microcosm is inconsistent")
     if said.get("relation") != "contradiction":
-        return [], "the derivation does not conclude a contradiction"
+        return Claims("check", fault="the derivation does not conclude a contradiction")
+    return Claims("check", [derivation])
+
+
+_READ = {"online": _online, "offline": _offline, "possible": _possible}
+
+
+def _with_lemmas(stated: dict[str, Any]) -> object:
+    """The derivation of an answer, with the lemmas that stand beside it."""
+    derivation = stated["derivation"]
     if isinstance(derivation, dict) and "lemmas" in stated:
-        derivation = {**derivation, "lemmas": stated["lemmas"]}
-    return [derivation], None
+        return {**derivation, "lemmas": stated["lemmas"]}
+    return derivation
 
 
 def _concludes(derivation: object, judgement: str, left: str, sign: str, right: str) -> bool:
-    """Whether a derivation concludes `left sign right`; symmetric relations may be said from either side."""
+    """Whether a derivation concludes `left sign right`."""
     said = derivation.get("conclusion") if isinstance(derivation, dict) else None
     if sign in (">", "!>"):
         left, sign, right = right, sign.replace(">", "<"), left

@@ -6,7 +6,6 @@ Text is unstyled unless it goes to a terminal (and NO_COLOR is not set).
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from itertools import islice
 from typing import TextIO
 
 from microcosm import errors
+from microcosm.relations.exact import json_text
 
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
@@ -78,7 +78,7 @@ def json_line(fields: Mapping[str, object]) -> str:
 
 def as_json(value: object) -> str:
     """A JSON text that standard output can carry: ASCII where it is not UTF-8."""
-    return json.dumps(value, ensure_ascii=not unicode_output(sys.stdout))
+    return json_text(value, ensure_ascii=not unicode_output(sys.stdout))
 
 
 def complain(*lines: str) -> None:

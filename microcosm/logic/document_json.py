@@ -25,6 +25,7 @@ from microcosm.logic.provenance import is_default, member_of, stated
 from microcosm.logic.statement import INTERIOR, ORDERINGS
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.exact import in_json, number_or_infinity
 from microcosm.relations.givens import Givens, Stamp
 from microcosm.relations.relation import SPELLINGS, Relation
 from microcosm.relations.told import Message
@@ -40,6 +41,9 @@ FIELDS = (
 def givens_to_json(givens: Givens) -> dict[str, object]:
     """The JSON form, all fields present; `json.dumps` takes it as it is.
 
+    But for bounds of stamps that have more digits than a float: they are decimals, which
+    `microcosm.relations.exact.json_text` writes.
+
     An external has its source as a fourth member, a refuted one as a third, where somebody stated it.
     """
     return {
@@ -51,7 +55,7 @@ def givens_to_json(givens: Givens) -> dict[str, object]:
         ],
         "refuted": [[fact.left, fact.right, *_origin(fact)] for fact in givens.refuted.values()],
         "stamps": {
-            event: list(stamp) if isinstance(stamp, tuple) else stamp
+            event: [*map(in_json, stamp)] if isinstance(stamp, tuple) else stamp
             for event, stamp in givens.stamps.items()
         },
         "clocks": {
@@ -94,7 +98,9 @@ def decode_json(text: str, file: str | None = None) -> object:
         raise TextError(f"{name} is no JSON number", file=file)
 
     try:
-        return json.loads(text, object_pairs_hook=members, parse_constant=constant)
+        return json.loads(
+            text, object_pairs_hook=members, parse_constant=constant, parse_float=number_or_infinity
+        )
     except json.JSONDecodeError as error:
         line = text[text.rfind("\n", 0, error.pos) + 1 :].split("\n", 1)[0]
         message = f"not JSON: {error.msg}"

@@ -8,6 +8,7 @@ from microcosm.logic.names import quote, string
 from microcosm.logic.provenance import is_default
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.exact import written
 from microcosm.relations.givens import Givens, Stamp
 from microcosm.relations.told import Message
 
@@ -66,7 +67,7 @@ def _fact(fact: Correspondence, names: _Quoted, sources: bool) -> str:
 
 
 def _stamp(stamp: Stamp) -> str:
-    return f"[{stamp[0]!r}, {stamp[1]!r}]" if isinstance(stamp, tuple) else str(stamp)
+    return f"[{written(stamp[0])}, {written(stamp[1])}]" if isinstance(stamp, tuple) else str(stamp)
 
 
 def _clock(clock: Clock, names: _Quoted) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from microcosm.errors import MicrocosmError
 from microcosm.logic.names import SHOWN, shown, unfit
+from microcosm.relations.exact import Number, of_float, written
 
 Value = TypeVar("Value")
 
@@ -91,11 +93,11 @@ def integer_of(found: object, path: str, what: str) -> int:
     return found
 
 
-def number_of(found: object, path: str) -> float:
-    """A finite number. An integer stays one: it may be too long for a float."""
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        if isinstance(found, int) or math.isfinite(found):
-            return found
+def number_of(found: object, path: str) -> Number:
+    """A finite number, exactly; a float stands for what it is shown as."""
+    if isinstance(found, int | float | Decimal) and not isinstance(found, bool):
+        if not isinstance(found, float) or math.isfinite(found):
+            return of_float(found)
         raise JsonFault(path, "the number is too large")
     raise JsonFault(path, f"expected a number, not {described(found)}")
 
@@ -107,6 +109,8 @@ def described(found: object) -> str:
             return "an object"
         case list():
             return f"a list of {len(found)}"
+        case Decimal():
+            return written(found)
         case _:
             text = json.dumps(found, default=repr)
             return text if len(text) <= SHOWN else text[:SHOWN] + "…"

@@ -24,16 +24,18 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
    that the rule has after `assume`, and nowhere else, a leaf with rule `assume` may say so; not beyond an
    evolution. Leaves that deny are still of the microcosm itself.
 
-A node is checked once for each microcosm that it stands in, by its own conclusion and those of its
-premises; since no node rests on itself, the order does not matter. Cost: linear in the derivation (for each
-set of assumptions under which a node stands), plus the searches.
+A node is checked once for each microcosm that it stands in, by its own conclusion and those of its premises;
+since no node rests on itself, the order does not matter. Beside its conclusion it has the assumptions that it
+rests on, which a step that discharges one takes away: at the root none is left. Cost: linear in the
+derivation, times the assumptions that a node rests on, plus the searches. What stands in more than `EARLIER`
+earlier microcosms (law 6), or takes more than `STEPS` steps in them, is not accepted, and the fault says so.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from microcosm.errors import RuleError
 from microcosm.logic.kernel_node import (
@@ -86,37 +88,34 @@ def check(givens: Givens, rules: RuleBook, proof: object) -> str | None:
     return None
 
 
-class _Setting:
-    """A microcosm in which nodes are checked: the given one, or an earlier one (law 6), and what may be
-    assumed (law 8).
-    """
+EARLIER = 1_000
+"""In no more microcosms than this, beside the given one, nodes are checked."""
 
-    def __init__(
-        self, givens: Givens, program: Program, events: frozenset[str], within: _Setting | None = None
-    ) -> None:
+STEPS = 1_000_000
+"""And in all of these together no more than this many."""
+
+Open = dict[Line, Path]
+"""The assumptions that a node rests on and that nothing below it discharges, each with a leaf that has it."""
+
+_NOTHING: Open = {}
+
+
+class _Setting:
+    """A microcosm in which nodes are checked: the given one, or an earlier one (law 6)."""
+
+    def __init__(self, givens: Givens, program: Program, events: frozenset[str]) -> None:
         self.givens = givens
-        self.assumed: frozenset[Line] = frozenset()
-        self.checked: set[int] = set()
-        """The nodes that were checked in it, by identity, and (`open`) those whose premises are not yet."""
-        self.open: set[int] = set()
+        self.rests_on: dict[int, Open] = {}
+        """The nodes that were checked in it, by identity,"""
+        self.begun: set[int] = set()
+        """and those whose premises are being checked."""
         self._program = program
         self._events = events
-        self._within = within
-        self._inner: dict[Line, _Setting] = {}
 
     @cached_property
     def search(self) -> Search:
         """The kernel's own search, made when something is asked of it."""
-        return self._within.search if self._within else Search(self._program, self.givens, self._events)
-
-    def assuming(self, line: Line) -> _Setting:
-        """The same microcosm, with one assumption more."""
-        if line in self.assumed:
-            return self
-        if line not in self._inner:
-            inner = self._inner[line] = _Setting(self.givens, self._program, self._events, self)
-            inner.assumed = self.assumed | {line}
-        return self._inner[line]
+        return Search(self._program, self.givens, self._events)
 
 
 class _Visit(NamedTuple):
@@ -126,6 +125,16 @@ class _Visit(NamedTuple):
     line: Line
     path: Path
     lemmas: int
+
+
+class _Rest(NamedTuple):
+    """What a checked step rests on: its premises, in which microcosm, and what they may assume."""
+
+    below: list[_Visit]
+    setting: _Setting
+    assumed: Line | None
+    outside: int
+    """So many of the premises stand before what is assumed."""
 
 
 class _Proof:
@@ -141,6 +150,9 @@ class _Proof:
         self.events = frozenset(givens.named()).union(event for event in ends if isinstance(event, str))
         self.given = _Setting(givens, self.rules.program, self.events)
         self.earlier: dict[tuple[_Setting, bool, tuple[str, str, str]], _Setting] = {}
+        self.steps = 0
+        """In earlier microcosms."""
+        self._stands_for: dict[int, int] = {}
 
     def check(self) -> None:
         """Raise the first fault; the lemmas that the root does not rest on come last."""
@@ -157,36 +169,48 @@ class _Proof:
 
     def _walk(self, start: _Visit) -> None:
         """Check a node and all that it rests on, depth first, without recursion."""
-        stack = [(start, self.given, False)]
+        stack: list[tuple[_Visit, _Setting, _Rest | None]] = [(start, self.given, None)]
         while stack:
-            visit, setting, left = stack.pop()
-            node, line, path, lemmas = visit
+            visit, setting, rest = stack.pop()
+            node, line, path, _ = visit
             key = id(node)
-            if left:
-                setting.open.remove(key)
-            elif key in setting.open:
+            if rest is not None:
+                setting.begun.remove(key)
+                setting.rests_on[key] = _undischarged(rest, setting)
+            elif key in setting.begun:
                 fail(path, "the node rests on itself")
-            elif key not in setting.checked:
-                setting.checked.add(key)
+            elif key not in setting.rests_on:
+                if setting is not self.given:
+                    self._count(path)
                 if line.absent:
                     _check_leaf(line, path, setting)
-                    continue
-                if node["rule"] == ASSUME:
-                    if line not in setting.assumed:
-                        fail(path, f"nothing above it assumes `{line}`")
-                    continue
-                places = enumerate(node["premises"])
-                below = [self._found(premise, (path, place), lemmas) for place, premise in places]
-                inside = self._step(visit, below, setting)
-                if below:
-                    setting.open.add(key)
-                    stack.append((visit, setting, True))
-                    stack.extend(
-                        (b, i, False) for b, i in zip(reversed(below), reversed(inside), strict=True)
-                    )
+                    setting.rests_on[key] = _NOTHING
+                elif node["rule"] == ASSUME:
+                    setting.rests_on[key] = {line: path}
+                else:
+                    rest = self._step(visit, setting)
+                    if not rest.below:
+                        setting.rests_on[key] = _NOTHING
+                        continue
+                    setting.begun.add(key)
+                    stack.append((visit, setting, rest))
+                    stack.extend([(below, rest.setting, None) for below in reversed(rest.below)])
+        for line, path in self.given.rests_on[id(start.node)].items():
+            _fail_assumed(line, path)
+
+    def _count(self, path: Path) -> None:
+        self.steps += 1
+        if self.steps > STEPS:
+            fail(path, f"more than {STEPS:,} steps in earlier microcosms, a limit: nothing was decided")
 
     def _found(self, node: Any, path: Path, lemmas: int) -> _Visit:
         """The node at `path`, or the one that a reference there stands for (law 1)."""
+        if isinstance(node, dict) and "ref" in node:
+            node, path, lemmas = self._lemma(node, path, lemmas)
+        return _Visit(node, read(node, path, self.events), path, lemmas)
+
+    def _lemma(self, node: Any, path: Path, lemmas: int) -> tuple[Any, Path, int]:
+        passed: list[int] = []
         while isinstance(node, dict) and "ref" in node:
             k = node["ref"]
             if len(node) > 1 or type(k) is not int:
@@ -194,19 +218,25 @@ class _Proof:
             if not 0 <= k < lemmas:
                 fail(path, "the reference is to no lemma before it")
             self.used.add(k)
+            passed.append(k)
+            k = self._stands_for.get(k, k)
             node, path, lemmas = self.lemmas[k], (None, f"lemmas[{k}]"), k
-        return _Visit(node, read(node, path, self.events), path, lemmas)
+        self._stands_for.update(dict.fromkeys(passed[:-1], lemmas))
+        return node, path, lemmas
 
-    def _step(self, visit: _Visit, below: list[_Visit], setting: _Setting) -> list[_Setting]:
-        """Check a step against the conclusions of its premises (laws 2, 3, 5 to 8); return their settings."""
-        node, line, path, _ = visit
+    def _step(self, visit: _Visit, setting: _Setting) -> _Rest:
+        """Check a step against the conclusions of its premises (laws 2, 3, 5 to 8)."""
+        node, line, path, lemmas = visit
+        below = [
+            self._found(premise, (path, place), lemmas) for place, premise in enumerate(node["premises"])
+        ]
         before, new = setting, None
         premises = [premise.line for premise in below]
         shows = [key for key in ("clocks", "token") if key in node]
         name = node["rule"]
         if name == CLASH:
             self._clash(node, line, premises, path)
-            return [setting] * len(below)
+            return _Rest(below, setting, None, 0)
         if not self.rules.named(name):
             fail(path, f"there is no rule {shown(name)}")
         evolves = self.rules.named(name)[0].evolution is not None
@@ -237,9 +267,7 @@ class _Proof:
             elif not pattern.alone and not _holds(pattern, binding, before, setting, node, shows):
                 wrong = (4, "")
             else:
-                outside = len(below) if assumed is None else pattern.outside
-                inner = [before.assuming(assumed) if assumed else before] * (len(below) - outside)
-                return [before] * outside + inner
+                return _Rest(below, before, assumed, pattern.outside)
             fault = max(fault, wrong)
         concludes = {
             0: "",
@@ -287,6 +315,8 @@ class _Proof:
         """The microcosm of which `setting` is the evolution by what is new (law 6)."""
         key = (setting, update, new.key())
         if key not in self.earlier:
+            if len(self.earlier) == EARLIER:
+                fail(path, f"more than {EARLIER:,} earlier microcosms, a limit: nothing was decided")
             givens = setting.givens.copy()
             if givens.external.pop(new.key(), None) is None:
                 fail(path, "what is new in `evolution` is no external given")
@@ -311,6 +341,26 @@ def _check_leaf(line: Line, path: Path, setting: _Setting) -> None:
             premise = Not(Judged(judgement, "a", ANY if relation == "_" else Relation(relation), "b"))
     if not setting.search.true(premise, {"a": line.left, "b": line.right}):
         fail(path, f"`{line}` is not so")
+
+
+def _undischarged(rest: _Rest, setting: _Setting) -> Open:
+    """The assumptions that a step in `setting` rests on, once its premises are checked (law 8)."""
+    rests_on = rest.setting.rests_on
+    if not any(rests_on[id(below.node)] for below in rest.below):
+        return _NOTHING
+    found: Open = {}
+    for place, below in enumerate(rest.below):
+        for line, path in rests_on[id(below.node)].items():
+            if line == rest.assumed and place >= rest.outside:
+                continue
+            if rest.setting is not setting:
+                _fail_assumed(line, path)
+            found.setdefault(line, path)
+    return found
+
+
+def _fail_assumed(line: Line, path: Path) -> NoReturn:
+    fail(path, f"nothing above it assumes `{line}`")
 
 
 def _turn(line: Line) -> Line:

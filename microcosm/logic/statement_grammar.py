@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +20,7 @@ from microcosm.logic import statement as build
 from microcosm.logic.names import KEYWORDS, SHOWN, shown, unfit, unquote
 from microcosm.logic.provenance import stated
 from microcosm.logic.statement import Fault, Statement
+from microcosm.relations import exact
 from microcosm.relations.clock import Clock
 from microcosm.relations.told import Message
 
@@ -140,16 +140,13 @@ def _stamp(tokens: list[Token]) -> build.Stamped:
     return build.Stamped(event, first)
 
 
-def _number(token: Token) -> int | float:
+def _number(token: Token) -> exact.Number:
     try:
-        if token.lstrip("+-").isdigit():
-            return int(token)
-        number = float(token)
+        return exact.number(str(token))
     except ValueError:
         raise Fault("the number has too many digits", None, column=token.column) from None
-    if not math.isfinite(number):
-        raise Fault("the number is too large", None, column=token.column)
-    return number
+    except OverflowError:
+        raise Fault("the number is too large", None, column=token.column) from None
 
 
 def _signs(tokens: list[Token]) -> list[str]:

@@ -7,7 +7,6 @@ for the rest, which then goes to the grammar. A property test keeps both of one 
 from __future__ import annotations
 
 import re
-from math import isfinite
 
 from microcosm.logic import statement as build
 from microcosm.logic.long_lines import LONG, shape
@@ -26,6 +25,7 @@ from microcosm.logic.statement_tokens import (
     text_of,
 )
 from microcosm.relations.clock import Clock
+from microcosm.relations.exact import Number, number
 from microcosm.relations.told import Message
 
 _HEAD = rf"\s*clock{WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
@@ -35,7 +35,7 @@ _plain_clock = re.compile(rf"{_HEAD}((?:{_PLAIN},){{0,1000}}{_PLAIN}){_REST}").m
 _clock = re.compile(rf"{_HEAD}\s*((?:{ENTRY}(?:\s*,\s*{ENTRY})*)?)\s*{_REST}").match
 _entries = re.compile(rf"({PROCESS})\s*:\s*({COUNT})").finditer
 
-_REAL = rf"-?{COUNT}(?:\.{COUNT})?"
+_REAL = rf"-?{COUNT}(?:\.{COUNT})?(?:[eE][-+]?{COUNT})?"
 _stamp = re.compile(
     rf"\s*stamp{WORD_END}({OPERAND})\s*=\s*(?:(-?{COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){LINE_END}"
 ).match
@@ -154,8 +154,8 @@ def _stamped(line: str, names: Names) -> Statement | None:
     return build.Stamped(names[event], interval) if interval[0] <= interval[1] else None
 
 
-def _real(text: str) -> float:
-    number = float(text) if "." in text else int(text)
-    if not isfinite(number):
-        raise Declined
-    return number
+def _real(text: str) -> Number:
+    try:
+        return number(text)
+    except OverflowError:
+        raise Declined from None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microcosm.relations.bits import bits
+from microcosm.relations.exact import Number
 from microcosm.relations.graph import Graph
 from microcosm.relations.knowledge import Knowledge, Pair
 
@@ -101,7 +102,7 @@ def _unlike(pairs: list[Pair], rows: list[int], first: int, expected: int) -> li
 def _stamp_fault(known: Knowledge, world: Fit, successors: list[list[int]]) -> str | None:
     """Stamps only have to rise along `<`: the latest of the past is carried forward."""
     latest: dict[int, int] = {}
-    begun: dict[int, float] = {}
+    begun: dict[int, Number] = {}
     for v in world.order if known.stamps else ():
         stamp = known.stamps.of.get(v)
         if isinstance(stamp, tuple):

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Literal
 from microcosm.relations.clock import Clock, between
 from microcosm.relations.collection import without_collection
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.exact import Number
 from microcosm.relations.links import Facts, Links
 from microcosm.relations.relation import Relation
 from microcosm.relations.told import Message, Told
 
-Stamp = int | tuple[float, float]
-"""A Lamport time, or a physical interval [earliest, latest]."""
+Stamp = int | tuple[Number, Number]
+"""A Lamport time, or a physical interval [earliest, latest]; in exact numbers, as they were written."""
 
 
 @dataclass(frozen=True, slots=True)

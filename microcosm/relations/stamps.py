@@ -14,6 +14,7 @@ from math import inf
 from operator import or_
 
 from microcosm.relations.bits import from_positions
+from microcosm.relations.exact import Number
 from microcosm.relations.givens import Stamp
 
 
@@ -98,7 +99,7 @@ class StampBounds:
     def __init__(self, stamps: StampOrder, order: Sequence[int], successors: Sequence[Iterable[int]]) -> None:
         size = len(successors)
         self._order, self._successors = order, successors
-        self._own: list[tuple[float, float, float, float]] = [_NONE] * size
+        self._own: list[tuple[_Bound, _Bound, _Bound, _Bound]] = [_NONE] * size
         for at, stamp in stamps.of.items():
             self._own[at] = (
                 (stamp, stamp, -inf, inf) if isinstance(stamp, int) else (-inf, inf, stamp[0], stamp[1])
@@ -128,7 +129,10 @@ class StampBounds:
         return None
 
 
-_NONE = (-inf, inf, -inf, inf)
+_Bound = Number | float
+"""A number, or nothing known: an infinity."""
+
+_NONE: tuple[_Bound, _Bound, _Bound, _Bound] = (-inf, inf, -inf, inf)
 
 
 class _Prefixes:
@@ -137,16 +141,16 @@ class _Prefixes:
     KEPT = 8192
     """The rows of all prefixes are kept for no more positions than this; they take n²/16 bytes."""
 
-    def __init__(self, numbers: Iterable[tuple[float, int]]) -> None:
+    def __init__(self, numbers: Iterable[tuple[Number, int]]) -> None:
         listed = sorted(numbers)
         self._keys = [key for key, _ in listed]
         self._at = [at for _, at in listed]
         self._rows: list[int] | None = None
 
-    def up_to(self, number: float) -> int:
+    def up_to(self, number: Number) -> int:
         return self._prefix(bisect_right(self._keys, number))
 
-    def below(self, number: float) -> int:
+    def below(self, number: Number) -> int:
         return self._prefix(bisect_left(self._keys, number))
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError, TextError
+from microcosm.relations.exact import above, below, of_float
 from microcosm.spark.pieces import PARQUET, Piece
 from microcosm.traces import formats
 from microcosm.traces.event import TraceEvent
@@ -32,7 +33,10 @@ EVENT = (
     "clock map<string,long>, lamport long, earliest double, latest double, label string, attributes string, "
     "after array<string>, file string, line long"
 )
-"""The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`."""
+"""The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`.
+
+An interval with more digits than a double has is widened to the next ones: less follows from it, never more.
+"""
 
 REPORTED = "reported string, fault string, count long, lost long"
 
@@ -87,7 +91,7 @@ def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
 def row_of(event: TraceEvent, named: str | None = None) -> Row:
     """An event as a row; where it names no trace, it is of the one `named`."""
     stamp = event.stamp
-    interval = stamp if isinstance(stamp, tuple) else (None, None)
+    interval = (below(stamp[0]), above(stamp[1])) if isinstance(stamp, tuple) else (None, None)
     return {
         "trace": event.trace if event.trace is not None else named,
         "name": event.name,
@@ -112,7 +116,7 @@ def event_from(row: Row) -> TraceEvent:
     """The event of a row."""
     stamp = row["lamport"]
     if stamp is None and row["earliest"] is not None:
-        stamp = (row["earliest"], row["latest"])
+        stamp = (of_float(row["earliest"]), of_float(row["latest"]))
     clock, attributes = row["clock"], row["attributes"]
     return TraceEvent(
         row["process"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from microcosm.files import decode
 from microcosm.logic.document import givens_to_json, read_givens
 from microcosm.logic.document_json import decode_json, givens_from_json
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.exact import json_text
 from microcosm.relations.givens import Givens
 from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
@@ -103,7 +103,7 @@ def plain_enough(rules: str | None) -> bool:
 
 def document(givens: Givens) -> str:
     """A microcosm as a text that `difference` reads."""
-    return json.dumps(givens_to_json(givens), ensure_ascii=False)
+    return json_text(givens_to_json(givens))
 
 
 def difference(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from microcosm.relations.exact import number_or_infinity
+
 _TABLES = ("stamps", "clocks", "tokens")
 _LISTS = ("internal", "external", "refuted", "messages", "orderings")
 
@@ -26,7 +28,7 @@ def json_form(row: Mapping[str, object]) -> dict[str, object]:
         if value is None:
             continue
         if field in _TABLES or field in _LISTS:
-            decoded = json.loads(value) if isinstance(value, str) else value
+            decoded = json.loads(value, parse_float=number_or_infinity) if isinstance(value, str) else value
             found[field] = _table(field, decoded) if field in _TABLES else _list(decoded)
         else:
             found[field] = value

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from microcosm import files
 from microcosm.logic.document import givens_to_json, read_givens, write_mc
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.relations.exact import json_text
 from microcosm.relations.relation import Relation
 from microcosm.state.evolving import Evolving
 
@@ -163,9 +164,7 @@ class Microcosm(Evolving):
     def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
         if files.is_json_name(path):
-            import json
-
-            files.write_text(path, json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n")
+            files.write_text(path, json_text(self.to_json(), indent=1) + "\n")
         else:
             files.write_text(path, self.to_text())
 

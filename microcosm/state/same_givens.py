@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 
 from microcosm.logic.document import write_mc
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.exact import Number, as_float
 from microcosm.relations.givens import Givens, Stamp
 from microcosm.relations.relation import Relation
 from microcosm.relations.told import Message
@@ -86,7 +88,13 @@ def said(item: Item, givens: Givens) -> str:
 
 
 def _stamp(stamp: Stamp) -> Item:
-    return (stamp,) if isinstance(stamp, int) else (float(stamp[0]), float(stamp[1]))
+    return (stamp,) if isinstance(stamp, int) else (_bound(stamp[0]), _bound(stamp[1]))
+
+
+def _bound(value: Number) -> object:
+    """A number in one form, however many zeros it was written with; a fraction where it has many digits."""
+    near = as_float(value)
+    return str(Fraction(value)) if near is None else near
 
 
 def _message(message: Message) -> Item:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from microcosm.relations.clock import between
+from microcosm.relations.exact import Number
 from microcosm.relations.givens import Stamp
 from microcosm.relations.relation import Relation
 from microcosm.traces.clocks import Clocks
@@ -148,7 +149,7 @@ class Before:
         if all(entry.stamp is None for entry in entries):
             return {}
         lamport = [-1] * len(entries)
-        earliest = [float("-inf")] * len(entries)
+        earliest: list[Number | float] = [float("-inf")] * len(entries)
         kept: dict[int, Stamp] = {}
         for event in self.order:
             for source in self.into(event):

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from sys import intern
 from typing import IO
 
 from microcosm.errors import TextError
+from microcosm.relations.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.relations.givens import Stamp
 from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, as_clock
 from microcosm.traces.json_text import BadLine, NotJson, json_object
@@ -69,7 +71,10 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if not text or text.isspace():
             continue
         try:
-            event = event_of(json_object(text), file, number)
+            record = json_object(text)
+            if "stamp" in record:
+                _make_exact(record, text)
+            event = event_of(record, file, number)
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
@@ -112,13 +117,13 @@ def line_of(event: TraceEvent) -> str:
         ("message", event.message),
         ("to", event.to or None),
         ("clock", event.clock),
-        ("stamp", event.stamp),
+        ("stamp", [*map(in_json, event.stamp)] if isinstance(event.stamp, tuple) else event.stamp),
         ("label", event.label),
         ("attributes", event.attributes or None),
         ("after", event.after or None),
     )
     record.update((name, value) for name, value in optional if value is not None)
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    return json_text(record) + "\n"
 
 
 def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
@@ -160,6 +165,16 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
     )
 
 
+def _make_exact(record: dict[str, object], text: str) -> None:
+    """Read the stamp of a line again, in exact numbers; all others stay as they are read fastest."""
+    stamp = record["stamp"]
+    if type(stamp) is list and float in map(type, stamp):
+        try:
+            record["stamp"] = json.loads(text, parse_float=number_or_infinity)["stamp"]
+        except ValueError as fault:
+            raise BadLine(str(fault)) from None
+
+
 def _text(record: dict[str, object], name: str, empty: bool = False) -> str | None:
     value = record.get(name)
     if value is None or (type(value) is str and (value or empty)):
@@ -180,15 +195,19 @@ def _stamp(record: dict[str, object]) -> Stamp | None:
     value = record.get("stamp")
     if value is None or (type(value) is int and 0 <= value <= LARGEST):
         return value
-    if type(value) is list and len(value) == 2 and all(type(bound) in (int, float) for bound in value):
+    if (
+        type(value) is list
+        and len(value) == 2
+        and all(type(bound) in (int, float, Decimal) for bound in value)
+    ):
         earliest, latest = value
         if -LARGEST <= earliest <= latest <= LARGEST:
-            return earliest, latest
+            return of_float(earliest), of_float(latest)
     raise _wrong(record, "stamp", "a whole number from 0 or [earliest, latest]")
 
 
 def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
     if name not in record:
         return BadLine(f"`{name}` is missing")
-    shown = json.dumps(record[name], ensure_ascii=False)
+    shown = json_text(record[name])
     return BadLine(f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}")

@@ -2,7 +2,8 @@
 
 The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
 clock stamp label attributes id after`. `clock` is a map from processes to 64-bit counts; `stamp` has
-`lamport`, or `earliest` and `latest`; the values of `attributes` are JSON. Names are encoded by
+`lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
+ones, so that nothing follows from it that did not. The values of `attributes` are JSON. Names are encoded by
 dictionaries. The metadata has the version of this schema under `microcosm.schema`.
 """
 
@@ -14,6 +15,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
+from microcosm.relations.exact import above, below
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.json_text import BadLine
 from microcosm.traces.jsonl import event_of
@@ -145,7 +147,7 @@ def _row(event: TraceEvent) -> dict[str, object]:
         if stamp is None
         else {"lamport": stamp}
         if isinstance(stamp, int)
-        else dict(zip(("earliest", "latest"), stamp, strict=True)),
+        else {"earliest": below(stamp[0]), "latest": above(stamp[1])},
         "label": event.label,
         "attributes": [
             (name, json.dumps(value, ensure_ascii=False)) for name, value in event.attributes.items()

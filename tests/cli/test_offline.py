@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from microcosm import Microcosm
 from microcosm.files import shipped
 from microcosm.logic import kernel
 from microcosm.logic.document import write_mc
@@ -80,3 +81,20 @@ def test_what_only_a_solver_decided_comes_with_all_that_checks_it(
     assert drat.fault(cnf, proof) is None
     said = run("offline", "m.mc", "b", "e")
     assert "--certificate OUT" in said.err
+
+
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize("text", [f"[{BIG}, {BIG}.0]", f"[{BIG}.0, {BIG}]", f"[{BIG}.0, {BIG}.0]"])
+def test_a_number_past_53_bits_is_itself(run: Run, text: str) -> None:
+    Path("m.mc").write_text(f"stamp a = {text}\nstamp b = [{BIG}, {BIG}]\n", encoding="utf-8")
+    for pair in (("a", "b"), ("b", "a")):
+        assert run("offline", "m.mc", *pair, "--json").json["possible"] == ["<", ">", "||"]
+    assert run("evolve", "m.mc").out == f"stamp a = {text}\nstamp b = [{BIG}, {BIG}]\n"
+    Path("late.mc").write_text(f"stamp a = [{BIG}.5, {BIG}.5]\nstamp b = {text}\n", encoding="utf-8")
+    assert run("offline", "late.mc", "a", "b", "--json").json["refuted"] == ["<"]
+    Path("out.json").write_text(run("evolve", "late.mc", "--json").out, encoding="utf-8")
+    assert run("offline", "out.json", "a", "b", "--json").json["refuted"] == ["<"]
+    Microcosm.read("late.mc").write("again.json")
+    assert Microcosm.read("again.json").givens.stamps == Microcosm.read("late.mc").givens.stamps

@@ -8,6 +8,7 @@ from microcosm.logic import statement as s
 from microcosm.logic.provenance import Stated
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.exact import of_float
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.relations.told import Message
@@ -39,7 +40,9 @@ token lock7 = e1, e3, upload
 GIVEN = [Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE]
 
 texts = st.one_of(event_names(), st.just(""), st.sampled_from(["f.mc:12", "line 3", "x:external[4]"]))
-numbers = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False, allow_infinity=False))
+numbers = st.one_of(
+    st.integers(-(10**20), 10**20), st.floats(allow_nan=False, allow_infinity=False).map(of_float)
+)
 
 
 @st.composite

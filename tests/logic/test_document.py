@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from decimal import Decimal
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_an_internal_line_may_name_one_event_and_a_second_continues_the_first() 
     [
         ("stamp e = -5", s.Stamped("e", -5)),
         ("stamp e=[1,2]", s.Stamped("e", (1, 2))),
-        ("stamp e = [-1.5e3, 2E-1]", s.Stamped("e", (-1500.0, 0.2))),
+        ("stamp e = [-1.5e3, 2E-1]", s.Stamped("e", (Decimal("-1500"), Decimal("0.2")))),
         ("stamp e = [1000000000000000001, 1000000000000000002]", s.Stamped("e", (10**18 + 1, 10**18 + 2))),
         ("clock e = p {}", s.Clocked("e", Clock("p", {}))),
         ("clock e=p{p:3,q:1}", s.Clocked("e", Clock("p", {"p": 3, "q": 1}))),

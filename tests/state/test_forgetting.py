@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.logic.document import read_givens
 from microcosm.logic.rulebook import read_rules
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
@@ -114,3 +115,26 @@ def test_of_more_events_and_with_refutations_given(seed: int) -> None:
         if told is not None:
             assert told[2].refuted == told[1].refuted
             assert told[2].before <= told[1].before
+
+
+def test_a_forgotten_event_leaves_no_stamp_clock_message_or_token() -> None:
+    text = (
+        "a < e < b\nstamp e = 3\nstamp a = 1\nclock e = p {p: 1}\nsend e = m p -> q\nreceive b = m q\n"
+        "token t = a, e\ntoken u = a, b, e\ne !< c\n"
+    )
+    left = without_events(read_givens(text), ["e"], read_rules())
+    assert "e" not in set(left.named())
+    assert left.stamps == {"a": 1}
+    assert left.clocks == {}
+    assert [message.event for message in left.messages] == ["b"]
+    assert left.tokens == {"u": ("a", "b")}
+
+
+def test_what_the_stamp_of_a_forgotten_event_refuted_of_the_others_stays() -> None:
+    """Nothing but orders and stamps is given: b is after a, whose stamp is later than that of c."""
+    for stamps in ("stamp a = 5\nstamp c = 3\n", "stamp a = [5.5, 6]\nstamp c = [1, 2.5]\n"):
+        known = Microcosm.parse("a < b\n" + stamps)
+        assert Relation.BEFORE in known.offline("b", "c").refuted
+        known.forget("a")
+        assert [str(fact) for fact in known.givens.refuted.values()] == ["b !< c"]
+        assert Relation.BEFORE in known.offline("b", "c").refuted

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import Undefined
+from microcosm.logic.document import read_givens
 from microcosm.relations.clock import Clock
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
@@ -248,3 +249,14 @@ def test_stamps_of_many_events_cost_no_pairs() -> None:
     low, high = sorted(("e1234", "e777"), key=lambda e: (int(e[1:]) * 7919) % size)
     assert known.possible(low, high).relations == (Relation.BEFORE, Relation.CONCURRENT)
     assert known.possible(high, low).relations == (Relation.AFTER, Relation.CONCURRENT)
+
+
+def test_of_a_token_only_the_pairs_that_contradict_are_in_a_conflict() -> None:
+    """All three events have to be under it, and two of the three pairs are enough."""
+    givens = read_givens("token t = a, b, c\nb !< a\nc !< b\na !< c\n")
+    found = conflict(givens)
+    assert found is not None
+    related, others = found[:-3], [statement(given) for given in found[-3:]]
+    assert others == ["b !< a", "c !< b", "a !< c"]
+    assert len(related) == 2
+    assert {statement(given) for given in related} < {"a <> b", "a <> c", "b <> c"}

@@ -6,7 +6,8 @@ not about verdicts, on the naive evaluator.
 
 from __future__ import annotations
 
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -21,15 +22,36 @@ from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.world import World
+from microcosm.state.world import World, all_worlds
 from tests import oracle
 from tests.enumeration import as_givens, enumerated
+from tests.notation import mc
 from tests.proofs import answers, proved, steps
 from tests.rulesets import ten
-from tests.strategies import drawn_from, microcosms, rngs, shares, worlds, worlds_and_givens
+from tests.strategies import correspondences, drawn_from, microcosms, rngs, shares, worlds, worlds_and_givens
 
 OUTSIDE = "outside"
 UNDECIDED = (Relation.UNKNOWN, Relation.SILENT)
+
+
+@given(worlds())
+def test_proposition_2_2_every_world_is_consistent(world: World) -> None:
+    """Two accurate relations of one pair are the same; `<>` is `<` or `>`, and so is not `||`."""
+    accurate = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+    for a, b in permutations(world.events, 2):
+        [holding] = [relation for relation in accurate if world.holds(a, relation, b)]
+        assert holding is world.relation(a, b) is world.relation(b, a).converse
+        assert world.holds(a, Relation.RELATED, b) == (holding is not Relation.CONCURRENT)
+        assert world.holds(b, Relation.RELATED, a) == world.holds(a, Relation.RELATED, b)
+
+
+def test_proposition_2_2_on_every_world_of_4_events() -> None:
+    for world in all_worlds("abcd"):
+        for a, b in permutations(world.events, 2):
+            both = {(a, b), (b, a)} & world.before
+            assert len(both) < 2
+            assert (world.relation(a, b) is Relation.CONCURRENT) == (not both)
+            assert all((a, d) in world.before for c, d in world.before if (a, c) in world.before)
 
 
 @given(microcosms())
@@ -220,6 +242,115 @@ def test_theorem_5_12_when_defined_both_ways_strict(data: st.DataObject) -> None
             return
         ends.append(answers(m, world.events))
     assert ends[0] == ends[1]
+
+
+# The lemmata on the way to Theorem 5.10: analogous microcosms that are told the same.
+
+
+def initially(m: Microcosm) -> set[tuple[str, str, str]]:
+    return oracle.initial(oracle.stated(m.givens))
+
+
+def analogous_to(m: Microcosm, rng: Random) -> Microcosm:
+    """Another one with the same verdicts: orders that follow are given or not, symmetric ones are turned."""
+    chain = list(pairwise(m.givens.internal))
+    orders = {(a, b) for a, sign, b in initially(m) if sign == "<"}
+    covering = {(a, b) for a, b in orders if not any((a, e) in orders and (e, b) in orders for e in m.events)}
+    told = sorted(covering.difference(chain) | {pair for pair in orders if rng.random() < 0.4})
+    facts = [Correspondence(a, Relation.BEFORE, b) for a, b in told]
+    for fact in m.givens.external.values():
+        if fact.relation is not Relation.BEFORE:
+            ends = (fact.left, fact.right) if rng.random() < 0.5 else (fact.right, fact.left)
+            facts.append(Correspondence(ends[0], fact.relation, ends[1]))
+    other = Givens(internal=list(m.givens.internal))
+    for fact in rng.sample(facts, len(facts)):
+        other.add(fact)
+    return Microcosm(other, strict=True)
+
+
+Told = tuple[Microcosm, Microcosm, Microcosm, Microcosm, Correspondence]
+
+
+@st.composite
+def told_the_same(draw: st.DrawFn) -> Told | None:
+    """M, an analogous M', both with the same addition c, and c; None where it is not defined (in both)."""
+    world, givens = draw(worlds_and_givens(2, 6, superseding=False))
+    m = Microcosm(givens, strict=True)
+    other = analogous_to(m, draw(rngs()))
+    assert answers(m, world.events) == answers(other, world.events)
+    fact = draw(correspondences(world)).normal()
+    ends = []
+    for old in (m, other):
+        new = old.copy()
+        try:
+            new.add(fact)
+        except (Undefined, Contradiction):
+            new = old
+        ends.append(new)
+    assert (ends[0] is m) == (ends[1] is other), "analogous microcosms can be told the same"
+    return None if ends[0] is m else (m, other, ends[0], ends[1], fact)
+
+
+def uses(derivation: Derivation, fact: Correspondence) -> bool:
+    """Whether a correspondence appears in a derivation, on either side where it is symmetric."""
+    said = {(s.conclusion.left, s.conclusion.relation, s.conclusion.right) for s in steps(derivation)}
+    ends = [(fact.left, fact.right)]
+    if fact.relation is not Relation.BEFORE:
+        ends.append((fact.right, fact.left))
+    return any((a, str(fact.relation), b) in said for a, b in ends)
+
+
+@given(told_the_same())
+def test_lemma_5_3_analogous_microcosms_judge_the_same_initially_after_the_same_addition(
+    told: Told | None,
+) -> None:
+    if told is not None:
+        m, other, new, changed, _ = told
+        assert initially(m) == initially(other)
+        assert initially(new) == initially(changed)
+
+
+def test_lemma_5_3_needs_condition_4() -> None:
+    """A `<>` that is superseded is an initial judgement, of which analogy sees nothing."""
+    one, other = Microcosm(mc("a<b b<c a<>c")), Microcosm(mc("a<b b<c"))
+    assert answers(one, "abc") == answers(other, "abc")
+    assert initially(one) != initially(other)
+    for m in (one, other):
+        m.add("c < d")
+    assert initially(one) != initially(other)
+    assert answers(one, "abcd") == answers(other, "abcd")
+
+
+@given(told_the_same())
+def test_lemma_5_5_a_verdict_that_does_not_use_the_addition_is_that_of_the_other_microcosm(
+    told: Told | None,
+) -> None:
+    if told is None:
+        return
+    m, other, new, changed, fact = told
+    for a, b in permutations(sorted({*new.events}), 2):
+        why = proved(new, a, b)
+        if why is not None and not uses(why, fact):
+            assert m.online(a, b) is other.online(a, b) is new.online(a, b), "Lemma 3.3, and analogy"
+            proved(changed, a, b)
+            assert changed.online(a, b) is new.online(a, b)
+
+
+@given(told_the_same())
+def test_lemma_5_7_a_verdict_that_uses_the_addition_is_found_in_the_other_microcosm(
+    told: Told | None,
+) -> None:
+    if told is None:
+        return
+    _, _, new, changed, fact = told
+    used = 0
+    for a, b in permutations(sorted({*new.events}), 2):
+        why = proved(new, a, b)
+        if why is not None and uses(why, fact):
+            used += 1
+            assert proved(changed, a, b) is not None
+            assert changed.online(a, b) is new.online(a, b)
+    assert used >= 1, "that of the pair itself does"
 
 
 # The rules between a microcosm and its evolution are admissible.

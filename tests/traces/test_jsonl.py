@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
+from microcosm.relations.exact import of_float
 from microcosm.traces import jsonl, lines
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
 from microcosm.traces.jsonl import line_of
@@ -28,7 +29,7 @@ EVENTS = st.builds(
     message=st.none() | TEXT,
     to=st.lists(TEXT, unique=True, max_size=3).map(tuple),
     clock=st.none() | st.dictionaries(TEXT, st.integers(0, LARGEST), max_size=3),
-    stamp=st.none() | st.integers(0, LARGEST) | st.tuples(st.floats(0, 1), st.integers(1, 9)),
+    stamp=st.none() | st.integers(0, LARGEST) | st.tuples(st.floats(0, 1).map(of_float), st.integers(1, 9)),
     label=st.none() | TEXT | st.just(""),
     attributes=st.dictionaries(TEXT, JSON, max_size=2),
     trace=st.none() | TEXT,

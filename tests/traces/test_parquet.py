@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
+from microcosm.relations.exact import of_float
 from microcosm.traces import formats, jsonl, parquet
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
 from tests.traces.logs import read_text, told
@@ -17,7 +18,7 @@ from tests.traces.logs import read_text, told
 pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow")
 
 NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
-FLOAT = st.floats(-1e9, 1e9)
+FLOAT = st.floats(-1e9, 1e9).map(of_float)
 STAMP = st.none() | st.integers(0, LARGEST) | st.tuples(FLOAT, FLOAT).map(lambda pair: tuple(sorted(pair)))
 VALUE = st.none() | st.booleans() | st.integers() | NAME | st.lists(st.integers(), max_size=2)
 EVENTS = st.lists(

@@ -1,0 +1,136 @@
+"""Stamps in exact numbers: as they are read, compared, digested and written, a float never stands between."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from io import BytesIO
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from microcosm import Microcosm, Relation
+from microcosm.errors import TextError
+from microcosm.logic.document import read_givens, write_mc
+from microcosm.relations import exact
+from microcosm.relations.givens import Givens
+from microcosm.relations.stamps import StampOrder, too_late
+from microcosm.state.digest import givens_digest
+from microcosm.state.same_givens import same_givens
+from microcosm.traces import jsonl, parquet
+from microcosm.traces.event import LARGEST, TraceEvent
+from microcosm.traces.lines import Lines
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+
+
+@st.composite
+def numerals(draw: st.DrawFn) -> str:
+    """Numbers as JSON writes them, many of which are near one another and near the limits of floats."""
+    near = draw(st.sampled_from([0, 1, 2**53, 2**63, 10**17, 12345678901234567890]))
+    whole = str(near + draw(st.integers(-2, 2)))
+    part = draw(st.sampled_from(["", ".0", ".00", ".1", ".10", ".5", ".000000001", ".123456789012345678901"]))
+    power = draw(st.sampled_from(["", "", "", "e0", "E1", "e-3", "e+2"]))
+    return whole + part + power
+
+
+def stamped(numerals_of: dict[str, tuple[str, str]]) -> str:
+    return "".join(f"stamp {event} = [{low}, {high}]\n" for event, (low, high) in numerals_of.items())
+
+
+@given(numerals(), numerals())
+def test_what_is_written_is_compared_exactly(one: str, other: str) -> None:
+    """By the text of both forms, and by rows, as fractions compare."""
+    text = stamped({"a": (one, one), "b": (other, other)})
+    as_json = f'{{"stamps": {{"a": [{one}, {one}], "b": [{other}, {other}]}}}}'
+    for givens in (read_givens(text), read_givens(as_json)):
+        first, second = givens.stamps["a"], givens.stamps["b"]
+        expected = Fraction(one) > Fraction(other)
+        assert too_late(first, second) == expected
+        order = StampOrder({0: first, 1: second})
+        assert (order.rules_out(0, 1), order.row(0), order.col(1)) == (expected, 2 * expected, expected)
+        known = Microcosm(givens)
+        assert (Relation.BEFORE in known.possible("a", "b").relations) != expected
+        assert (Relation.BEFORE in known.offline("a", "b").refuted) == expected
+
+
+@given(numerals(), numerals())
+def test_every_form_is_read_back_the_same(one: str, other: str) -> None:
+    low, high = sorted((one, other), key=Fraction)
+    givens = read_givens(stamped({"a": (low, high)}))
+    written = write_mc(givens)
+    assert read_givens(written).stamps == givens.stamps
+    assert write_mc(read_givens(written)) == written
+    text = exact.json_text(Microcosm(givens).to_json())
+    assert read_givens(text).stamps == givens.stamps
+    bounds = json.loads(text, parse_int=Fraction, parse_float=Fraction)["stamps"]["a"]
+    assert bounds == [Fraction(low), Fraction(high)], "and are numbers to any reader of JSON"
+
+
+@given(numerals(), numerals())
+def test_digests_tell_what_is_equal(one: str, other: str) -> None:
+    both = [read_givens(stamped({"a": (each, each)})) for each in (one, other)]
+    equal = Fraction(one) == Fraction(other)
+    assert same_givens(*both) == equal
+    assert (givens_digest(both[0]) == givens_digest(both[1])) == equal
+
+
+def test_a_digest_of_floats_is_what_it_was() -> None:
+    assert givens_digest(read_givens("stamp u = [10.0, 12.5]\n")) == givens_digest(
+        Givens(stamps={"u": (Decimal(10), Decimal("12.50"))})
+    )
+    before = "bfc74d71dde9f5b27f33265cf73d8c77ed1f07e5818f87c2cf90526bd7fc357d"
+    assert givens_digest(read_givens("stamp u = [10.0, 12.5]\n")) == before
+
+
+@given(numerals(), numerals())
+def test_a_trace_keeps_its_stamps_exactly(one: str, other: str) -> None:
+    low, high = sorted((one, other), key=Fraction)
+    assume(Fraction(high) <= LARGEST)
+    line = f'{{"process": "p", "seq": 1, "kind": "internal", "stamp": [{low}, {high}]}}\n'
+    for _ in range(2):
+        [event] = read(line)
+        assert isinstance(event.stamp, tuple)
+        assert [*map(Fraction, event.stamp)] == [Fraction(low), Fraction(high)]
+        line = jsonl.line_of(event)
+
+
+def read(text: str) -> list[TraceEvent]:
+    report = Report()
+    return [*jsonl.read(Lines(BytesIO(text.encode()), "t.jsonl", report), "t.jsonl", report, Options())]
+
+
+@pytest.mark.parametrize("bound", ["NaN", "Infinity", "1e999", "-1e999", '"1"', "true", "1e30", "1e-99999"])
+def test_a_stamp_that_is_no_number_is_a_bad_line(bound: str) -> None:
+    assert read(f'{{"process": "p", "seq": 1, "kind": "internal", "stamp": [{bound}, {bound}]}}\n') == []
+
+
+@given(numerals())
+def test_a_column_of_floats_holds_no_less_than_the_interval(text: str) -> None:
+    """Parquet and Spark have doubles: an interval is widened to them, and nothing follows that did not."""
+    value = exact.number(text)
+    low, high = exact.below(value), exact.above(value)
+    assert Fraction(exact.of_float(low)) <= Fraction(text) <= Fraction(exact.of_float(high))
+    if exact.as_float(value) is not None:
+        assert low == high
+        assert exact.of_float(low) == value
+    row = parquet._row(TraceEvent("p", 1, "internal", stamp=(value, value)))
+    assert row["stamp"] == {"earliest": low, "latest": high}
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "1e-99999", "1" * 5000 + ".5"])
+def test_numbers_that_are_too_long_are_refused(text: str) -> None:
+    for document in (f"stamp a = [{text}, {text}]\n", f'{{"stamps": {{"a": [{text}, {text}]}}}}'):
+        with pytest.raises(TextError, match=r"too (large|many digits)"):
+            read_givens(document)
+
+
+def test_text_that_looks_like_a_marked_number_stays_text() -> None:
+    value = {"a": "0.1", '"0.1"': [Decimal("0.12345678901234567890"), "\\udfff0.1", "\\"]}
+    for ascii_ in (False, True):
+        text = exact.json_text(value, ensure_ascii=ascii_)
+        assert json.loads(text, parse_float=Decimal) == value
+    with pytest.raises(TypeError):
+        exact.json_text({1, 2})

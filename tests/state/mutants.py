@@ -1,0 +1,119 @@
+"""Small faults, one at a time, in what is kept, refused and verified: each must be noticed by the tests."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A name, a file of `microcosm`, what to replace by what there, and the test that notices."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+CLAIMS = "tests/cli/test_claims.py"
+COST = "tests/logic/test_kernel_cost.py"
+ASSUMED = "tests/logic/test_kernel_assumptions.py"
+FORGETTING = "tests/state/test_forgetting.py"
+POSSIBLE = "tests/state/test_possibility.py"
+EXACT = "tests/relations/test_exact.py"
+
+MUTANTS = [
+    Mutant(
+        "what is possible beside a verdict", "cli/claims.py",
+        'if stated["possible"] != left_over:', "if False:", CLAIMS,
+    ),
+    Mutant(
+        "no verdict though one relation is left", "cli/rederived.py",
+        'if undecided and len(stated["possible"]) < 2 and', "if False and", CLAIMS,
+    ),
+    Mutant("fields that no answer has", "cli/claims.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
+    Mutant(
+        "an answer where no world fits", "cli/claims.py",
+        'if told != [None, [], [], {}] or stated["exact"] is not True:', "if False:", CLAIMS,
+    ),
+    Mutant(
+        "what is exact by its word", "cli/rederived.py",
+        "if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:", "if False:",
+        CLAIMS,
+    ),
+    Mutant(
+        "exact where worlds do not know all", "cli/rederived.py",
+        "    if not givens.beyond_worlds:\n", "    if True:\n", CLAIMS,
+    ),
+    Mutant(
+        "events that nothing names", "cli/rederived.py", "strangers) != strangers:", "[]) is None:", CLAIMS
+    ),
+    Mutant(
+        "a conflict that is not given", "cli/rederived.py",
+        "return found[0] if len(found) == 1 and statement(found[0]) == text else None",
+        "return (found or facts)[0]", CLAIMS,
+    ),
+    Mutant(
+        "a conflict that is not minimal", "cli/rederived.py",
+        "        if not _has_world(_together([*given[:at]", "        if False and (_together([*given[:at]",
+        CLAIMS,
+    ),
+    Mutant(
+        "a conflict that fits a world", "cli/rederived.py",
+        "if (why := _unproved(None, (), _together(given, givens))) is not None:",
+        "if (why := None) is not None:", CLAIMS,
+    ),
+    Mutant(
+        "a world that does not fit", "cli/rederived.py",
+        "if (why := _unfit(order, pairs, sign, pair, givens)) is not None:", "if (why := None) is not None:",
+        CLAIMS,
+    ),
+    Mutant(
+        "the last minimisation of a conflict", "state/conflict.py",
+        "    return minimal(pairs, contradict)\n", "    return pairs\n", POSSIBLE,
+    ),
+    Mutant(
+        "a forgotten event's stamp is kept", "state/forgetting.py",
+        "left.stamps.pop(event, None)", "left.stamps", FORGETTING,
+    ),
+    Mutant(
+        "a forgotten event's clock is kept", "state/forgetting.py",
+        "left.clocks.pop(event, None)", "left.clocks", FORGETTING,
+    ),
+    Mutant(
+        "a forgotten event's messages are kept", "state/forgetting.py",
+        "[m for m in givens.messages if m.event not in gone]", "givens.messages", FORGETTING,
+    ),
+    Mutant(
+        "stamps refute nothing", "state/forgetting.py",
+        "givens.refuted or givens.stamps or givens.clocks", "givens.refuted or givens.clocks", FORGETTING,
+    ),
+    Mutant(
+        "numbers as floats", "relations/exact.py", "found = Decimal(text)", "found = Decimal(float(text))",
+        EXACT,
+    ),
+    Mutant(
+        "an interval narrowed to floats", "relations/exact.py",
+        "math.nextafter(near, math.inf)", "math.nextafter(near, -math.inf)", EXACT,
+    ),
+    Mutant(
+        "assumptions are never discharged", "logic/kernel.py",
+        "if line == rest.assumed and place >= rest.outside:", "if False:", ASSUMED,
+    ),
+    Mutant(
+        "assumptions of premises before it are discharged", "logic/kernel.py",
+        "if line == rest.assumed and place >= rest.outside:", "if line == rest.assumed:", ASSUMED,
+    ),
+    Mutant(
+        "assumptions beyond an evolution", "logic/kernel.py",
+        "if rest.setting is not setting:", "if False:", ASSUMED,
+    ),
+    Mutant(
+        "assumptions that are left", "logic/kernel.py",
+        "for line, path in self.given.rests_on[id(start.node)].items():", "for line, path in ():", ASSUMED,
+    ),
+    Mutant(
+        "no limit on earlier microcosms", "logic/kernel.py",
+        "if len(self.earlier) == EARLIER:", "if len(self.earlier) == 5 * EARLIER:", COST,
+    ),
+]  # fmt: skip
