@@ -2,7 +2,8 @@
 
 Right clocks grow along every process, and an event's clock covers the clock of whatever it has seen.
 A clock that breaks this is reported and not believed; those that remain agree with each other, so
-what they say of pairs is a strict partial order with its concurrency (tested by brute force).
+what they say of pairs is a strict partial order with its concurrency (tested by brute force). An attribute
+`ticked` that is false says that an event may only show a value that another one ticked.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ class Clocks:
             events = [execution.events[i] for i in thread]
             ticks = ticked(events, process not in execution.discredited)
             self._ticked.update(zip(thread, ticks, strict=True))
+            for event in thread:
+                if event in execution.unticked or execution.events[event].attributes.get("ticked") is False:
+                    self._ticked[event] = False
             growing += self._growing(thread)
         self._agreeing(growing)
         self.times = {

@@ -253,11 +253,11 @@ class _Part:
             givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)
 
     def _time(self, time: Clock) -> Clock:
-        """A clock by the names that its processes have among several executions."""
+        """A clock by the names that its processes have among several executions, and of which it is."""
         if not self._several or self._run.trace is None:
             return time
         entries = {self._full(process): count for process, count in time.entries.items()}
-        return Clock(self._full(time.process), entries, time.ticked)
+        return Clock(self._full(time.process), entries, time.ticked, self._run.trace)
 
     def _full(self, name: str) -> str:
         return _full(self._run, name, self._several)

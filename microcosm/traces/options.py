@@ -49,12 +49,30 @@ class Options:
 
     `pattern` is a regular expression for the records of a text format. `positions` are those taken
     so far, by execution and process: a process may go on from one file to the next. `state` has what
-    else a format, by its name, must know of the files before.
+    else a format, by its name, must know of the files before. Executions that a log tells apart are `begun`
+    one after the other; no two have the same name, in whatever files they stand.
+
+    >>> options = Options()
+    >>> options.begin("run"), options.begin(), options.begin("run"), options.begin()
+    ('run', '2', 'run (2)', '4')
     """
 
     pattern: str | None = None
     positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
     state: dict[str, object] = field(default_factory=dict)
+    begun: int = 0
+    names: dict[str, int] = field(default_factory=dict)
+    """How often each name of an execution was given."""
+
+    def begin(self, name: str | None = None) -> str:
+        """The name of the next execution: as the log has it, or its number; made unique."""
+        self.begun += 1
+        wanted = name or str(self.begun)
+        count = self.names[wanted] = self.names.get(wanted, 0) + 1
+        unique = wanted if count == 1 else f"{wanted} ({count})"
+        if unique != wanted:
+            self.names.setdefault(unique, 1)
+        return unique
 
     def positions_of(self, trace: str | None, process: str) -> Positions:
         """The positions of a process that are taken."""

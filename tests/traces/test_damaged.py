@@ -55,7 +55,7 @@ UNDETECTABLE: dict[str, set[Damage]] = {
 }
 """What cannot be told from the log, and is assumed not to have happened (docs/traces.md)."""
 
-WAITING = {"concuerror", "crdt", "csight_2pc", "csight_channels", "etcd", "mpi", "nezha", "zipkin"}
+WAITING = {"concuerror", "crdt", "csight_2pc", "csight_channels", "dag", "etcd", "mpi", "nezha", "zipkin"}
 """Formats whose readers are being mended."""
 
 
