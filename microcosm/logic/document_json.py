@@ -54,9 +54,7 @@ def givens_to_json(givens: Givens) -> dict[str, object]:
             event: list(stamp) if isinstance(stamp, tuple) else stamp
             for event, stamp in givens.stamps.items()
         },
-        "clocks": {
-            event: clock.stated() for event, clock in givens.clocks.items()
-        },
+        "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
         "messages": [_message_to_json(message) for message in givens.messages],
         "orderings": list(givens.orderings),
         "complete": givens.complete,

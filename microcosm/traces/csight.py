@@ -3,8 +3,7 @@
     4 0,0,0,1,2 recv 1 0 3 4
 
 Processes are the numbers of the entries of the clock. The last word of a `send` or `recv` names the
-message. Events that neither send nor receive need not tick, so that several may show equal clocks, and one that
-does not repeat the value before it may follow a line that is lost (attribute `ticked`: false):
+message. Events that neither send nor receive need not tick, so that several may show equal clocks:
 the order of lines is the program order. Another execution begins after a line of dashes or `=== … ===`, and
 where the own entry of a process falls.
 """
@@ -12,10 +11,10 @@ where the own entry of a process falls.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from microcosm.traces.event import LARGEST, NOTHING, TraceEvent
+from microcosm.traces.event import LARGEST, TraceEvent
 from microcosm.traces.json_text import BadLine
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
@@ -27,7 +26,6 @@ NAME = "csight"
 _EVENT = re.compile(r"\s*(\d+)\s+(\d+(?:,\d+)*)\s+(\S.*?)\s*")
 _KINDS = {"send": "send", "recv": "receive"}
 _LOOKED_AT = 20
-_UNTICKED: Mapping[str, object] = {"ticked": False}
 
 
 def detects(head: str, path: str) -> int:
@@ -52,10 +50,13 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
-        if not run.take(process, clock[process], text.strip(), options, report, file, number):
-            continue
         word, *rest = label.split()
         kind = _KINDS.get(word, "internal")
+        ticks = kind != "internal"
+        if not run.take(
+            process, clock[process], text.strip(), options, report, ticks=ticks, file=file, line=number
+        ):
+            continue
         taken = options.positions_of(run.trace, process)
         taken.add(taken.top + 1)
         message = rest[-1] if kind != "internal" and rest else None
@@ -66,10 +67,10 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message,
             clock=clock,
             label=label,
-            attributes=_UNTICKED if kind == "internal" else NOTHING,
             trace=run.trace,
             file=file,
             line=number,
+            numbered=True,
         )
 
 
@@ -93,16 +94,28 @@ class LineRun:
         self.highest, self.seen = {}, {}
 
     def take(
-        self, process: str, own: int, text: str, options: Options, report: Report, file: str, line: int
+        self,
+        process: str,
+        own: int,
+        text: str,
+        options: Options,
+        report: Report,
+        *,
+        ticks: bool,
+        file: str,
+        line: int,
     ) -> bool:
-        """Whether a line is an event that has not been seen; one that cannot go on begins an execution."""
+        """Whether a line is an event that has not been seen; one that cannot go on begins an execution.
+
+        `ticks`: the event cannot but advance its process's component.
+        """
         known = self.seen.get(process, set())
         if hash(text) in known:
             message = f"{process}: the same line stands there already"
             report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
             return False
         highest = self.highest.get(process, 0)
-        if own < highest:
+        if own < highest or (ticks and own == highest > 0):
             message = f"{process}: own clock value {own} after {highest}: another execution begins"
             report.add("restart", message, file=file, line=line)
             self.begin(options)

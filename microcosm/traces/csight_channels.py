@@ -75,7 +75,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         named = {names.get(entry, entry): value for entry, value in clock.items()}
         label = f"{channel_name}{'!' if sends else '?'}{content}"
         trace = run.trace
-        if not run.take(process, named[process], f"{clock} {label}", options, report, file, number):
+        said = f"{clock} {label}"
+        if not run.take(process, named[process], said, options, report, ticks=True, file=file, line=number):
             continue
         if run.trace != trace:
             contents = Contents()
@@ -122,6 +123,8 @@ def _process(
     if process is not None and process in {names.get(entry, entry) for entry in clock}:
         return process
     grown = [entry for entry, value in clock.items() if value > last.get(entry, 0)]
+    if len(grown) != 1:  # another execution may begin, where no other has done anything
+        grown = [entry for entry, value in clock.items() if value]
     if len(grown) != 1:
         raise BadLine("the comments do not name the ends of the channel, and the clock does not tell")
     return names.get(grown[0], grown[0])

@@ -33,10 +33,10 @@ class Execution:
     events: list[TraceEvent]
     threads: dict[str, list[list[int]]]
     discredited: frozenset[str]
-    unticked: frozenset[int]
     previous: list[int]
     links: dict[int, list[int]]
     foreign: list[tuple[int, str]]
+    unticked: frozenset[int] = frozenset()
 
 
 def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
@@ -49,7 +49,7 @@ def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
         found.setdefault(event.trace, []).append(event)
     runs: list[list[TraceEvent]] = []
     for listed in found.values():
-        if any(event.clock is not None for event in listed):
+        if any(event.numbered for event in listed):
             runs += named_apart(by_restarts(without_repeats(listed, report), report))
         else:
             runs.append(listed)
@@ -83,8 +83,8 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
             threads.setdefault(process, []).append(list(range(first, len(events))))
             previous += [-1, *range(first, len(events) - 1)]
     links, foreign = _links(events)
-    doubtful = frozenset(unticked)
-    return Execution(trace, events, threads, frozenset(discredited), doubtful, previous, links, foreign)
+    sure, doubtful = frozenset(discredited), frozenset(unticked)
+    return Execution(trace, events, threads, sure, previous, links, foreign, doubtful)
 
 
 def _links(
@@ -145,7 +145,7 @@ def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceE
 
 
 def _by_clock(event: TraceEvent) -> tuple[int, int, list[tuple[str, int]]]:
-    """A clock of a process is after those that it covers: they have lesser sums. Equal ones are neighbours."""
+    """A clock is after those that it covers, for they have lesser sums; equal ones are neighbours."""
     counts = {process: count for process, count in (event.clock or {}).items() if count}
     return event.own, sum(counts.values()), sorted(counts.items())
 

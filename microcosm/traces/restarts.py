@@ -22,7 +22,7 @@ def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent
     known: set[object] = set()
     kept: list[TraceEvent] = []
     for event in events:
-        if event.clock is not None and event.own:
+        if event.numbered and event.clock is not None:
             attributes = repr(sorted(event.attributes.items())) if event.attributes else ""
             same = (
                 event.process,
@@ -34,7 +34,9 @@ def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent
                 frozenset(event.clock.items()),
             )
             if same in known:
-                message = f"{event.process}: the same event stands there already, with own clock value {event.own}"
+                message = (
+                    f"{event.process}: the same event stands there already, with own clock value {event.own}"
+                )
                 report.add("duplicate-event", message, file=event.file, line=event.line, lost=1)
                 continue
             known.add(same)
@@ -43,13 +45,14 @@ def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent
 
 
 def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
-    """The executions that events in the order of a log are of; mostly one. Cost: linear.
+    """The executions that events in the order of a log without positions are of; mostly one. Cost: linear.
 
     Events of which it cannot be told whether they end one execution or begin the next are one each.
     """
     if not _begins_again(events):
         return [events]
     runs: list[list[TraceEvent]] = []
+    following = _next_of_process(events)
     start = 0
     highest: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -59,7 +62,7 @@ def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEven
                 message = f"{event.process}: own clock value {event.own} after {highest[event.process]}: "
                 said = f"{message}another execution begins"
                 report.add("restart", said, file=event.file, line=event.line)
-                sure = _surely_before(events, start, at, last[event.process])
+                sure = _surely_before(events, following, start, at, last[event.process])
                 runs += [events[start:sure], *([one] for one in events[sure:at])]
                 start = at
                 highest, last = {}, {}
@@ -94,14 +97,35 @@ def _begins_again(events: Iterable[TraceEvent]) -> bool:
     return False
 
 
-def _surely_before(events: list[TraceEvent], start: int, end: int, last: int) -> int:
-    """From where on events up to `end` may be of the next execution: their processes first show there."""
+def _next_of_process(events: list[TraceEvent]) -> list[int]:
+    """For each event the next one of its process; itself where there is none."""
+    found = list(range(len(events)))
+    later: dict[str, int] = {}
+    for at in range(len(events) - 1, -1, -1):
+        found[at] = later.get(events[at].process, at)
+        later[events[at].process] = at
+    return found
+
+
+def _goes_on(event: TraceEvent, later: TraceEvent) -> bool:
+    """Whether an event may be of the execution of an earlier one of its process, by their clocks."""
+    after = later.clock or {}
+    return all(after.get(process, 0) >= count for process, count in (event.clock or {}).items())
+
+
+def _surely_before(events: list[TraceEvent], following: list[int], start: int, end: int, last: int) -> int:
+    """From where on events up to `end` may be of the next execution: their processes first show there.
+
+    Not those of a process that then begins again as well.
+    """
     first: dict[str, int] = {}
     for at in range(start, end):
         first.setdefault(events[at].process, at)
     sure = end
     earliest = end
     for at in range(end - 1, last, -1):
+        if following[at] >= end and not _goes_on(events[at], events[following[at]]):
+            break
         earliest = min(earliest, first[events[at].process])
         if earliest == at:
             sure = at

@@ -181,6 +181,7 @@ class _Log:
             trace=trace,
             file=self._file,
             line=record.line,
+            numbered=True,
         )
 
     def _begin(self, boundary: Boundary) -> None:

@@ -185,7 +185,9 @@ def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent,
     if "msg" in packet:
         more["msg"] = packet["msg"]
     to = (str(packet["rcv"]),) if kind == "send" else ()
-    event = TraceEvent(str(node), 1, kind, None, to, clock, label=what, attributes=more, file=file, line=line)
+    event = TraceEvent(
+        str(node), 1, kind, None, to, clock, label=what, attributes=more, file=file, line=line, numbered=True
+    )
     return event, str(packet.get("snd")), content
 
 
@@ -222,6 +224,8 @@ def _states(stream: Lines, file: str, report: Report, options: Options) -> Itera
                 report.add(kind, message, file=file, line=number, lost=1)
                 continue
             options.begun = options.begun or 1
-            event = TraceEvent(host, 1, clock=clock, label=label, trace=run.trace, file=file, line=first)
+            event = TraceEvent(
+                host, 1, clock=clock, label=label, trace=run.trace, file=file, line=first, numbered=True
+            )
             yield replace(event, seq=_position(event, options))
             host = ""

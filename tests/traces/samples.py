@@ -311,7 +311,7 @@ def dag(seed: int) -> Sample:
 
 
 def crdt(seed: int) -> Sample:
-    """An editing history; its transactions are numbered by place, so that none may be missing before others."""
+    """An editing history; its transactions are numbered by place."""
     sample = dag(seed)
     numbers = {line.split("\t")[0]: at for at, line in enumerate(sample.records)}
     records = []
