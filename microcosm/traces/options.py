@@ -17,11 +17,15 @@ class Positions:
     ([True, True, True, False, True, False], 5)
     """
 
-    __slots__ = ("_first", "_last", "_late", "top")
+    __slots__ = ("_first", "_last", "_late", "lowest", "stands", "top")
 
     def __init__(self) -> None:
         self.top = 0
         """The highest position taken."""
+        self.lowest = 0
+        """The lowest position taken; 0 where there is none."""
+        self.stands = 0
+        """A hash of what stands there, where that matters."""
         self._first: list[int] = []
         self._last: list[int] = []
         self._late: set[int] = set()
@@ -63,6 +67,19 @@ class Options:
     begun: int = 0
     names: dict[str, int] = field(default_factory=dict)
     """How often each name of an execution was given."""
+    again: dict[str | None, str] = field(default_factory=dict)
+    """What executions are called from where on their processes began again."""
+
+    def restarts(self, trace: str | None, process: str, position: int, text: object) -> bool:
+        """Whether a process stands at its first position again with another text: it runs once more.
+
+        To be asked of each event before its position is taken.
+        """
+        taken = self.positions_of(trace, process)
+        if not taken.lowest or position < taken.lowest:
+            taken.lowest, taken.stands = position, hash(text)
+            return False
+        return position == taken.lowest and taken.top > position and hash(text) != taken.stands
 
     def begin(self, name: str | None = None) -> str:
         """The name of the next execution: as the log has it, or its number; made unique."""

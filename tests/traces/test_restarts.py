@@ -14,6 +14,7 @@ from microcosm.logic.document import read_givens
 from microcosm.logic.document_text import write_mc
 from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.jsonl import line_of
 from tests.traces.logs import read_text, told
 
 CHANNELS = "1,0 c!a\n1,1 c?a\n{0}\n1,0 c!b\n2,0 c!d\n2,1 c?b\n"
@@ -165,3 +166,19 @@ def test_names_of_executions_are_unique_over_files(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f'=== run ===\nx\n{name} {{"{name}": {own}}}\n')
     events = list(formats.read([tmp_path / "a", tmp_path / "b"]))
     assert [event.trace for event in events] == ["run", "run (2)"]
+
+
+def test_own_lines_whose_positions_begin_again() -> None:
+    one = [TraceEvent("p", seq, label=f"one {seq}") for seq in (1, 2)]
+    two = [TraceEvent("p", seq, label=f"two {seq}") for seq in (1, 2, 3)]
+    text = "".join(map(line_of, one + two))
+    events, report = read_text(text)
+    assert apart(events, [2, 3])
+    assert report.counts == {"restart": 1}
+    assert not read_text("".join(map(line_of, one + one)))[1].counts["restart"]
+
+
+def test_an_execution_that_begins_again_has_another_name() -> None:
+    run = [TraceEvent("p", seq, label=label, trace="A") for label in ("one", "two") for seq in (1, 2)]
+    events, _ = read_text("".join(map(line_of, run)))
+    assert [event.trace for event in events] == ["A", "A", "A (2)", "A (2)"]
