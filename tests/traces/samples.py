@@ -110,11 +110,11 @@ def _named(clock: list[int]) -> dict[str, int]:
     return {f"p{at}": value for at, value in enumerate(clock) if value}
 
 
-def jsonl(seed: int) -> Sample:
-    return _own("jsonl", seed, clocks=bool(seed % 2))
+def jsonl(seed: int, size: int = 60) -> Sample:
+    return _own("jsonl", seed, size, clocks=bool(seed % 2))
 
 
-def parquet(seed: int) -> Sample:
+def parquet(seed: int, size: int = 60) -> Sample:
     from io import BytesIO
 
     from microcosm.traces import parquet as columns
@@ -124,12 +124,12 @@ def parquet(seed: int) -> Sample:
         columns.write((event_stated(json.loads(line), "", 0) for line in text.splitlines()), out)
         return out.getvalue()
 
-    sample = _own("parquet", seed, clocks=bool(seed % 2))
+    sample = _own("parquet", seed, size, clocks=bool(seed % 2))
     sample.binary = encoded
     return sample
 
 
-def _own(format: str, seed: int, clocks: bool) -> Sample:
+def _own(format: str, seed: int, size: int, clocks: bool) -> Sample:
     counts: dict[int, int] = {}
 
     def record(at: int, step: _Step) -> str:
@@ -147,25 +147,25 @@ def _own(format: str, seed: int, clocks: bool) -> Sample:
         return line_of(event)
 
     ticks = ("send", "receive", "internal") if seed % 3 else ("send",)
-    return _World.run(seed, ticks=ticks).sample(format, record, shuffles=True, separator="")
+    return _World.run(seed, size, ticks=ticks).sample(format, record, shuffles=True, separator="")
 
 
-def shiviz(seed: int) -> Sample:
+def shiviz(seed: int, size: int = 60) -> Sample:
     def record(at: int, step: _Step) -> str:
         return f"step {seed}.{at}\np{step.process} {json.dumps(_named(step.clock))}\n"
 
-    return _World.run(seed).sample("shiviz", record, shuffles=True, separator=f"=== run {seed} ===\n")
+    return _World.run(seed, size).sample("shiviz", record, shuffles=True, separator=f"=== run {seed} ===\n")
 
 
-def akka(seed: int) -> Sample:
+def akka(seed: int, size: int = 60) -> Sample:
     def record(at: int, step: _Step) -> str:
         return f"[INFO] [app/p{step.process}] {json.dumps(_named(step.clock))} step {seed}.{at}\n"
 
-    sample = _World.run(seed).sample("shiviz", record, shuffles=True, separator=f"=== run {seed} ===\n")
+    sample = _World.run(seed, size).sample("shiviz", record, shuffles=True, separator=f"=== run {seed} ===\n")
     return sample
 
 
-def csight(seed: int) -> Sample:
+def csight(seed: int, size: int = 60) -> Sample:
     def record(at: int, step: _Step) -> str:
         clock = ",".join(map(str, step.clock))
         if step.kind == "internal":
@@ -173,11 +173,11 @@ def csight(seed: int) -> Sample:
         word = "send" if step.kind == "send" else "recv"
         return f"{step.process} {clock} {word} 1 {step.peer} {step.message}\n"
 
-    world = _World.run(seed, ticks=("send", "receive") if seed % 2 else ("send", "receive", "internal"))
+    world = _World.run(seed, size, ticks=("send", "receive") if seed % 2 else ("send", "receive", "internal"))
     return world.sample("csight", record, separator="--\n")
 
 
-def csight_channels(seed: int) -> Sample:
+def csight_channels(seed: int, size: int = 60) -> Sample:
     def record(at: int, step: _Step) -> str:
         sends = step.kind == "send"
         ends = (step.process, step.peer) if sends else (step.peer, step.process)
@@ -186,11 +186,11 @@ def csight_channels(seed: int) -> Sample:
 
     ends = "".join(f"# c{a}{b} = p{a}->p{b}\n" for a in range(3) for b in range(3) if a != b)
     header = "".join(f"# index {p}: p{p}\n" for p in range(3)) + ends
-    world = _World.run(seed, processes=3, internal=False, contents=4)
+    world = _World.run(seed, size, processes=3, internal=False, contents=4)
     return world.sample("csight_channels", record, header=header, separator="--\n")
 
 
-def tlc(seed: int) -> Sample:
+def tlc(seed: int, size: int = 60) -> Sample:
     def record(at: int, step: _Step) -> str:
         packet: dict[str, object] = {"vc": {str(p): value for p, value in enumerate(step.clock)}}
         if step.kind != "internal":
@@ -199,21 +199,21 @@ def tlc(seed: int) -> Sample:
         what = {"send": ">", "receive": "<", "internal": "d"}[step.kind]
         return json.dumps({"event": what, "node": step.process, "pkt": packet}) + "\n"
 
-    return _World.run(seed, contents=4).sample("tlc", record, shuffles=True)
+    return _World.run(seed, size, contents=4).sample("tlc", record, shuffles=True)
 
 
-def tlc_states(seed: int) -> Sample:
+def tlc_states(seed: int, size: int = 60) -> Sample:
     def record(at: int, step: _Step) -> str:
         clock = json.dumps(json.dumps({f"n{p}": value for p, value in enumerate(step.clock)}))
         state = f"State {at + 2}: <{step.kind.title()}{seed} line {at}, col 3 of module M>"
         return f"{state}\n/\\ Host = n{step.process}\n/\\ Clock = {clock}\n/\\ x = {at}\n\n"
 
-    return _World.run(seed).sample(
+    return _World.run(seed, size).sample(
         "tlc", record, header="TLC2 Version 2.16\n", shuffles=True, separator=f"=== run {seed} ===\n"
     )
 
 
-def etcd(seed: int) -> Sample:
+def etcd(seed: int, size: int = 60) -> Sample:
     random = Random(seed)
     at = [0.0]
 
@@ -232,17 +232,17 @@ def etcd(seed: int) -> Sample:
             }
         return json.dumps({"tag": "trace", "ts": at[0], "event": event}) + "\n"
 
-    return _World.run(seed, contents=8).sample("etcd", record)
+    return _World.run(seed, size, contents=8).sample("etcd", record)
 
 
-def mpi(seed: int) -> Sample:
+def mpi(seed: int, size: int = 60) -> Sample:
     """Ranks that compute, exchange, and meet at a barrier now and then."""
     random = Random(seed)
-    size = 3
+    ranks = 3
     records: list[str] = []
     past: list[int] = []
     process: list[str] = []
-    last = [0] * size
+    last = [0] * ranks
     met: list[int] | None = None
 
     def add(rank: int, text: str, more: int = 0) -> int:
@@ -253,25 +253,25 @@ def mpi(seed: int) -> Sample:
         last[rank] = past[at] | 1 << at
         return at
 
-    for _ in range(4):
+    for _ in range(size // 15):
         for _ in range(random.randrange(2, 6)):
-            a, b = random.sample(range(size), 2)
+            a, b = random.sample(range(ranks), 2)
             tag = random.randrange(2)
             sending = add(a, f"isend {b} {tag} 1e6")
-            add(random.randrange(size), f"compute {random.randrange(9)}e6")
+            add(random.randrange(ranks), f"compute {random.randrange(9)}e6")
             add(b, f"recv {a} {tag} 1e6", past[sending] | 1 << sending)
-        met = [add(rank, "barrier") for rank in range(size)]
+        met = [add(rank, "barrier") for rank in range(ranks)]
         everything = 0
         for at in met:
             everything |= past[at] | 1 << at
-        for rank in range(size):
+        for rank in range(ranks):
             last[rank] |= everything
-    for rank in range(size):
+    for rank in range(ranks):
         add(rank, "finalize")
     return Sample("mpi", records, past, process)
 
 
-def csight_2pc(seed: int) -> Sample:
+def csight_2pc(seed: int, size: int = 60) -> Sample:
     """A manager and replicas: a line is a sending and, at once, its reception."""
     random = Random(seed)
     records: list[str] = []
@@ -289,7 +289,7 @@ def csight_2pc(seed: int) -> Sample:
         last[receiver] = past[at + 1] | 1 << at + 1
 
     replicas = ("0", "1", "2")
-    for transaction in range(4):
+    for transaction in range(size // 15):
         for what in ("tx_prepare", "vote", "tx_commit", "ack"):
             for replica in random.sample(replicas, 3):
                 ends = ("TM", replica) if what.startswith("tx") else (replica, "TM")
@@ -297,22 +297,23 @@ def csight_2pc(seed: int) -> Sample:
     return Sample("csight_2pc", records, past, process, each=2)
 
 
-def dag(seed: int) -> Sample:
+def dag(seed: int, size: int = 60) -> Sample:
     random = Random(seed)
     records, past = [], []
-    names = [f"{seed}{at:07x}" for at in range(30)]
-    for at in range(30):
+    count = size // 2
+    names = [f"{seed}{at:07x}" for at in range(count)]
+    for at in range(count):
         parents = random.sample(range(max(0, at - 5), at), min(at, random.choice((1, 1, 1, 2))))
         records.append(f"{names[at]}\t{' '.join(names[p] for p in parents)}\n")
         past.append(0)
         for parent in parents:
             past[at] |= past[parent] | 1 << parent
-    return Sample("dag", records, past, ["x"] * 30, header="commit\tparents\n", shuffles=True, separator="")
+    return Sample("dag", records, past, ["x"] * count, header="commit\tparents\n", shuffles=True, separator="")
 
 
-def crdt(seed: int) -> Sample:
+def crdt(seed: int, size: int = 60) -> Sample:
     """An editing history; its transactions are numbered by place."""
-    sample = dag(seed)
+    sample = dag(seed, size)
     numbers = {line.split("\t")[0]: at for at, line in enumerate(sample.records)}
     records = []
     for line in sample.records:
@@ -341,13 +342,13 @@ class _Span:
     shared: bool = False
 
 
-def _spans(seed: int, shared: bool = False) -> tuple[list[_Span], list[int]]:
+def _spans(seed: int, size: int, shared: bool = False) -> tuple[list[_Span], list[int]]:
     """Trees of spans, each the child of another; with `shared` calls have two halves."""
     random = Random(seed)
     spans: list[_Span] = []
     past: list[int] = []
     starts: dict[str, int] = {}
-    for trace in range(3):
+    for trace in range(size // 20):
         first = len(spans)
         for at in range(12):
             above = random.randrange(first, len(spans)) if at else -1
@@ -390,8 +391,8 @@ def _spans(seed: int, shared: bool = False) -> tuple[list[_Span], list[int]]:
     return spans, past
 
 
-def zipkin(seed: int) -> Sample:
-    spans, past = _spans(seed, shared=True)
+def zipkin(seed: int, size: int = 60) -> Sample:
+    spans, past = _spans(seed, size, shared=True)
     records = []
     for span in spans:
         record = {
@@ -410,8 +411,8 @@ def zipkin(seed: int) -> Sample:
     return _of_spans("zipkin", records, past, spans)
 
 
-def jaeger(seed: int) -> Sample:
-    spans, past = _spans(seed)
+def jaeger(seed: int, size: int = 60) -> Sample:
+    spans, past = _spans(seed, size)
     records = []
     for span in spans:
         references = [{"refType": "CHILD_OF", "traceID": span.trace, "spanID": span.parent}]
@@ -429,8 +430,8 @@ def jaeger(seed: int) -> Sample:
     return _of_spans("jaeger", records, past, spans)
 
 
-def otlp(seed: int) -> Sample:
-    spans, past = _spans(seed)
+def otlp(seed: int, size: int = 60) -> Sample:
+    spans, past = _spans(seed, size)
     records = []
     for span in spans:
         one = {
@@ -447,8 +448,8 @@ def otlp(seed: int) -> Sample:
     return _of_spans("otlp", records, past, spans)
 
 
-def nezha(seed: int) -> Sample:
-    spans, past = _spans(seed)
+def nezha(seed: int, size: int = 60) -> Sample:
+    spans, past = _spans(seed, size)
     records = [
         f"{s.trace},{s.id},{s.parent or 'root'},{s.service},op,{s.start},{s.end},{s.end - s.start}\n"
         for s in spans
@@ -465,7 +466,7 @@ def _of_spans(format: str, records: list[str], past: list[int], spans: list[_Spa
     return Sample(format, records, past, process, each=2, shuffles=True, separator="")
 
 
-def concuerror(seed: int) -> Sample:
+def concuerror(seed: int, size: int = 60) -> Sample:
     """One interleaving: sendings, arrivals in mailboxes, receptions by content."""
     random = Random(seed)
     names = ("P", "P.1", "P.2")
@@ -484,7 +485,7 @@ def concuerror(seed: int) -> Sample:
         last[who] = past[at] | 1 << at
         return at
 
-    while len(records) < 40:
+    while len(records) < size:
         what = random.random()
         if what < 0.4 or (not flying and not any(boxes.values())):
             a, b = random.sample(names, 2)
@@ -507,7 +508,7 @@ def concuerror(seed: int) -> Sample:
     return Sample("concuerror", records, past, process, header=header)
 
 
-SAMPLES: dict[str, Callable[[int], Sample]] = {
+SAMPLES: dict[str, Callable[..., Sample]] = {
     "akka": akka,
     "concuerror": concuerror,
     "crdt": crdt,

@@ -84,9 +84,15 @@ def cases() -> list[object]:
     return found
 
 
+SEEDS = pytest.mark.parametrize(
+    "seeds", [range(1, 4), pytest.param(range(4, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+
+
+@SEEDS
 @pytest.mark.parametrize(("name", "done"), cases())
-def test_a_damaged_log_claims_nothing_false(name: str, done: Damage, tmp_path: Path) -> None:
-    for seed in range(1, 9):
+def test_a_damaged_log_claims_nothing_false(name: str, done: Damage, seeds: range, tmp_path: Path) -> None:
+    for seed in seeds:
         sample = SAMPLES[name](seed)
         claims = read_pieces(sample, done(sample, Random(seed)), tmp_path)
         assert [*false_claims(claims, sample.past, of_one(sample))] == []
@@ -108,9 +114,12 @@ def joints() -> list[object]:
     return found
 
 
+@SEEDS
 @pytest.mark.parametrize(("name", "separated", "files"), joints())
-def test_two_executions_are_never_one(name: str, separated: bool, files: bool, tmp_path: Path) -> None:
-    for seed in range(1, 9):
+def test_two_executions_are_never_one(
+    name: str, separated: bool, files: bool, seeds: range, tmp_path: Path
+) -> None:
+    for seed in seeds:
         one, other = SAMPLES[name](seed), SAMPLES[name](seed + 100)
         both, pieces = joined(one, other, separated, files)
         claims = read_pieces(both, pieces, tmp_path)
