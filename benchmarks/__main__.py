@@ -16,6 +16,7 @@ from benchmarks import (
     online_table,
     orderings,
     protocols,
+    reading,
     refutation,
     replica,
     startup,
@@ -29,7 +30,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments),
-        *(refutation, exact, protocols, orderings, journal, replica, transport, year),
+        *(refutation, exact, protocols, orderings, reading, journal, replica, transport, year),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

@@ -31,7 +31,7 @@ def stated(givens: Givens) -> set[Triple]:
         for j, (b, at_b) in enumerate(clocked):
             p, q = at_a.process, at_b.process
             own_a, own_b = at_a.entries.get(p, 0), at_b.entries.get(q, 0)
-            if i == j:
+            if i == j or at_a.execution != at_b.execution:
                 continue
             if p == q:
                 if own_a < own_b or (own_a == own_b and i < j):

@@ -112,8 +112,10 @@ def simulated(
     """A run of some processes that tell each other their vector times, and the clocks that were kept.
 
     Some events do not tick their process's component, some clocks are lost, zero entries are often
-    left out, and messages overtake each other.
+    left out, and messages overtake each other. Sometimes clocks are told as those of two executions, so
+    that some of what they could say of each other is unknown.
     """
+    executions = rng.choice(((None,), (None,), (None, "run 2"), ("run 1", "run 2")))
     names = [f"p{i}" for i in range(processes)]
     time: dict[str, dict[str, int]] = {p: {} for p in names}
     last: dict[str, str] = {}
@@ -138,5 +140,5 @@ def simulated(
         if rng.random() < 0.6:
             underway.append((event, dict(time[p])))
         if rng.random() < 0.8:
-            clocks[event] = Clock(p, dict(time[p]), ticked)
+            clocks[event] = Clock(p, dict(time[p]), ticked, rng.choice(executions))
     return World.of(events, before), clocks

@@ -61,7 +61,7 @@ class Provenance:
                 return f"it is given ({source.removeprefix(f'{GIVEN}, ')})" if clause else source
 
     def _clocks(self, a: Clock, b: Clock) -> Iterator[str]:
-        if a.process == b.process:
+        if a.beside(b):
             process, (low, high) = quote(a.process), sorted((a.own, b.own))
             if low == high:
                 yield f"{process}:{low} = {process}:{high}, in program order"

@@ -58,10 +58,7 @@ def givens_to_json(givens: Givens) -> dict[str, object]:
             event: [*map(in_json, stamp)] if isinstance(stamp, tuple) else stamp
             for event, stamp in givens.stamps.items()
         },
-        "clocks": {
-            event: [clock.process, dict(clock.entries), clock.ticked]
-            for event, clock in givens.clocks.items()
-        },
+        "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
         "messages": [_message_to_json(message) for message in givens.messages],
         "orderings": list(givens.orderings),
         "complete": givens.complete,
@@ -201,10 +198,11 @@ def _stamp(found: object, path: str) -> Stamp:
 
 
 def _clock(found: object, path: str) -> Clock:
-    parts = list_of(found, path, 2, 3, "[process, {process: count}, ticked]")
+    parts = list_of(found, path, 2, 4, "[process, {process: count}, ticked]")
     process = name_of(parts[0], f"{path}[0]")
     entries = table_of(parts[1], f"{path}[1]", _count)
-    return Clock(process, entries, truth_of(parts[2], f"{path}[2]") if len(parts) > 2 else True)
+    ticked = truth_of(parts[2], f"{path}[2]") if len(parts) > 2 else True
+    return Clock(process, entries, ticked, name_of(parts[3], f"{path}[3]") if len(parts) > 3 else None)
 
 
 def _count(found: object, path: str) -> int:

@@ -72,7 +72,8 @@ def _stamp(stamp: Stamp) -> str:
 
 def _clock(clock: Clock, names: _Quoted) -> str:
     entries = ", ".join(f"{names[process]}: {count}" for process, count in clock.entries.items())
-    return f"{names[clock.process]} {{{entries}}}{'' if clock.ticked else ' unticked'}"
+    execution = "" if clock.execution is None else f" in {names[clock.execution]}"
+    return f"{names[clock.process]} {{{entries}}}{'' if clock.ticked else ' unticked'}{execution}"
 
 
 def _message(message: Message, names: _Quoted) -> str:

@@ -423,5 +423,5 @@ def _is_shown(node: Any, key: str, given: Given, binding: Binding, setting: _Set
             return True
         if evidence.kind == key == "clocks":
             clocks = {event: setting.givens.clocks[event] for event in (left, right)}
-            return same(node[key], {e: [c.process, c.entries, c.ticked] for e, c in clocks.items()})
+            return same(node[key], {event: clock.stated() for event, clock in clocks.items()})
     return False

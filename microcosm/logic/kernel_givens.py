@@ -89,11 +89,15 @@ def _cover(givens: Givens) -> Iterator[tuple[str, str]]:
     """Pairs given in `<` whose transitive closure holds every pair given in `<`."""
     yield from ((f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE)
     yield from pairwise(_internal(givens))
-    yield from _clock_cover(givens.clocks)
+    executions: dict[str | None, dict[str, Clock]] = {}
+    for event, clock in givens.clocks.items():
+        executions.setdefault(clock.execution, {})[event] = clock
+    for clocks in executions.values():
+        yield from _clock_cover(clocks)
 
 
 def _clock_cover(clocks: dict[str, Clock]) -> Iterator[tuple[str, str]]:
-    """The pairs of `_cover` that clocks give.
+    """The pairs of `_cover` that the clocks of one execution give.
 
     Consecutive events of a process; and into each process, wherever the highest component met so far
     for another process p rises, a link from the last event of p that this component has seen. Let a of

@@ -85,7 +85,11 @@ _KINDS = (
     _kind(rf"token{WORD_END}{OPERAND}\s*=", OPERAND, ","),
     _kind(rf"send{WORD_END}{OPERAND}\s*=\s*{OPERAND}\s*{OPERAND}\s*->", OPERAND, ","),
     _kind(
-        rf"clock{WORD_END}{OPERAND}\s*=\s*{OPERAND}\s*\{{", ENTRY, ",", rf"\}}\s*(?:unticked{WORD_END})?", "}"
+        rf"clock{WORD_END}{OPERAND}\s*=\s*{OPERAND}\s*\{{",
+        ENTRY,
+        ",",
+        rf"\}}\s*(?:unticked{WORD_END})?(?:in{WORD_END}{OPERAND})?",
+        "}",
     ),
     _kind("", OPERAND, SIGN, rf"(?:from\s*{STRING})?"),
 )

@@ -37,6 +37,7 @@ _WORDS = {
     "TEXT": "a text in double quotes",
     "NUMBER": "a number",
     "RELATION": f"a relation ({SIGNS})",
+    "_IN": "in",
 }
 """What the named terminals are called; the others are shown as they are written."""
 
@@ -104,7 +105,11 @@ def _correspondences(tokens: list[Token], source: str | None) -> build.Correspon
 def _clock(tokens: list[Token], entries: list[Tree[Token]]) -> build.Clocked:
     event, process = _names(tokens[:2])
     times: dict[str, int] = {}
+    execution = None
     for entry in entries:
+        if str(entry.data) == "execution":
+            (execution,) = _names([child for child in entry.children if isinstance(child, Token)])
+            continue
         key, number = (child for child in entry.children if isinstance(child, Token))
         if str(key) in KEYWORDS:
             raise Fault(f"`{key}` is a keyword", f'Quote it to use it as a name: "{key}".', column=key.column)
@@ -116,7 +121,7 @@ def _clock(tokens: list[Token], entries: list[Tree[Token]]) -> build.Clocked:
         if count < 0:
             raise Fault("a clock counts events: its entries are not negative", None, column=number.column)
         times[name] = count
-    return build.Clocked(event, Clock(process, times, ticked=len(tokens) == 2))
+    return build.Clocked(event, Clock(process, times, len(tokens) == 2, execution))
 
 
 def _stamp(tokens: list[Token]) -> build.Stamped:

@@ -29,7 +29,7 @@ from microcosm.relations.exact import Number, number
 from microcosm.relations.told import Message
 
 _HEAD = rf"\s*clock{WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
-_REST = rf"\}}\s*(unticked{WORD_END})?{LINE_END}"
+_REST = rf"\}}\s*(unticked{WORD_END})?(?:in{WORD_END}({OPERAND}))?{LINE_END}"
 _PLAIN = r"\s*+[\w.@/-]++\s*+:\s*+[0-9]++\s*+"
 _plain_clock = re.compile(rf"{_HEAD}((?:{_PLAIN},){{0,1000}}{_PLAIN}){_REST}").match
 _clock = re.compile(rf"{_HEAD}\s*((?:{ENTRY}(?:\s*,\s*{ENTRY})*)?)\s*{_REST}").match
@@ -132,8 +132,9 @@ def _clocked(line: str, names: Names) -> Statement | None:
             if process in times:
                 raise build.clocked_twice(process, entry.start() + 1)
             times[process] = int(entry[2])
-    event, process, _, unticked = match.groups()
-    return build.Clocked(names[event], Clock(names[process], times, not unticked))
+    event, process, _, unticked, execution = match.groups()
+    apart = None if execution is None else names[execution]
+    return build.Clocked(names[event], Clock(names[process], times, not unticked, apart))
 
 
 def _plain_times(body: str, names: Names) -> dict[str, int] | None:

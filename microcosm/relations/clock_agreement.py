@@ -24,7 +24,8 @@ def agreeing(clocks: ClockRows, labels: Labels) -> int:
     >>> agreeing(clocks, Labels(2, [])), agreeing(clocks, Labels(2, [(0, 1)]))
     (0, 1)
     """
-    largest: list[tuple[str, int, list[int]]] = []
+    largest: dict[str | None, list[tuple[str, int, list[int]]]] = {}
+    """By execution."""
     for process, members in clocks.chains():
         numbers = {labels.cover.chain[at] for at in members}
         (number,) = numbers if len(numbers) == 1 else (-1,)
@@ -32,14 +33,15 @@ def agreeing(clocks: ClockRows, labels: Labels) -> int:
             return 0
         own = {at: clocks.clock(at).own for at in members}
         line = [own.get(at, 0) for at in labels.cover.chains[number]]
-        largest.append((process, number, [0, *accumulate(line, max)]))
+        execution = clocks.clock(members[0]).execution
+        largest.setdefault(execution, []).append((process, number, [0, *accumulate(line, max)]))
     found = [
         at
         for process, members in clocks.chains()
         for at in members
         if all(
             clocks.clock(at).entries.get(other, 0) >= seen[labels.known_of(at, number)]
-            for other, number, seen in largest
+            for other, number, seen in largest[clocks.clock(at).execution]
             if other != process
         )
     ]

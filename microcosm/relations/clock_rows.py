@@ -2,7 +2,8 @@
 
 The events of a process form a chain, ordered by own component, then as stated. Along such a chain the
 component of any process normally never falls, so whatever a clock says of a whole chain is a prefix or a
-suffix of it, found by bisection; a chain whose recorded components do fall is scanned instead.
+suffix of it, found by bisection; a chain whose recorded components do fall is scanned instead. Chains of
+different executions have nothing to do with each other.
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ class ClockRows:
     KEPT = 1 << 14
 
     def __init__(self, clocks: Mapping[str, Clock], position: Mapping[str, int]) -> None:
-        self._clock = {position[event]: clock for event, clock in clocks.items()}
+        self._clock = {position[event]: _apart(clock) for event, clock in clocks.items()}
         self._chains: dict[str, list[int]] = {}
         for at, clock in self._clock.items():
             self._chains.setdefault(clock.process, []).append(at)
+        by_execution: dict[str | None, list[str]] = {}
+        for process, chain in self._chains.items():
+            by_execution.setdefault(self._clock[chain[0]].execution, []).append(process)
+        self._together = by_execution
+        """The processes of each execution."""
         for chain in self._chains.values():
             chain.sort(key=lambda at: self._clock[at].own)  # stable: as stated where equal
         self._rank = {at: rank for chain in self._chains.values() for rank, at in enumerate(chain)}
@@ -53,7 +59,7 @@ class ClockRows:
         return between(one, other)
 
     def clock(self, at: int) -> Clock:
-        """The clock of a clocked position."""
+        """The clock of a clocked position, with processes that are unique over all executions."""
         return self._clock[at]
 
     def chains(self) -> Iterable[tuple[str, list[int]]]:
@@ -106,7 +112,7 @@ class ClockRows:
         process, own = clock.process, clock.own
         row = self._prefix(process) & ~self._prefix(process, self._rank[a] + 1)
         least = own if clock.ticked and own > 0 else own + 1
-        for other in self._chains:
+        for other in self._together[clock.execution]:
             if other != process:
                 row |= self._where(other, process, lambda x: x >= least, bisect_left, least, above=True)
         return row
@@ -117,7 +123,7 @@ class ClockRows:
         if clock is None:
             return 0
         row = 0
-        for other in self._chains:
+        for other in self._together[clock.execution]:
             if other != clock.process:
                 seen = clock.entries.get(other, 0)
                 row |= self._prefix(other) & ~self._prefix(other, bisect_right(self._own[other], seen))
@@ -135,7 +141,7 @@ class ClockRows:
             return 0
         process, own = clock.process, clock.own
         row = 0
-        for other in self._chains:
+        for other in self._together[clock.execution]:
             if other == process:
                 continue
             seen = clock.entries.get(other, 0)
@@ -151,7 +157,7 @@ class ClockRows:
             return 0
         process, own = clock.process, clock.own
         row = 0
-        for other in self._chains:
+        for other in self._together[clock.execution]:
             if other != process:
                 row |= self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
         return row
@@ -223,3 +229,12 @@ class ClockRows:
             if test(x):
                 row |= 1 << at
         return row
+
+
+def _apart(clock: Clock) -> Clock:
+    """The same clock with its execution in the name of each process: no two executions share a process."""
+    if clock.execution is None:
+        return clock
+    execution = clock.execution
+    entries = {f"{execution}\0{process}": count for process, count in clock.entries.items()}
+    return Clock(f"{execution}\0{clock.process}", entries, clock.ticked, execution)

@@ -236,21 +236,19 @@ class GivenFacts:
             return {"token": found.source}
         if found is not None and found.kind == "clocks":
             clocks = self.givens.clocks
-            return {
-                "clocks": {e: [clocks[e].process, clocks[e].entries, clocks[e].ticked] for e in (left, right)}
-            }
+            return {"clocks": {event: clocks[event].stated() for event in (left, right)}}
         return {}
 
     def _missed(self, left: str, right: str) -> bool:
         """Whether the clocks show that `left` is not before `right`."""
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
-        return a is not None and b is not None and a.process != b.process and a.missed_by(b)
+        return a is not None and b is not None and not a.beside(b) and a.missed_by(b)
 
     def _by_clocks(self, left: str, right: str) -> Relation | None:
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
         if a is None or b is None:
             return None
-        if a.process != b.process:
+        if not a.beside(b):
             return between(a, b)
         before = (a.own, self._stated[left]) < (b.own, self._stated[right])
         return Relation.BEFORE if before else Relation.AFTER

@@ -104,11 +104,12 @@ def _message(message: Message) -> Item:
 
 def _clocks(clocks: dict[str, Clock]) -> Iterator[Item]:
     """Each clock, and each run of events of one process whose order is that of statement only."""
-    level: dict[tuple[str, int], list[str]] = {}
+    level: dict[tuple[str | None, str, int], list[str]] = {}
     for event, clock in clocks.items():
         entries = tuple(sorted((p, count) for p, count in clock.entries.items() if count))
-        yield ("clock", event, clock.process, entries, clock.ticked and clock.own > 0)
-        level.setdefault((clock.process, clock.own), []).append(event)
+        execution = () if clock.execution is None else (clock.execution,)
+        yield ("clock", event, clock.process, entries, clock.ticked and clock.own > 0, *execution)
+        level.setdefault((clock.execution, clock.process, clock.own), []).append(event)
     for events in level.values():
         if len(events) > 1:
             yield ("stated in this order", *events)

@@ -208,7 +208,7 @@ def _orders(givens: Givens) -> Iterator[tuple[str, str]]:
 def _ruled_out(givens: Givens) -> Iterator[tuple[str, str]]:
     """The pairs (a, b) of which clocks or stamps say `a !< b`."""
     for (a, one), (b, other) in permutations(givens.clocks.items(), 2):
-        if one.process != other.process and one.missed_by(other):
+        if not one.beside(other) and one.missed_by(other):
             yield a, b
     for (a, first), (b, second) in permutations(givens.stamps.items(), 2):
         if _too_late(first, second):

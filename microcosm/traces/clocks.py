@@ -37,6 +37,9 @@ class Clocks:
             ticks = ticked(events, process not in execution.discredited)
             self._ticked.update(zip(thread, ticks, strict=True))
             growing += self._growing(thread)
+        self._ticked.update(dict.fromkeys(execution.unticked & self._ticked.keys(), False))
+        if any(event.numbered for event in execution.events):
+            self._ticked.update(_by_kinds(execution, self._ticked))
         self._agreeing(growing)
         self.times = {
             event: Clock(execution.events[event].process, self._clock(event), ticks)
@@ -162,3 +165,36 @@ def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:
         ticks.append(event.own == own + 1 and (not positions or event.seq == seq + 1))
         own, seq = event.own, event.seq
     return ticks
+
+
+def _by_kinds(execution: Execution, ticks: Mapping[int, bool]) -> dict[int, bool]:
+    """Which events ticked in a log without positions, which cannot show that an event before one is lost.
+
+    Sendings and receptions do. Another event that shows a value first may follow one that ticked and is not
+    in the log: so it did not tick where there are holes, nor where an event of such a name repeats a value.
+    """
+    entries = execution.events
+    rising: dict[int, bool] = {}
+    holes = False
+    for threads in execution.threads.values():
+        last = 0
+        for event in threads[0]:
+            if event in ticks:
+                own = entries[event].own
+                rising[event] = own > last
+                holes = holes or own > last + 1
+                last = own
+    repeating = {_name(entries[event]) for event, rises in rising.items() if not rises}
+    telling = bool(repeating) or any(entry.kind != "internal" for entry in entries)
+    found = {}
+    for event, rises in rising.items():
+        if entries[event].kind != "internal":
+            found[event] = rises
+        elif (holes and telling) or _name(entries[event]) in repeating:
+            found[event] = False
+    return found
+
+
+def _name(event: TraceEvent) -> str:
+    """The first word of what an event is called."""
+    return (event.label or "").split(" ", 1)[0]

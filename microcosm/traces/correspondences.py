@@ -112,15 +112,39 @@ def _check_attribute(parts: list[_Part], token: str) -> None:
 
 
 def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Report) -> None:
-    """Add the links from one execution to another, which only lead to last events: they close no cycle."""
+    """Add the links from one execution to another, which only lead to last events.
+
+    So they close a cycle only among themselves, from last event to last event; those are not believed.
+    """
     links = [link for part in parts for link in part.foreign()]
     known = {name for part in parts for name in part.names} if links and not view else set()
+    believed: dict[str, list[str]] = {}
     for entry, name, last in links:
         if name in known and last:
-            givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, "link"))
-        else:
+            believed.setdefault(entry.full_id, []).append(name)
+    for entry, name, last in links:
+        if name not in known or not last:
             what = "is not in the log" if name not in known else "is of another execution"
             report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
+    open_ = {event: sum(name in believed for name in names) for event, names in believed.items()}
+    leads: dict[str, list[str]] = {}
+    for event, names in believed.items():
+        for name in names:
+            leads.setdefault(name, []).append(event)
+    settled = [event for event, count in open_.items() if not count]
+    for event in settled:
+        for other in leads.get(event, ()):
+            open_[other] -= 1
+            if not open_[other]:
+                settled.append(other)
+    sure = set(settled)
+    for entry, name, last in links:
+        if name in known and last:
+            if entry.full_id in sure or name not in believed or name in sure:
+                givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, "link"))
+            else:
+                message = f"{entry.id}: is after {name} and before it"
+                report.add("link-cycle", message, file=entry.file, line=entry.line)
 
 
 class _Part:
@@ -256,11 +280,11 @@ class _Part:
             givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)
 
     def _time(self, time: Clock) -> Clock:
-        """A clock by the names that its processes have among several executions."""
+        """A clock by the names that its processes have among several executions, and of which it is."""
         if not self._several or self._run.trace is None:
             return time
         entries = {self._full(process): count for process, count in time.entries.items()}
-        return Clock(self._full(time.process), entries, time.ticked)
+        return Clock(self._full(time.process), entries, time.ticked, self._run.trace)
 
     def _full(self, name: str) -> str:
         return _full(self._run, name, self._several)

@@ -4,18 +4,21 @@
 
 Processes are the numbers of the entries of the clock. The last word of a `send` or `recv` names the
 message. Events that neither send nor receive need not tick, so that several may show equal clocks:
-the order of lines is the program order.
+the order of lines is the program order. Another execution begins after a line of dashes or `=== … ===`, and
+where the own entry of a process falls.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from microcosm.traces.event import LARGEST, TraceEvent
 from microcosm.traces.json_text import BadLine
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
+from microcosm.traces.records import between_executions
 from microcosm.traces.report import Report
 
 NAME = "csight"
@@ -32,9 +35,15 @@ def detects(head: str, path: str) -> int:
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """The events of a file; lines that are none are reported as `bad-line`. Memory: constant."""
+    """The events of a file; lines that are none are reported as `bad-line`. Memory: what has been seen."""
+    run = options.state.setdefault(NAME, LineRun())
+    assert isinstance(run, LineRun)
     for number, text in stream:
         if not text or text.isspace():
+            continue
+        boundary = between_executions(number, text)
+        if boundary is not None:
+            run.begin(options, boundary.name)
             continue
         try:
             process, clock, label = _event(text)
@@ -43,10 +52,76 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         word, *rest = label.split()
         kind = _KINDS.get(word, "internal")
-        taken = options.positions_of(None, process)
+        ticks = kind != "internal"
+        if not run.take(
+            process, clock[process], text.strip(), options, report, ticks=ticks, file=file, line=number
+        ):
+            continue
+        taken = options.positions_of(run.trace, process)
         taken.add(taken.top + 1)
         message = rest[-1] if kind != "internal" and rest else None
-        yield TraceEvent(process, taken.top, kind, message, clock=clock, label=label, file=file, line=number)
+        yield TraceEvent(
+            process,
+            taken.top,
+            kind,
+            message,
+            clock=clock,
+            label=label,
+            trace=run.trace,
+            file=file,
+            line=number,
+            numbered=True,
+        )
+
+
+@dataclass(slots=True)
+class LineRun:
+    """The execution at hand of a log whose lines are the program order; it may go on in another file.
+
+    There the own clock value of a process never falls: where it does, a line that was there before is
+    there again, or another execution has begun. `seen` has the lines, by process.
+    """
+
+    trace: str | None = None
+    highest: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, set[int]] = field(default_factory=dict)
+
+    def begin(self, options: Options, name: str | None = None) -> None:
+        """What follows is another execution. Before the first event that is said of a name only."""
+        if self.seen or name is not None:
+            options.begun = max(options.begun, bool(self.seen))
+            self.trace = options.begin(name)
+        self.highest, self.seen = {}, {}
+
+    def take(
+        self,
+        process: str,
+        own: int,
+        text: str,
+        options: Options,
+        report: Report,
+        *,
+        ticks: bool,
+        file: str,
+        line: int,
+    ) -> bool:
+        """Whether a line is an event that has not been seen; one that cannot go on begins an execution.
+
+        `ticks`: the event cannot but advance its process's component.
+        """
+        known = self.seen.get(process, set())
+        if hash(text) in known:
+            message = f"{process}: the same line stands there already"
+            report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
+            return False
+        highest = self.highest.get(process, 0)
+        if own < highest or (ticks and own == highest > 0):
+            message = f"{process}: own clock value {own} after {highest}: another execution begins"
+            report.add("restart", message, file=file, line=line)
+            self.begin(options)
+        self.highest[process] = own
+        self.seen.setdefault(process, set()).add(hash(text))
+        return True
 
 
 def _event(text: str) -> tuple[str, dict[str, int], str]:

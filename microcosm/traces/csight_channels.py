@@ -7,7 +7,8 @@
 
 Comments may name the processes of the entries of clocks and the ends of channels; otherwise the
 process of an event is the entry that grew by one since its last event, and processes are numbers.
-A line `# run …` begins another execution. Messages are told apart by channel, content and order.
+A line `# run …`, of dashes or `=== … ===` begins another execution, as does an own entry that does not grow.
+Messages are told apart by channel, content and order.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import re
 from collections.abc import Iterator
 
 from microcosm.traces.content import Contents
-from microcosm.traces.csight import numbered_clock
+from microcosm.traces.csight import LineRun, numbered_clock
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.json_text import BadLine
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
+from microcosm.traces.records import between_executions
 from microcosm.traces.report import Report
 
 NAME = "csight_channels"
@@ -44,7 +46,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     names: dict[str, str] = {}
     ends: dict[str, tuple[str, str]] = {}
-    run: str | None = None
+    run = options.state.setdefault(NAME, LineRun())
+    assert isinstance(run, LineRun)
     contents = Contents()
     last: dict[str, int] = {}
     for number, text in stream:
@@ -54,9 +57,14 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             elif channel := _CHANNEL.fullmatch(text):
                 ends[channel[1]] = channel[2], channel[3]
             elif begun := _RUN.match(text):
-                run, contents, last = begun[1], Contents(), {}
+                run.begin(options, begun[1])
+                contents, last = Contents(), {}
             continue
-        if not text.strip() or text.strip() == "--":
+        boundary = between_executions(number, text)
+        if boundary is not None:
+            run.begin(options, boundary.name)
+            contents, last = Contents(), {}
+        if boundary is not None or not text.strip():
             continue
         try:
             clock, channel_name, sends, content, note = _event(text)
@@ -64,14 +72,21 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
-        last = clock
         named = {names.get(entry, entry): value for entry, value in clock.items()}
+        label = f"{channel_name}{'!' if sends else '?'}{content}"
+        trace = run.trace
+        said = f"{clock} {label}"
+        if not run.take(process, named[process], said, options, report, ticks=True, file=file, line=number):
+            continue
+        if run.trace != trace:
+            contents = Contents()
+        last = clock
         key = channel_name, content
         message = contents.sent(key) if sends else contents.received(key)
         if contents.ambiguous(key):
             told = f"{content} is sent more than once on {channel_name}, and received"
             report.add("ambiguous-content", told, file=file, line=number)
-        taken = options.positions_of(run, process)
+        taken = options.positions_of(run.trace, process)
         taken.add(taken.top + 1)
         yield TraceEvent(
             process,
@@ -80,9 +95,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message,
             ends[channel_name][1:] if sends and channel_name in ends else (),
             named,
-            label=f"{channel_name}{'!' if sends else '?'}{content}",
+            label=label,
             attributes={"channel": channel_name, **({"note": note} if note else {})},
-            trace=run,
+            trace=run.trace,
             file=file,
             line=number,
         )
@@ -108,6 +123,8 @@ def _process(
     if process is not None and process in {names.get(entry, entry) for entry in clock}:
         return process
     grown = [entry for entry, value in clock.items() if value > last.get(entry, 0)]
+    if len(grown) != 1:  # another execution may begin, where no other has done anything
+        grown = [entry for entry, value in clock.items() if value]
     if len(grown) != 1:
         raise BadLine("the comments do not name the ends of the channel, and the clock does not tell")
     return names.get(grown[0], grown[0])

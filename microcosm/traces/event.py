@@ -61,6 +61,8 @@ class TraceEvent:
     after: tuple[str, ...] = ()
     file: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
+    numbered: bool = field(default=False, compare=False)
+    """Whether `seq` is the reader's: what a log that has none says by its clocks and lines."""
 
     @property
     def id(self) -> str:

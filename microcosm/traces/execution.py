@@ -1,7 +1,9 @@
 """One execution of a trace: its events numbered, each process in program order.
 
 Program order is that of the recorded positions (`seq`). Where clocks contradict it they are
-believed, and an event without a clock keeps only its order among its like.
+believed, and an event without a clock keeps only its order among its like; of events with equal clocks
+nothing is known then. Executions that follow each other without a boundary are told apart where clocks
+begin again (`microcosm.traces.restarts`).
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ from itertools import pairwise
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
+from microcosm.traces.restarts import by_restarts, named_apart, without_repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
     """The events of one execution; everything else speaks of an event as its index in `events`.
 
-    `threads[p]` has the events of process p in program order: one list, or two (with and without
-    clocks) where positions contradict clocks; then p is in `discredited`. `previous[i]` is the event
+    `threads[p]` has the events of process p in program order: one list, or several where positions
+    contradict clocks; then p is in `discredited`. The first has the events with clocks, the second those
+    without, each further one an event whose clock is that of one in the first: nothing orders the two, and
+    neither is known to have ticked (`unticked`). `previous[i]` is the event
     before i in its thread, or -1. `links[i]` are the events that the log says came before i;
     `foreign` pairs an event with the id of one that did and is not in this execution.
     """
@@ -31,6 +36,7 @@ class Execution:
     previous: list[int]
     links: dict[int, list[int]]
     foreign: list[tuple[int, str]]
+    unticked: frozenset[int] = frozenset()
 
 
 def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
@@ -38,25 +44,38 @@ def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
 
     Reports events that are there twice, positions that contradict clocks, and holes.
     """
-    found: dict[str | None, dict[str, list[TraceEvent]]] = {}
+    found: dict[str | None, list[TraceEvent]] = {}
     for event in events:
-        found.setdefault(event.trace, {}).setdefault(event.process, []).append(event)
+        found.setdefault(event.trace, []).append(event)
+    runs: list[list[TraceEvent]] = []
+    for listed in found.values():
+        if any(event.numbered for event in listed):
+            runs += named_apart(by_restarts(without_repeats(listed, report), report))
+        else:
+            runs.append(listed)
     ids: set[str] = set()
-    return [_execution(trace, processes, len(found) > 1, ids, report) for trace, processes in found.items()]
+    return [_execution(run, len(runs) > 1, ids, report) for run in runs]
 
 
-def _execution(
-    trace: str | None, processes: dict[str, list[TraceEvent]], several: bool, ids: set[str], report: Report
-) -> Execution:
+def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: Report) -> Execution:
+    trace = listed[0].trace
+    processes: dict[str, list[TraceEvent]] = {}
+    for event in listed:
+        processes.setdefault(event.process, []).append(event)
     events: list[TraceEvent] = []
     threads: dict[str, list[list[int]]] = {}
     discredited = set()
+    unticked: set[int] = set()
     previous: list[int] = []
     for process, unordered in processes.items():
         kept = _once(sorted(unordered, key=lambda event: event.seq), several, ids, report)
         ordered = _program_order(kept, report)
         if len(ordered) > 1:
             discredited.add(process)
+            equal = {repr(_by_clock(entry)[2]) for [entry] in ordered[2:]}
+            unticked.update(
+                len(events) + at for at, one in enumerate(ordered[0]) if repr(_by_clock(one)[2]) in equal
+            )
         for thread in ordered:
             _report_holes(thread, len(ordered) == 1, report)
             first = len(events)
@@ -64,7 +83,8 @@ def _execution(
             threads.setdefault(process, []).append(list(range(first, len(events))))
             previous += [-1, *range(first, len(events) - 1)]
     links, foreign = _links(events)
-    return Execution(trace, events, threads, frozenset(discredited), previous, links, foreign)
+    sure, doubtful = frozenset(discredited), frozenset(unticked)
+    return Execution(trace, events, threads, sure, previous, links, foreign, doubtful)
 
 
 def _links(
@@ -99,7 +119,7 @@ def _once(events: list[TraceEvent], several: bool, ids: set[str], report: Report
 
 
 def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
-    """Events in the order of their positions as one thread, or as two where clocks contradict it."""
+    """Events in the order of their positions as one thread, or as several where clocks contradict it."""
     highest = 0
     contradicted = False
     for event in events:
@@ -112,8 +132,22 @@ def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceE
         highest = max(highest, event.own)
     if not contradicted:
         return [events]
-    clocked = sorted((event for event in events if event.clock is not None), key=lambda event: event.own)
-    return [clocked, [event for event in events if event.clock is None]]
+    clocked: list[TraceEvent] = []
+    equal: list[TraceEvent] = []
+    for event in sorted((event for event in events if event.clock is not None), key=_by_clock):
+        if clocked and _by_clock(clocked[-1]) == _by_clock(event):
+            message = f"{event.id}: {clocked[-1].id} has the same clock; which was first is not known"
+            report.add("equal-clock", message, file=event.file, line=event.line)
+            equal.append(event)
+        else:
+            clocked.append(event)
+    return [clocked, [event for event in events if event.clock is None], *([event] for event in equal)]
+
+
+def _by_clock(event: TraceEvent) -> tuple[int, int, list[tuple[str, int]]]:
+    """A clock is after those that it covers, for they have lesser sums; equal ones are neighbours."""
+    counts = {process: count for process, count in (event.clock or {}).items() if count}
+    return event.own, sum(counts.values()), sorted(counts.items())
 
 
 def _report_holes(thread: list[TraceEvent], positions: bool, report: Report) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from sys import intern
 from typing import IO
@@ -64,7 +65,10 @@ def detects(head: str, path: str) -> int:
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """The events of a file; lines that are none are reported as `bad-line`, repeated positions too."""
+    """The events of a file; lines that are none are reported as `bad-line`, repeated positions too.
+
+    Where a process is at its first position again with another event, another execution begins.
+    """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
     for number, text in stream.alone():
@@ -80,11 +84,33 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message = f"half-written last line: {fault}" if unfinished else str(fault)
             report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
             continue
-        if not options.positions_of(event.trace, event.process).add(event.seq):
+        taken = options.positions_of(event.trace, event.process)
+        if options.again or event.seq <= taken.lowest or not taken.lowest:
+            event = in_execution(event, text, options, report)
+            taken = options.positions_of(event.trace, event.process)
+        if not taken.add(event.seq):
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
             continue
         yield event
+
+
+def in_execution(event: TraceEvent, text: object, options: Options, report: Report) -> TraceEvent:
+    """The event, in an execution of its own from where on a process of its execution begins again.
+
+    So it is where a log of several runs does not name them. To be asked before positions are taken.
+    """
+    again = options.again
+    trace = again.get(event.trace, event.trace) if again else event.trace
+    if options.restarts(trace, event.process, event.seq, text):
+        message = f"{event.process} begins again with another event {event.seq}: another execution begins"
+        report.add("restart", message, file=event.file, line=event.line)
+        options.begun = options.begun or 1
+        if event.trace is not None:
+            options.names.setdefault(event.trace, 1)
+        again[event.trace] = trace = options.begin(event.trace)
+        options.restarts(trace, event.process, event.seq, text)
+    return event if trace == event.trace else replace(event, trace=trace)
 
 
 def event_stated(record: dict[str, object], file: str, line: int) -> TraceEvent:

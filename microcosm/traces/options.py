@@ -17,11 +17,15 @@ class Positions:
     ([True, True, True, False, True, False], 5)
     """
 
-    __slots__ = ("_first", "_last", "_late", "top")
+    __slots__ = ("_first", "_last", "_late", "lowest", "stands", "top")
 
     def __init__(self) -> None:
         self.top = 0
         """The highest position taken."""
+        self.lowest = 0
+        """The lowest position taken; 0 where there is none."""
+        self.stands = 0
+        """A hash of what stands there, where that matters."""
         self._first: list[int] = []
         self._last: list[int] = []
         self._late: set[int] = set()
@@ -49,12 +53,43 @@ class Options:
 
     `pattern` is a regular expression for the records of a text format. `positions` are those taken
     so far, by execution and process: a process may go on from one file to the next. `state` has what
-    else a format, by its name, must know of the files before.
+    else a format, by its name, must know of the files before. Executions that a log tells apart are `begun`
+    one after the other; no two have the same name, in whatever files they stand.
+
+    >>> options = Options()
+    >>> options.begin("run"), options.begin(), options.begin("run"), options.begin()
+    ('run', '2', 'run (2)', '4')
     """
 
     pattern: str | None = None
     positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
     state: dict[str, object] = field(default_factory=dict)
+    begun: int = 0
+    names: dict[str, int] = field(default_factory=dict)
+    """How often each name of an execution was given."""
+    again: dict[str | None, str] = field(default_factory=dict)
+    """What executions are called from where on their processes began again."""
+
+    def restarts(self, trace: str | None, process: str, position: int, text: object) -> bool:
+        """Whether a process stands at its first position again with another text: it runs once more.
+
+        To be asked of each event before its position is taken.
+        """
+        taken = self.positions_of(trace, process)
+        if not taken.lowest or position < taken.lowest:
+            taken.lowest, taken.stands = position, hash(text)
+            return False
+        return position == taken.lowest and taken.top > position and hash(text) != taken.stands
+
+    def begin(self, name: str | None = None) -> str:
+        """The name of the next execution: as the log has it, or its number; made unique."""
+        self.begun += 1
+        wanted = name or str(self.begun)
+        count = self.names[wanted] = self.names.get(wanted, 0) + 1
+        unique = wanted if count == 1 else f"{wanted} ({count})"
+        if unique != wanted:
+            self.names.setdefault(unique, 1)
+        return unique
 
     def positions_of(self, trace: str | None, process: str) -> Positions:
         """The positions of a process that are taken."""

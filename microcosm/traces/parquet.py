@@ -18,7 +18,7 @@ from microcosm.errors import TextError
 from microcosm.relations.exact import above, below
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.json_text import BadLine
-from microcosm.traces.jsonl import event_of
+from microcosm.traces.jsonl import event_of, in_execution
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -96,6 +96,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
+                event = in_execution(event, repr(row), options, report)
                 if options.positions_of(event.trace, event.process).add(event.seq):
                     yield event
                 else:

@@ -51,6 +51,19 @@ class Boundary:
 Item = Record | BadRecord | Left | Boundary
 
 
+_BETWEEN = re.compile(r"\s*(?:={2,}\s*(?P<trace>[^=\s](?:.*[^=\s])?)?\s*={2,}|-{2,}|={3,})\s*")
+
+
+def between_executions(line: int, text: str) -> Boundary | None:
+    """The boundary that a line of dashes or of `=== a name ===` is, or None.
+
+    >>> between_executions(3, "=== run 2 ==="), between_executions(4, "--"), between_executions(5, "a -- b")
+    (Boundary(line=3, name='run 2'), Boundary(line=4, name=None), None)
+    """
+    found = _BETWEEN.fullmatch(text)
+    return None if found is None else Boundary(line, found["trace"])
+
+
 class Delimiter:
     """What tells a boundary: a regular expression, found anywhere in a line, that may have a group `trace`.
 

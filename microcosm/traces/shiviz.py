@@ -16,7 +16,6 @@ its own clock component wherever that is free. Text that is no record is reporte
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
@@ -131,8 +130,6 @@ class _Log:
         self._report = report
         self._options = options
         self._trace: str | None = None
-        self._executions = 0
-        self._named: Counter[str] = Counter()
         self._highest: dict[tuple[str | None, str], int] = {}
         self._records = 0
         self._run: tuple[int, int] | None = None
@@ -152,7 +149,7 @@ class _Log:
                 self._begin(item)
                 continue
             self._records += 1
-            self._executions = self._executions or 1
+            self._options.begun = self._options.begun or 1
             if isinstance(item, Record):
                 yield self._event(item)
             else:
@@ -184,13 +181,11 @@ class _Log:
             trace=trace,
             file=self._file,
             line=record.line,
+            numbered=True,
         )
 
     def _begin(self, boundary: Boundary) -> None:
-        self._executions += 1
-        name = boundary.name or str(self._executions)
-        self._named[name] += 1
-        self._trace = name if self._named[name] == 1 else f"{name} ({self._named[name]})"
+        self._trace = self._options.begin(boundary.name)
 
     def _left(self, item: Left) -> None:
         if not item.text or item.text.isspace():

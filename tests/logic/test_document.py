@@ -114,6 +114,8 @@ def test_an_internal_line_may_name_one_event_and_a_second_continues_the_first() 
         ("clock e=p{p:3,q:1}", s.Clocked("e", Clock("p", {"p": 3, "q": 1}))),
         ("clock e = h:80 {h:80: 3, h:81:4}", s.Clocked("e", Clock("h:80", {"h:80": 3, "h:81": 4}))),
         ('clock "a b" = "p q" {"p q": 3} unticked', s.Clocked("a b", Clock("p q", {"p q": 3}, ticked=False))),
+        ("clock e = p {p: 1} in run-1", s.Clocked("e", Clock("p", {"p": 1}, execution="run-1"))),
+        ('clock e = p {} unticked in "in"', s.Clocked("e", Clock("p", {}, False, "in"))),
         ("send e = m p", s.Messaged(Message("send", "e", "m", "p"))),
         ("send e = m p->q,r", s.Messaged(Message("send", "e", "m", "p", ("q", "r")))),
         ("ordering rsc interior", s.Ordered("rsc interior")),

@@ -177,7 +177,8 @@ def givens(draw: st.DrawFn) -> Givens:
         processes = "pqr"[: rng.randrange(1, 4)]
         for event in rng.sample(names, rng.randrange(len(names) + 1)):
             entries = {p: rng.randrange(-1, 4) for p in processes if rng.random() < 0.8}
-            found.clocks[event] = Clock(rng.choice(processes), entries, rng.random() < 0.7)
+            execution = rng.choice((None, None, None, "x"))
+            found.clocks[event] = Clock(rng.choice(processes), entries, rng.random() < 0.7, execution)
     if rng.random() < 0.3:
         found.tokens["t"] = tuple(rng.sample(names, rng.randrange(1, len(names) + 1)))
     for _ in range(rng.choice([0, 0, 3])):
@@ -288,7 +289,8 @@ def test_any_clocks_give_what_they_give() -> None:
         known = Givens()
         for event in rng.sample("abcd", 4):
             entries = {p: rng.randrange(-1, 3) for p in "pqr" if rng.random() < 0.7}
-            known.clocks[event] = Clock(rng.choice("pqr"), entries, rng.random() < 0.7)
+            execution = rng.choice((None, None, None, "x"))
+            known.clocks[event] = Clock(rng.choice("pqr"), entries, rng.random() < 0.7, execution)
         literal = Literal(rules.instances, known, set("abcd"))
         found = search(rules, known)
         for a, b in permutations("abcd", 2):

@@ -34,7 +34,8 @@ def test_whoever_agrees_has_no_concurrent_event_before_it(
 def test_in_a_sound_log_every_clocked_event_agrees(known: object) -> None:
     given_clocks = known.clocks  # type: ignore[attr-defined]
     rows = ClockRows(given_clocks, {event: at for at, event in enumerate(given_clocks)})
-    owner = [clock.process for clock in given_clocks.values()].__getitem__
+    owners = [(clock.execution, clock.process) for clock in given_clocks.values()]
+    owner = owners.__getitem__
     labels = Labels(len(given_clocks), rows.cover(), owner)
-    if len({clock.process for clock in given_clocks.values()}) == len(labels.cover.chains):
+    if len({*owners}) == len(labels.cover.chains):
         assert agreeing(rows, labels) == rows.support()

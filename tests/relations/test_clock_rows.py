@@ -16,11 +16,14 @@ PROCESSES = ("p", "q", "r")
 def clocks(draw: st.DrawFn) -> dict[str, Clock]:
     """Arbitrary clocks, consistent or not: what is given is given."""
     entries = st.dictionaries(st.sampled_from(PROCESSES), st.integers(0, 3))
-    events = draw(st.lists(st.tuples(st.sampled_from(PROCESSES), entries, st.booleans()), max_size=8))
-    return {f"e{n}": Clock(process, vector, ticked) for n, (process, vector, ticked) in enumerate(events)}
+    execution = st.sampled_from((None, None, "x", "y"))
+    event = st.builds(Clock, st.sampled_from(PROCESSES), entries, st.booleans(), execution)
+    return {f"e{n}": clock for n, clock in enumerate(draw(st.lists(event, max_size=8)))}
 
 
 def given_before(a: Clock, b: Clock, at: int, other: int) -> bool:
+    if a.execution != b.execution:
+        return False
     if a.process == b.process:
         return (a.own, at) < (b.own, other)
     return a.reached_by(b)
@@ -38,6 +41,9 @@ def test_rows_say_what_two_clocks_say(recorded: dict[str, Clock], kept: int) -> 
             assert bool(rows.past(b) >> a & 1) is before
             concurrent = one.process != other.process and between(one, other) is Relation.CONCURRENT
             assert bool(rows.concurrent(a) >> b & 1) is concurrent
+            missed = a != b and not one.beside(other) and one.missed_by(other)
+            assert bool(rows.missed(a) >> b & 1) is bool(rows.unseen(b) >> a & 1) is missed
+            assert rows.misses(a, b) is missed
 
 
 @given(clocks())

@@ -39,7 +39,8 @@ def facts_of(givens: Givens) -> tuple[list[str], list[Fact]]:
     for a, b in permutations(givens.clocks, 2):
         one, other = givens.clocks[a], givens.clocks[b]
         own = one.entries.get(one.process, 0)
-        if one.process != other.process and other.entries.get(one.process, 0) < own:
+        apart = one.process != other.process and one.execution == other.execution
+        if apart and other.entries.get(one.process, 0) < own:
             facts.append((at[a], "!<", at[b]))
     for a, b in permutations(givens.stamps, 2):
         match givens.stamps[a], givens.stamps[b]:

@@ -40,7 +40,7 @@ def test_clocks_of_real_runs_are_all_believed(run: Run, dropped: set[int]) -> No
         assert not {"clock-not-monotone", "clock-contradiction", "seq-against-clock"} & report.counts.keys()
 
 
-DROPPING = ("clock-not-monotone", "clock-contradiction")
+DROPPING = ("clock-not-monotone", "clock-contradiction", "equal-clock")
 
 GARBAGE = st.lists(
     st.tuples(st.integers(0, 2), st.lists(st.integers(0, 3), min_size=3, max_size=3)), min_size=2, max_size=9

@@ -242,7 +242,7 @@ def test_several_executions_are_kept_apart() -> None:
     assert [event.full_id for event in two] == ["two/p:1", "two/q:1"]
     givens = extract([*first, *two], token="lock").givens
     assert list(givens.clocks) == ["one/p:1", "one/q:1", "two/p:1", "two/q:1"]
-    assert givens.clocks["two/q:1"] == Clock("two/q", {"two/p": 1, "two/q": 1})
+    assert givens.clocks["two/q:1"] == Clock("two/q", {"two/p": 1, "two/q": 1}, True, "two")
     assert [(m.event, m.message, m.process, m.receivers) for m in givens.messages[:2]] == [
         ("one/p:1", "one/m", "one/p", ("one/q",)),
         ("one/q:1", "one/m", "one/q", ()),

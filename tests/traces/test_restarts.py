@@ -1,0 +1,184 @@
+"""Several executions in one log: nothing is claimed across them, with a line between them or without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from microcosm import Microcosm, Relation
+from microcosm.logic.document import read_givens
+from microcosm.logic.document_text import write_mc
+from microcosm.traces.correspondences import extract
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.jsonl import line_of
+from tests.traces.logs import read_text, told
+
+CHANNELS = "1,0 c!a\n1,1 c?a\n{0}\n1,0 c!b\n2,0 c!d\n2,1 c?b\n"
+
+
+def states(*events: tuple[int, str, int, int]) -> str:
+    return "".join(
+        f'State {number}: <A line 1>\n/\\ Host = {host}\n/\\ Clock = "{{\\"p\\":{p},\\"q\\":{q}}}"\n\n'
+        for number, host, p, q in events
+    )
+
+
+def unknown(givens: object, ones: Iterable[str], others: Iterable[str]) -> bool:
+    known = Microcosm(givens)  # type: ignore[arg-type]
+    return all(known.online(a, b) in (Relation.UNKNOWN, Relation.SILENT) for a, b in product(ones, others))
+
+
+def apart(events: list[TraceEvent], sizes: list[int]) -> bool:
+    """Whether events are of executions of such sizes, of which nothing is known across."""
+    found = extract(events).givens
+    runs = dict.fromkeys(event.trace for event in events)
+    names = [[event.full_id for event in events if event.trace == run] for run in runs]
+    return [*map(len, names)] == sizes and all(
+        unknown(found, one, other) for one in names for other in names if one is not other
+    )
+
+
+def test_a_line_of_a_counterexample_begins_another_execution() -> None:
+    one, two = states((2, "p", 1, 0), (3, "q", 1, 1)), states((2, "q", 1, 2), (3, "p", 2, 2))
+    events, report = read_text(f"=== run 1 ===\n{one}=== run 2 ===\n{two}", "tlc")
+    assert apart(events, [2, 2])
+    assert [event.full_id for event in events] == ["run 1/p:1", "run 1/q:1", "run 2/q:2", "run 2/p:2"]
+    assert not report.counts
+
+
+def test_states_that_are_numbered_again_begin_another_execution() -> None:
+    one, two = states((2, "p", 1, 0), (3, "q", 1, 1)), states((2, "q", 1, 2), (3, "p", 2, 2))
+    assert apart(read_text(one + two, "tlc")[0], [2, 2])
+
+
+def test_the_parameters_of_a_run_begin_another_execution() -> None:
+    def line(node: int, clock: list[int]) -> str:
+        packet = {"vc": {str(at): value for at, value in enumerate(clock)}}
+        return json.dumps({"event": "d", "node": node, "pkt": packet}) + "\n"
+
+    text = '{"N": 2}\n' + line(0, [1, 0]) + '{"N": 2}\n' + line(1, [1, 2])
+    assert apart(read_text(text, "tlc")[0], [1, 1])
+
+
+@pytest.mark.parametrize("between", ["--", "# run 2: again", "=== run 2 ===", "", "--\n# run 2"])
+def test_channels(between: str) -> None:
+    events, report = read_text(CHANNELS.format(between), "csight_channels")
+    assert apart(events, [2, 3])
+    assert told(report) == ([("restart", 4)] if not between else [])
+
+
+@pytest.mark.parametrize("between", ["", "--\n", "=== again ===\n"])
+def test_csight(between: str) -> None:
+    one = "0 1,0 send 1 0 7\n1 1,1 recv 1 0 7\n1 1,2 send 1 0 8\n"
+    two = "1 0,1 send 1 0 7\n0 1,1 recv 1 0 7\n"
+    events, report = read_text(one + between + two, "csight")
+    assert apart(events, [3, 2])
+    assert extract(events).messages == 3
+    assert told(report) == ([("restart", 4)] if not between else [])
+
+
+def test_shiviz_without_a_line_between() -> None:
+    one = 'a\np {"p": 1}\nb\np {"p": 2}\nc\nq {"p": 2, "q": 1}\n'
+    two = 'd\np {"p": 1, "q": 1}\ne\nq {"q": 1}\nf\np {"p": 2, "q": 1}\n'
+    found = extract(read_text(one + two, "shiviz")[0])
+    assert found.reported["restart"] == 1
+    known = Microcosm(found.givens)
+    assert unknown(found.givens, ("p:1", "p:2", "q:1"), sorted({*known.events} - {"p:1", "p:2", "q:1"}))
+    assert known.online("p:2", "q:1") is Relation.BEFORE
+
+
+def test_who_shows_first_before_a_restart_is_of_neither_execution() -> None:
+    """r may end the first or begin the second: its clock counts in neither."""
+    one = 'a\np {"p": 1}\nb\np {"p": 2}\n'
+    two = 'c\nr {"r": 1}\nd\np {"p": 1, "r": 1}\ne\np {"p": 2, "r": 1}\n'
+    found = extract(read_text(one + two, "shiviz")[0])
+    known = Microcosm(found.givens)
+    assert len(known.events) == 5
+    (r,) = (name for name in known.events if "/r:" in name)
+    assert unknown(found.givens, [r], sorted({*known.events} - {r}))
+
+
+def test_lines_out_of_order_are_no_restart() -> None:
+    text = 'a\np {"p": 1}\nc\np {"p": 3}\nb\np {"p": 2}\n'
+    events, report = read_text(text, "shiviz")
+    assert "restart" not in extract(events, report=report).reported
+
+
+@pytest.mark.parametrize(
+    ("format", "record"),
+    [
+        ("shiviz", 'a\np {"p": 1}\n'),
+        ("shiviz", '[app/p] {"p": 1} a\n'),
+        ("csight", "0 1,0 send 1 0 7\n"),
+        ("csight_channels", "1,0 c!a\n"),
+        ("tlc", '{"event": "d", "node": 0, "pkt": {"vc": {"0": 1}}}\n'),
+    ],
+)
+def test_identical_adjacent_records_are_reported(format: str, record: str) -> None:
+    events, report = read_text(record * 2, format)
+    found = extract(events, report=report)
+    assert (found.events, found.reported.get("duplicate-event"), report.lost) == (1, 1, 1)
+
+
+def test_events_with_equal_clocks_are_not_ordered_where_positions_are_not_believed() -> None:
+    clocks = ({"p": 2}, {"p": 1}, {"p": 1}, {"p": 3})
+    events = [TraceEvent("p", seq, clock=clock) for seq, clock in enumerate(clocks, 1)]
+    events.append(TraceEvent("q", 1, clock={"p": 1, "q": 1}))
+    found = extract(events)
+    known = Microcosm(found.givens)
+    assert found.reported["equal-clock"] == 1
+    assert unknown(found.givens, ["p:2"], ["p:3"])
+    assert known.online("p:1", "p:4") is Relation.BEFORE
+    assert known.online("p:2", "q:1") is not Relation.BEFORE  # q may have seen the other one
+
+
+LINKED = [
+    TraceEvent("p", 1, clock={"p": 1}, trace="A"),
+    TraceEvent("p", 2, clock={"p": 2}, trace="A"),
+    TraceEvent("q", 1, clock={"q": 1}, trace="B", after=("A/p:1",)),
+    TraceEvent("q", 2, clock={"q": 2}, trace="B"),
+    TraceEvent("q", 3, clock={"q": 3}, trace="B", after=("A/p:2",)),
+]
+
+
+def test_a_link_across_executions_fits_their_clocks() -> None:
+    givens = extract(LINKED).givens
+    known = Microcosm(read_givens(write_mc(givens)))
+    assert known.online("A/p:1", "B/q:3") is Relation.BEFORE
+    assert unknown(givens, ("A/p:1", "A/p:2"), ("B/q:1", "B/q:2"))
+
+
+def test_links_between_last_events_close_no_cycle() -> None:
+    back = [*LINKED[:1], TraceEvent("p", 2, clock={"p": 2}, trace="A", after=("B/q:3",)), *LINKED[2:]]
+    found = extract(back)
+    assert found.reported["link-cycle"] == 2
+    Microcosm(found.givens)
+
+
+def test_names_of_executions_are_unique_over_files(tmp_path: Path) -> None:
+    from microcosm.traces import formats
+
+    for name, own in (("a", 1), ("b", 2)):
+        (tmp_path / name).write_text(f'=== run ===\nx\n{name} {{"{name}": {own}}}\n')
+    events = list(formats.read([tmp_path / "a", tmp_path / "b"]))
+    assert [event.trace for event in events] == ["run", "run (2)"]
+
+
+def test_own_lines_whose_positions_begin_again() -> None:
+    one = [TraceEvent("p", seq, label=f"one {seq}") for seq in (1, 2)]
+    two = [TraceEvent("p", seq, label=f"two {seq}") for seq in (1, 2, 3)]
+    text = "".join(map(line_of, one + two))
+    events, report = read_text(text)
+    assert apart(events, [2, 3])
+    assert report.counts == {"restart": 1}
+    assert not read_text("".join(map(line_of, one + one)))[1].counts["restart"]
+
+
+def test_an_execution_that_begins_again_has_another_name() -> None:
+    run = [TraceEvent("p", seq, label=label, trace="A") for label in ("one", "two") for seq in (1, 2)]
+    events, _ = read_text("".join(map(line_of, run)))
+    assert [event.trace for event in events] == ["A", "A", "A (2)", "A (2)"]
