@@ -1,7 +1,7 @@
 """Claim: a log of any format is read in time that grows no faster than the log.
 
-Logs of eight processes that send to one another, written in each format; what is measured is reading them into
-events and microcosm. "Slope" is the exponent between the smaller and the larger log: 1 is linear.
+Logs of eight processes that send to one another, written in each format; what is measured is reading them
+into a microcosm. "Slope" is the exponent between the smaller and the larger log: 1 is linear.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run(quick: bool = False) -> list[Line]:
 
 def read(path: Path, format: str) -> int:
     """How many events the microcosm of a log is about."""
-    return extract(formats.read([path], format=format.split()[0])).events
+    return extract(formats.read([path], format=format.split(maxsplit=1)[0])).events
 
 
 def steps(size: int, seed: int = 1) -> Iterator[Step]:

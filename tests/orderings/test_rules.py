@@ -189,10 +189,10 @@ def test_every_conclusion_is_true(statement: str, scope: Callable[[], Iterable[C
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_every_conclusion_is_true_of_thousands_of_multicasts(statement: str) -> None:
+def test_every_conclusion_is_true_of_hundreds_of_multicasts(statement: str) -> None:
     name, _, interior = statement.partition(" ")
     rng, tried = Random(17), 0
-    while tried < 1500:
+    while tried < 700:
         chains, order = drawn(rng, rng.randint(2, 4), rng.randint(1, 4), 3)
         if not order or len(order) > 9 or not oracle.verdicts(chains)[name][bool(interior)]:
             continue

@@ -345,7 +345,7 @@ def test_lemma_9_collapse() -> None:
 
 
 def smallest_with(wanted: set[str], unwanted: set[str]) -> set[str]:
-    """The computations with fewest events, lost messages too, that are in some interiors and not in others."""
+    """The computations with fewest events (messages may be lost) in some interiors and not in others."""
     found = [
         chains
         for chains in every(2)

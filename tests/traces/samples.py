@@ -308,7 +308,8 @@ def dag(seed: int, size: int = 60) -> Sample:
         past.append(0)
         for parent in parents:
             past[at] |= past[parent] | 1 << parent
-    return Sample("dag", records, past, ["x"] * count, header="commit\tparents\n", shuffles=True, separator="")
+    process = ["x"] * count
+    return Sample("dag", records, past, process, header="commit\tparents\n", shuffles=True, separator="")
 
 
 def crdt(seed: int, size: int = 60) -> Sample:

@@ -1,4 +1,4 @@
-"""What reading costs grows with the log and no faster: counted in lines of code that run, so that it is exact."""
+"""What reading costs grows with the log and no faster: counted exactly, in lines of code that run."""
 
 from __future__ import annotations
 
