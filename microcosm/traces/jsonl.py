@@ -65,7 +65,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """The events of a file; lines that are none are reported as `bad-line`, repeated positions too."""
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    for number, text in stream.alone():
+    for number, text in stream:
         if not text or text.isspace():
             continue
         try:
@@ -73,7 +73,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
-            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
+            lost = max(1, text.count('"process"'))  # a damaged line end makes one line of two
+            report.add("bad-line", message, file=file, line=number, lost=lost, lines=1)
             continue
         if not options.positions_of(event.trace, event.process).add(event.seq):
             message = f"{event.process} has an event {event.seq} already"
