@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.json_units import Elements, Unit, units
+from microcosm.traces.json_units import Elements, Unit, marks_in, units
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -32,7 +32,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     for unit in units(stream, _KEYS, file, report, (_SPANS,), "spanID"):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         if not isinstance(records, Elements):
-            report.add("bad-line", "not a trace: `spans` is missing", file=file, line=unit.line, lost=2)
+            lost = 2 * max(1, marks_in(unit.value, "spanID"))
+            report.add("bad-line", "not a trace: `spans` is missing", file=file, line=unit.line, lost=lost)
             continue
         known = processes if type(processes) is dict else {}
         for record, line in zip(records, records.lines, strict=True):

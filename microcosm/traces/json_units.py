@@ -66,6 +66,15 @@ def units(
     return _Documents(stream, keys, file, report, inner, mark).units()
 
 
+def marks_in(value: object, mark: str) -> int:
+    """How many events or spans a value may hold that is none of what was expected.
+
+    >>> marks_in({"scope": {}, "sqans": [{"spanId": "a"}, {"spanId": "b"}]}, "spanId")
+    2
+    """
+    return json.dumps(value).count(f'"{mark}"')
+
+
 class _Fault(Exception):
     """Why a value cannot be read, and in which line."""
 
@@ -91,7 +100,7 @@ class _Documents:
         self._file = file
         self._report = report
         self._inner = inner
-        self._mark = f'"{mark}"' if mark else ""
+        self._mark = mark  # without its quotes, of which one may be what is damaged
         self._each = 2 if mark else 1
         self._text = ""
         self._at = 0
@@ -251,7 +260,7 @@ class _Documents:
 
     def _named(self, line: int) -> int:
         """The line of the mark in the value that was just read and begins in `line`."""
-        found = self._text.find(self._mark, self._begun, self._at) if self._mark else -1
+        found = self._text.find(f'"{self._mark}"', self._begun, self._at) if self._mark else -1
         return line if found < 0 else line + self._text.count("\n", self._begun, found)
 
     def _pass_over(self) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.json_units import Elements, units
+from microcosm.traces.json_units import Elements, marks_in, units
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -36,12 +36,17 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
         if not scopes and not any(name in resource for name in _SCOPES):
             message = "not the spans of a resource: `scopeSpans` is missing"
-            report.add("bad-line", message, file=file, line=unit.line, lost=2)
+            lost = 2 * max(1, marks_in(resource, "spanId"))
+            report.add("bad-line", message, file=file, line=unit.line, lost=lost)
         described = resource.get("resource")
         attributes = _attributes(described.get("attributes")) if type(described) is dict else {}
         service = text_of(attributes.get("service.name"))
-        for records in (scope.get("spans") for scope in scopes):
+        for scope in scopes:
+            records = scope.get("spans")
             if not isinstance(records, Elements):
+                if many := marks_in(scope, "spanId"):
+                    message = "not the spans of a scope: `spans` is missing"
+                    report.add("bad-line", message, file=file, line=unit.line, lost=2 * many)
                 continue
             for record, line in zip(records, records.lines, strict=True):
                 span = _span(record, line, service)
