@@ -32,7 +32,7 @@ _CHUNK = 1 << 20
 _FAULTY = object()
 
 
-class Elements(list[object]):
+class Elements(list[dict[str, object]]):
     """The objects of an array that could be read, and the line of each: of its mark, where it has one."""
 
     def __init__(self) -> None:

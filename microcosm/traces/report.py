@@ -121,3 +121,8 @@ class Report:
             self.findings.append(found)
         if self._each is not None:
             self._each(found)
+
+    def repeat(self, found: Irregularity, fatal: bool = True) -> None:
+        """Report what another report has found."""
+        file, line, lost, lines = found.file, found.line, found.lost, found.lines
+        self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)
