@@ -20,7 +20,8 @@ def communication(
 
     `level` is `application` (causal_send and deliver where there are any) or `network`. What fits no
     computation is reported and left out. The execution is None where a line stands before one that it
-    depends on, or where the lines are not `ordered`: those of several files. Raises `TextError` where there are several executions. Cost: linear, plus sorting.
+    depends on, or where the lines are not `ordered`: those of several files. Raises `TextError` where there
+    are several executions. Cost: linear, plus sorting.
     """
     read = list(events)
     line_of = {id(event): at for at, event in enumerate(read)}

@@ -54,7 +54,9 @@ def order(
     ] = 65_536,
     together: Annotated[
         bool | None,
-        typer.Option("--together/--apart", help="Several files are one log, or one each; else what they hold tells."),
+        typer.Option(
+            "--together/--apart", help="Several files are one log, or one each; else what they hold tells."
+        ),
     ] = None,
     format: Format = None,
     pattern: Pattern = None,
@@ -68,10 +70,10 @@ def order(
     The order of the lines is the execution; the closure asks whether some order of the same events, each
     process and message as it is, keeps the ordering, and the interior whether all do.
 
-    Several files are one log where a message was sent in one and received in another, where a process goes on
-    from one to the other, or where they name the same execution; its lines are then no execution, for nothing orders
-    those of one file among those of another. Files with the same events are runs of their own. --json gives an
-    object for each file in any case, with the `files` of its log.
+    Several files are one log where a message was sent in one and received in another, where a process goes
+    on from one to the other, or where they name the same execution; its lines are then no execution, for
+    nothing orders those of one file among those of another. Files with the same events are runs of their
+    own. --json gives an object for each file in any case, with the `files` of its log.
 
     An answer is *vacuous* where no message is received: nothing could have broken an ordering.
 

@@ -33,8 +33,8 @@ def logs_of(
 ) -> list[Log]:
     """The logs of some files, in the order of their first files.
 
-    `together` says whether all are one log (True), each is one (False), or what they hold tells (None): then each
-    is read by itself, and what may be one log once more as such. Raises as readers do.
+    `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
+    then each is read by itself, and what may be one log once more as such. Raises as readers do.
     """
     from microcosm.traces.joined import parts_of_logs
     from microcosm.traces.report import Report

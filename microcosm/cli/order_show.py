@@ -28,7 +28,7 @@ def show(
     rows: Mapping[Ordering, Row],
     vacuous: str | None = None,
 ) -> None:
-    """The six orderings by the three questions, and the place of the log in their lattice; why it is vacuous."""
+    """The six orderings by the three questions, and the log's place in their lattice; why it is vacuous."""
     from rich.text import Text
 
     from microcosm.cli.table import draw, new_table

@@ -109,7 +109,7 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
 
 
 def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
-    """Lines as they come; of what is no file (a pipe) nothing is read ahead of them, and so nothing unpacked."""
+    """Lines as they come; of a pipe nothing is read ahead of them, and so nothing is unpacked."""
     from microcosm.files import explaining
     from microcosm.traces.encoding import lenient
     from microcosm.traces.lines import open_lines

@@ -1,8 +1,8 @@
 """The encoding of a log: what is no UTF-8 is made so, and the bytes that are no text are told apart.
 
-A byte order mark tells UTF-8, UTF-16 and UTF-32; UTF-16 without one is told by its zero bytes. In what should be
-UTF-8, a byte that is none becomes U+FFFD and its two hexadecimal digits: by U+FFFD alone two names that differ
-could become one, and with them two processes.
+A byte order mark tells UTF-8, UTF-16 and UTF-32; UTF-16 without one is told by its zero bytes. In what
+should be UTF-8, a byte that is none becomes U+FFFD and its two hexadecimal digits: by U+FFFD alone two
+names that differ could become one, and with them two processes.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _encoding(head: bytes) -> str | None:
 
 
 def _recoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """Text in UTF-16 or UTF-32 as UTF-8; a unit that is none becomes a lone surrogate, so no UTF-8, and its digits.
+    """Text in UTF-16 or UTF-32 as UTF-8.
 
-    Half a character at the very end is dropped: the writer was stopped within it.
+    A unit that is none becomes a lone surrogate, which is no UTF-8, and its digits. Half a character at the very end is dropped: the writer was stopped within it.
     """
     decoder = codecs.getincrementaldecoder(encoding)("microcosm.surrogate")
     for block in blocks:

@@ -46,9 +46,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     yield from spans.rest()
 
 
-def _span(
-    record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]
-) -> Span | None:
+def _span(record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]) -> Span | None:
     trace = text_of(record.get("traceID")) or text_of(unit.value.get("traceID"))
     identity = text_of(record.get("spanID"))
     if not trace or not identity:

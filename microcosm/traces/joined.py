@@ -1,8 +1,8 @@
 """Which of several files are parts of one log: told by what they hold.
 
-Files that have an event of the same process and position are separate runs. Others are parts of one log where a
-message was sent in one and received in the other, where a process goes on from one to the other, or where both
-name the same execution. Nothing else joins them: not even that their processes differ.
+Files that have an event of the same process and position are separate runs. Others are parts of one log
+where a message was sent in one and received in the other, where a process goes on from one to the other, or
+where both name the same execution. Nothing else joins them: not even that their processes differ.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _runs(alone: Sequence[Events]) -> list[list[int]]:
         for files, taken in runs:
             if taken.isdisjoint(own):
                 files.append(at)
-                taken |= own
+                taken.update(own)
                 break
         else:
             runs.append(([at], own))

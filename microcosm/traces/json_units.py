@@ -1,12 +1,13 @@
 """JSON documents larger than memory: their parts, one at a time.
 
-A file may hold one document or several, one a line, spread over lines or all in one line. What is read at a time
-is an element of an array at the top, an element of an array under one of some keys of an object at the top, or
-else a whole object. Arrays further inside may be named, too: their elements are then read one by one, so that
-a fault costs one of them and not the whole part, and the end of a file that was cut off costs the last one.
+A file may hold one document or several, one a line, spread over lines or all in one line. What is read at a
+time is an element of an array at the top, an element of an array under one of some keys of an object at the
+top, or else a whole object. Arrays further inside may be named, too: their elements are then read one by
+one, so that a fault costs one of them and not the whole part, and the end of a file that was cut off costs
+the last one.
 
-Where a fault leaves the brackets in order, what they enclose is passed over. Where it does not, nothing is known
-of the structure any more, and the rest is passed over up to a line that begins a document.
+Where a fault leaves the brackets in order, what they enclose is passed over. Where it does not, nothing is
+known of the structure any more, and the rest is passed over up to a line that begins a document.
 """
 
 from __future__ import annotations
@@ -203,7 +204,9 @@ class _Documents:
             if sign == ",":
                 self._step()
             elif sign != "}":
-                said = "not JSON: `,` or `}` is expected" if sign else "half-written: the document does not end"
+                said = (
+                    "not JSON: `,` or `}` is expected" if sign else "half-written: the document does not end"
+                )
                 self._break(said, self._line if sign else begun)
                 return
         self._step()

@@ -89,9 +89,10 @@ class Lines:
         """The stream in pieces of any length, their lines ending in `\\n`: for what is not made of lines."""
         begun = b""
         for block in self._from_the_beginning():
-            kept = _unfinished(block := begun + block) or block.endswith(b"\r")
-            block, begun = block[: len(block) - kept], block[len(block) - kept :]
-            text = self._decoded(block)
+            pending = begun + block
+            end = len(pending) - (_unfinished(pending) or pending.endswith(b"\r"))
+            begun = pending[end:]
+            text = self._decoded(pending[:end])
             self._number += text.count("\n")
             yield text
         if begun == b"\r":

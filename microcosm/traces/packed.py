@@ -145,7 +145,9 @@ def unpacked(blocks: Iterator[bytes], file: str, report: Report) -> tuple[Iterat
                 new()
             except ImportError:
                 hint = "Install it: pip install 'microcosm[zstd]', or unpack the file first."
-                raise TextError("is packed by zstd: `zstandard` is not installed", file=file, hint=hint) from None
+                raise TextError(
+                    "is packed by zstd: `zstandard` is not installed", file=file, hint=hint
+                ) from None
             return _unpack(new, name, blocks, file, report), True
     return blocks, False
 

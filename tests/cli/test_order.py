@@ -171,7 +171,11 @@ def test_files_that_share_messages_are_one_log(run: Run) -> None:
     expected = run("order", "whole.jsonl", "--json").json["orderings"]
     ran = run("order", "b.jsonl", "other.jsonl", "a.jsonl", "--json")
     assert [one["file"] for one in ran.json_lines] == ["b.jsonl", "other.jsonl", "a.jsonl"]
-    assert [one["files"] for one in ran.json_lines] == [["b.jsonl", "a.jsonl"], ["other.jsonl"], ["b.jsonl", "a.jsonl"]]
+    assert [one["files"] for one in ran.json_lines] == [
+        ["b.jsonl", "a.jsonl"],
+        ["other.jsonl"],
+        ["b.jsonl", "a.jsonl"],
+    ]
     assert ran.json_lines[0]["orderings"] == ran.json_lines[2]["orderings"]
     assert all(row["execution"] for row in ran.json_lines[1]["orderings"].values())
     for name, row in ran.json_lines[0]["orderings"].items():

@@ -1,4 +1,4 @@
-"""Damage of bytes: whatever happens to a log, its events are read or reported, and nobody sees a traceback."""
+"""Damage of bytes: whatever happens to a log, its events are read or reported; nobody sees a traceback."""
 
 from __future__ import annotations
 
@@ -19,10 +19,19 @@ from microcosm.traces.report import Report
 
 SPANS = [{"traceID": "t", "spanID": f"s{at}", "startTime": at, "duration": 9} for at in range(6)]
 OTLP = [
-    {"traceId": "t", "spanId": f"s{at}", "startTimeUnixNano": str(at + 1), "endTimeUnixNano": "9", "attributes": [{"key": "ä"}]}
+    {
+        "traceId": "t",
+        "spanId": f"s{at}",
+        "startTimeUnixNano": str(at + 1),
+        "endTimeUnixNano": "9",
+        "attributes": [{"key": "ä"}],
+    }
     for at in range(6)
 ]
-ZIPKIN = [{"traceId": "t", "id": f"s{at}", "timestamp": at + 1, "duration": 9, "tags": {"a": "é"}} for at in range(6)]
+ZIPKIN = [
+    {"traceId": "t", "id": f"s{at}", "timestamp": at + 1, "duration": 9, "tags": {"a": "é"}}
+    for at in range(6)
+]
 RESOURCE = {"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": OTLP}]}
 OWN = [{"process": "pq"[at % 2], "seq": 1 + at // 2, "kind": "internal", "label": "ä €"} for at in range(12)]
 TEXT = "".join(f'an event, the {at}th\np {{"p": {at}}}\n' for at in range(1, 13))
@@ -56,8 +65,7 @@ def read(path: Path, content: bytes, name: str | None = None) -> tuple[list[Trac
     report = Report()
     try:
         events = list(formats.read([path], name, report=report))
-    except TextError as error:
-        assert error.message
+    except TextError:
         return None
     extract(events)
     return events, report
@@ -156,7 +164,9 @@ def test_a_log_in_any_form_may_be_damaged(path: Path, log: str, form: str, data:
 
 @pytest.mark.parametrize("name", ["jsonl", "jaeger", "otlp", "zipkin", "shiviz"])
 def test_a_file_of_which_every_line_is_bad_is_an_error(name: str, path: Path) -> None:
-    with pytest.raises(TextError, match="has no event: nothing in it could be read|no record in the whole text"):
+    with pytest.raises(
+        TextError, match=r"has no event: nothing in it could be read|no record in the whole text"
+    ):
         list(formats.read([_written(path, b"rubbish\nand more of it\n")], name))
     assert list(formats.read([_written(path, b"")], name)) == []
 
@@ -170,4 +180,3 @@ def test_a_damaged_span_costs_no_other(name: str, indent: int | None, path: Path
     assert found is not None
     assert [event.process for event in found[0][::2]] == ["s0", "s1", "s3", "s4", "s5"]
     assert (found[1].counts, found[1].lost) == ({"bad-line": 1}, 2)
-

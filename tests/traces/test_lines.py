@@ -61,7 +61,10 @@ def test_a_byte_that_is_no_utf8_is_replaced_and_its_line_reported(
     monkeypatch.setattr(lines, "_BLOCK", size)
     found, report = lines_of(b"a\nbc\nd\xff\ne\nd\xfe\xc3\n")
     assert found == [(1, "a"), (2, "bc"), (3, "d\ufffdff"), (4, "e"), (5, "d\ufffdfe\ufffdc3")]
-    assert [(f.kind, f.line, f.lost) for f in report.findings] == [("bad-encoding", 3, 0), ("bad-encoding", 5, 0)]
+    assert [(f.kind, f.line, f.lost) for f in report.findings] == [
+        ("bad-encoding", 3, 0),
+        ("bad-encoding", 5, 0),
+    ]
 
 
 @given(st.lists(LINE, min_size=1), st.lists(st.sampled_from(["\r", "\n", "\r\n"])), st.integers(1, 9))
