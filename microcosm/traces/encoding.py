@@ -64,6 +64,15 @@ def as_utf8(blocks: Iterator[bytes], file: str, report: Report) -> Iterator[byte
     return _recoded(blocks, encoding)
 
 
+def is_utf8(head: bytes) -> bool:
+    """Whether nothing at the beginning of a file tells that it is in another encoding.
+
+    >>> is_utf8(b"\\xef\\xbb\\xbf{}"), is_utf8("{}".encode("utf-16"))
+    (True, False)
+    """
+    return _encoding(head) is None
+
+
 def _encoding(head: bytes) -> str | None:
     """The encoding that a file begins in, None for UTF-8."""
     for mark, encoding in _MARKS:
@@ -82,7 +91,8 @@ def _encoding(head: bytes) -> str | None:
 def _recoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Text in UTF-16 or UTF-32 as UTF-8.
 
-    A unit that is none becomes a lone surrogate, which is no UTF-8, and its digits. Half a character at the very end is dropped: the writer was stopped within it.
+    A unit that is none becomes a lone surrogate, which is no UTF-8, and its digits. Half a character at
+    the very end is dropped: the writer was stopped within it.
     """
     decoder = codecs.getincrementaldecoder(encoding)("microcosm.surrogate")
     for block in blocks:

@@ -152,6 +152,11 @@ def unpacked(blocks: Iterator[bytes], file: str, report: Report) -> tuple[Iterat
     return blocks, False
 
 
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so is unpacked on the way to a reader."""
+    return head.startswith(tuple(_PACKED))
+
+
 def looked_at(blocks: Iterator[bytes], least: int) -> tuple[bytes, Iterator[bytes]]:
     """The first bytes of some blocks, at least so many if there are, and the blocks from the beginning."""
     seen = b""
