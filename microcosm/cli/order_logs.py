@@ -49,14 +49,18 @@ def logs_of(
         return [log([file]) for file in traces]
     found: list[list[Irregularity]] = [[] for _ in traces]
     alone = [
-        list(events_of([file], format, pattern, Report(each=irregularities.append), trace))
-        for file, irregularities in zip(traces, found, strict=True)
+        [event for event in events if trace in (None, event.trace)]
+        for events in (
+            events_of([file], format, pattern, Report(each=irregularities.append), None)
+            for file, irregularities in zip(traces, found, strict=True)
+        )
     ]
 
     def read_together(files: Sequence[str]) -> Iterable[TraceEvent]:
         if STDIN in files:  # it can be read only once
             return [event for file in files for event in alone[traces.index(file)]]
-        return events_of(list(files), format, pattern, Report(), trace)
+        events = events_of(list(files), format, pattern, Report(), None)
+        return (event for event in events if trace in (None, event.trace))
 
     shown = [display_name(file) for file in traces]
     by_name = dict(zip(shown, traces, strict=True))
@@ -64,7 +68,7 @@ def logs_of(
     logs = []
     for group in groups:
         files = [traces[at] for at in group]
-        if len(group) > 1 and STDIN not in files:
+        if (len(group) > 1 or trace is not None) and STDIN not in files:
             logs.append(log(files))
             continue
         report = report_of(strict)

@@ -208,6 +208,21 @@ def test_files_are_one_log_or_not_where_that_is_said(run: Run) -> None:
     assert run("order", "a.jsonl", "c.jsonl", "--together", "--json").json_lines[0]["messages"] == 2
 
 
+def test_one_execution_of_several_files_may_be_chosen(run: Run) -> None:
+    runs = {
+        name: "".join(
+            json.dumps({**json.loads(line), "trace": name}) + "\n" for line in log(text).splitlines()
+        )
+        for name, text in (("one", "a!1 b?1"), ("two", "a!1 b!2 a?2 b?1"))
+    }
+    both = "".join(runs.values())
+    write(a=of_process(both, "a"), b=of_process(both, "b"))
+    found = run("order", "a.jsonl", "b.jsonl", "--trace", "two", "--json").json_lines
+    assert [one["messages"] for one in found] == [2, 2]
+    assert run("order", "a.jsonl", "b.jsonl", "--trace", "six", "--json").code == 4
+    assert run("order", "a.jsonl", "b.jsonl", "--json").code == 4
+
+
 def test_an_answer_about_no_message_is_vacuous_and_says_so(run: Run) -> None:
     unnamed = log("a!1 b?1 b!2 a?2").replace('"message": "1"', '"label": "x"').replace(', "message": "2"', "")
     write(unnamed=unnamed, none="", sent=log("a!1 b!2"), one=log("a!1 b?1"))
