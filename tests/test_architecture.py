@@ -38,6 +38,7 @@ OUTSIDE = {
     "msgpack": {"protocol", "replica"},
     "networkx": {"state"},
     "numpy": {"relations", "spark", "state"},
+    "zstandard": {"traces"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "state", "traces"},
     "pysat": {"relations"},

@@ -14,13 +14,14 @@ from microcosm.traces.report import Irregularity, Report
 
 
 def communication(
-    events: Iterable[TraceEvent], file: str, level: str, report: Report
+    events: Iterable[TraceEvent], file: str, level: str, report: Report, ordered: bool = True
 ) -> tuple[Computation, list[int] | None]:
     """The sends and receptions of a log as a computation, and its lines as one of its executions.
 
     `level` is `application` (causal_send and deliver where there are any) or `network`. What fits no
     computation is reported and left out. The execution is None where a line stands before one that it
-    depends on. Raises `TextError` where there are several executions. Cost: linear, plus sorting.
+    depends on, or where the lines are not `ordered`: those of several files. Raises `TextError` where there
+    are several executions. Cost: linear, plus sorting.
     """
     read = list(events)
     line_of = {id(event): at for at, event in enumerate(read)}
@@ -35,11 +36,12 @@ def communication(
     run = _part(runs[0], (sending, receiving))
     found = exchange(run, _tolerant(report))
     pairs = _pairs(run, found, report)
+    places = line_of if ordered else None
     try:
-        return _placed(run, found, pairs, line_of, report)
+        return _placed(run, found, pairs, places, report)
     except NoComputation:
         pairs = _acyclic(run, found, pairs, report)
-        return _placed(run, found, pairs, line_of, report)
+        return _placed(run, found, pairs, places, report)
 
 
 def _kinds(run: Execution, level: str) -> tuple[str, str]:
@@ -73,7 +75,7 @@ def _tolerant(report: Report) -> Report:
 
     def pass_on(found: Irregularity) -> None:
         fatal = found.kind != "unreceived-send"
-        report.add(found.kind, found.message, file=found.file, line=found.line, lost=found.lost, fatal=fatal)
+        report.repeat(found, fatal)
 
     return Report(each=pass_on)
 
@@ -105,7 +107,7 @@ def _placed(
     run: Execution,
     found: Exchange,
     pairs: list[tuple[int, int]],
-    line_of: dict[int, int],
+    line_of: dict[int, int] | None,
     report: Report,
 ) -> tuple[Computation, list[int] | None]:
     """The computation of matched pairs and of unreceived sends, and the execution of the lines."""
@@ -128,8 +130,11 @@ def _placed(
             if kept:
                 chains.setdefault(process, []).extend((kind[event], name[event]) for event in kept)
                 names.setdefault(process, []).extend(run.events[event].id for event in kept)
-                lines += [line_of[id(run.events[event])] for event in kept]
+                if line_of is not None:
+                    lines += [line_of[id(run.events[event])] for event in kept]
     computation = build(chains, names)
+    if line_of is None:
+        return computation, None
     order = sorted(range(len(lines)), key=lines.__getitem__)
     place = [0] * len(order)
     for at, event in enumerate(order):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.traces import Execution, Format, Pattern, StrictLog, events_of, report_of, told_rest
+from microcosm.cli.order_logs import logs_of
+from microcosm.cli.traces import Execution, Format, Pattern, StrictLog, told_rest
 
 if TYPE_CHECKING:
     from microcosm.cli.order_show import Row
     from microcosm.orderings.computation import Computation
     from microcosm.orderings.verdicts import Verdict
+    from microcosm.traces.report import Report
 
 app = typer.Typer()
 
@@ -50,6 +52,12 @@ def order(
     transit: Annotated[
         int, typer.Option("--transit", metavar="N", min=1, help="With --stream: remember N messages at most.")
     ] = 65_536,
+    together: Annotated[
+        bool | None,
+        typer.Option(
+            "--together/--apart", help="Several files are one log, or one each; else what they hold tells."
+        ),
+    ] = None,
     format: Format = None,
     pattern: Pattern = None,
     trace: Execution = None,
@@ -62,6 +70,13 @@ def order(
     The order of the lines is the execution; the closure asks whether some order of the same events, each
     process and message as it is, keeps the ordering, and the interior whether all do.
 
+    Several files are one log where a message was sent in one and received in another, where a process goes
+    on from one to the other, or where they name the same execution; its lines are then no execution, for
+    nothing orders those of one file among those of another. Files with the same events are runs of their
+    own. --json gives an object for each file in any case, with the `files` of its log.
+
+    An answer is *vacuous* where no message is received: nothing could have broken an ordering.
+
     --stream watches an execution while it happens, in bounded memory: JSON lines of the own format. The first
     violation of each ordering is told as soon as it is read (--json: an object each, and one at the end).
 
@@ -72,6 +87,7 @@ def order(
       tail -f run.jsonl | microcosm order - --stream
     """
     from microcosm import files
+    from microcosm.cli.communication import communication
     from microcosm.cli.order_show import explained, headline, panels, show
     from microcosm.cli.reading import standard_input_once
     from microcosm.cli.space_time import svg as picture
@@ -86,8 +102,6 @@ def order(
         raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
     if svg is not None and explain is None:
         raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
-    if svg is not None and len(traces) > 1:
-        raise exits.UsageError("--svg is for one log at a time")
     standard_input_once(traces)
     if stream:
         from microcosm.cli.order_stream import watch_all
@@ -95,9 +109,16 @@ def order(
         if explain is not None or incomplete or pattern is not None or format not in (None, "jsonl"):
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
         return watch_all(traces, level, trace, strict, transit, json)
-    for file in traces:
+    logs = logs_of(traces, format, pattern, trace, strict, together)
+    if svg is not None and len(logs) > 1:
+        raise exits.UsageError("--svg is for one log at a time")
+    answers: dict[str, dict[str, object]] = {}
+    for log in logs:
         with without_collection():
-            computation, execution, reported = _computation(file, level, format, pattern, trace, strict)
+            computation, execution = communication(
+                log.events, log.files[0], level, log.report, ordered=len(log.files) == 1
+            )
+            told_rest(log.report)
             verdicts = classify(computation, execution)
         rows = {one: known(verdict, incomplete) for one, verdict in verdicts.items()}
         witnesses = []
@@ -107,31 +128,43 @@ def order(
             if svg is not None:
                 with files.writing(svg) as drawing:
                     drawing.write(picture(headline(one, rows[one]), witnesses))
+        why_vacuous = vacuous(computation, log.report)
         if json:
             shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}
-            output.emit({"file": file, "orderings": shown, "reported": reported})
+            answer = {
+                "files": log.files,
+                "orderings": shown,
+                "messages": len(computation.messages),
+                "vacuous": why_vacuous is not None,
+                "reported": dict(log.report.counts),
+            }
+            answers.update(dict.fromkeys(log.files, answer))
             continue
         if len(traces) > 1:
-            output.say(f"{file}:")
+            output.say(f"{', '.join(log.files)}{', one log' if len(log.files) > 1 else ''}:")
         if explain is None:
-            show(computation, verdicts, rows)
+            show(computation, verdicts, rows, why_vacuous)
         else:
             output.say(headline(one, rows[one]))
+            if why_vacuous is not None:
+                output.say(f"vacuous: {why_vacuous}")
             output.say_all(explained(witnesses))
+        if len(log.files) > 1:
+            output.note("nothing orders the lines of one file among those of another: they are no execution")
+    for file in traces if json else ():
+        output.emit({"file": file, **answers[file]})
     return exits.HOLDS
 
 
-def _computation(
-    file: str, level: str, format: str | None, pattern: str | None, trace: str | None, strict: bool
-) -> tuple[Computation, list[int] | None, dict[str, int]]:
-    from microcosm.cli.communication import communication
-
-    report = report_of(strict)
-    computation, execution = communication(
-        events_of([file], format, pattern, report, trace), file, level, report
-    )
-    told_rest(report)
-    return computation, execution, dict(report.counts)
+def vacuous(computation: Computation, report: Report) -> str | None:
+    """Why an answer says nothing, where no message is received: then nothing could break an ordering."""
+    if any(computation.receptions):
+        return None
+    if computation.messages:
+        return "no reception is known to be of a message that was sent, so nothing could break an ordering"
+    if unnamed := report.counts["no-message"]:
+        return f"no message has a name ({unnamed:,} events do not say which one they send or receive)"
+    return "no message is sent and received in this log, so nothing could break an ordering"
 
 
 def known(verdict: Verdict, incomplete: bool) -> Row:

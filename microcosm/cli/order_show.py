@@ -23,9 +23,12 @@ WORDS = {True: "yes", False: "no", None: "-"}
 
 
 def show(
-    computation: Computation, verdicts: Mapping[Ordering, Verdict], rows: Mapping[Ordering, Row]
+    computation: Computation,
+    verdicts: Mapping[Ordering, Verdict],
+    rows: Mapping[Ordering, Row],
+    vacuous: str | None = None,
 ) -> None:
-    """The six orderings by the three questions, and the place of the log in their lattice."""
+    """The six orderings by the three questions, and the log's place in their lattice; why it is vacuous."""
     from rich.text import Text
 
     from microcosm.cli.table import draw, new_table
@@ -49,10 +52,12 @@ def show(
     output.say_all(lattice(rows, multicast, ascii=not output.can_show("│╱╲·", sys.stdout)))
     output.say("")
     for at, question in enumerate(QUESTIONS):
-        if any(row[at] is not None for row in rows.values()):
+        if vacuous is None and any(row[at] is not None for row in rows.values()):
             held = Ordering.strongest([one for one, row in rows.items() if row[at]], multicast)
             said = ", ".join(one.value for one in held) or "none of the six, as far as this log tells"
             output.say(f"{question}: {said}")
+    if vacuous is not None:
+        output.say(f"vacuous: {vacuous}")
     sent, received = len(computation.messages), sum(map(bool, computation.receptions))
     size = f"{len(computation):,} events, {len(computation.peers):,} peers"
     output.say(f"{size}, {sent:,} messages ({received:,} received)")

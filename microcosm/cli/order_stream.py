@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.traces import report_of, told_rest
+from microcosm.files import STDIN
 
 if TYPE_CHECKING:
     from microcosm.orderings.stream import Watch
@@ -90,35 +93,37 @@ def _violations(
 
 def _events(file: str, report: Report) -> Iterator[TraceEvent]:
     """The events of a log in JSON lines, each as soon as its line is there."""
-    from microcosm.errors import TextError
     from microcosm.files import display_name
     from microcosm.traces.json_text import BadLine, json_object
     from microcosm.traces.jsonl import event_of
 
     name = display_name(file)
-    for number, line in enumerate(_lines(file), 1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise TextError("not UTF-8 text", file=name, line=number) from None
+    for number, text in _lines(file, name, report):
         if not text.strip():
             continue
         try:
             yield event_of(json_object(text), name, number)
         except BadLine as fault:
-            report.add("bad-line", str(fault), file=name, line=number, lost=1, lines=1)
+            lost = max(1, text.count('"process"'))
+            report.add("bad-line", str(fault), file=name, line=number, lost=lost, lines=1)
 
 
-def _lines(file: str) -> Iterator[bytes]:
-    """Lines as they come: nothing is read ahead of them."""
-    from microcosm.errors import TextError
+def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
+    """Lines as they come; of a pipe nothing is read ahead of them, and so nothing is unpacked."""
+    from microcosm.files import explaining
+    from microcosm.traces.encoding import lenient
+    from microcosm.traces.lines import open_lines
 
-    if file == "-":
-        yield from iter(sys.stdin.buffer.readline, b"")
+    if file != STDIN and os.path.isfile(file):
+        with open_lines(file, report) as lines:
+            yield from lines
         return
-    try:
-        with open(file, "rb") as stream:
-            yield from stream
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TextError(f"cannot be read: {reason}", file=file) from None
+    with explaining(name):
+        stream = sys.stdin.buffer if file == STDIN else open(file, "rb")  # noqa: SIM115 (closed below)
+    with nullcontext(stream) if file == STDIN else stream:
+        for number, line in enumerate(iter(stream.readline, b""), 1):
+            text = lenient(line)
+            if "\ufffd" in text and text.encode() != line:
+                said = "bytes that are no UTF-8 are replaced"
+                report.add("bad-encoding", said, file=name, line=number)
+            yield number, text.removeprefix("\ufeff").rstrip("\r\n")

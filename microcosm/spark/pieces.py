@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from microcosm import files
 from microcosm.errors import TextError
+from microcosm.traces.encoding import is_utf8
+from microcosm.traces.packed import is_packed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,6 +111,13 @@ def whole(paths: Iterable[Path]) -> list[list[Piece]]:
         tasks[-1].append(Piece(str(path)))
         room -= size
     return tasks
+
+
+def has_cuts(path: Path) -> bool:
+    """Whether a file may be cut at the bytes that are line ends in UTF-8; what is packed is read whole."""
+    with path.open("rb") as stream:
+        head = stream.read(1024)
+    return is_utf8(head) and not is_packed(head)
 
 
 def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:

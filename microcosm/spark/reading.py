@@ -51,7 +51,7 @@ def tasks(paths: Sequence[Path], own: set[Path]) -> list[list[pieces.Piece]]:
     found: list[list[pieces.Piece]] = []
     small: list[Path] = []
     for path in paths:
-        if path not in own or path.stat().st_size <= pieces.LARGEST:
+        if path not in own or path.stat().st_size <= pieces.LARGEST or not pieces.has_cuts(path):
             small.append(path)
         elif path.suffix == pieces.PARQUET:
             found += pieces.by_row_groups(path, pieces.LARGEST)

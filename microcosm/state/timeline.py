@@ -105,6 +105,13 @@ class Timeline:
         """Take the givens as they are now for those that `diff` compares with."""
         self._saved = self._now.step
 
+    def since_saved(self) -> Iterator[str]:
+        """The changes since the beginning or `saved`, the last one first."""
+        step: _Step | None = self._now.step
+        while step is not None and step is not self._saved and step.before is not None:
+            yield step.said
+            step = step.before
+
     def diff(self) -> Iterator[tuple[str, str]]:
         """What was taken away and what was added since the last `saved`: `-` or `+`, and a statement.
 
@@ -118,13 +125,13 @@ class Timeline:
 
     # -- evolution -------------------------------------------------------------------------------------
 
-    def add(self, text: str) -> bool:
-        """Add what a statement says; whether that is anything new.
+    def add(self, text: str, said: str | None = None) -> bool:
+        """Add what a statement says; whether that is anything new. `said` is how the step is called.
 
         Raises `TextError` for what is no statement, `Contradiction`, `Undefined`.
         """
         statement = parse_statement(text)
-        said = f"add {text.strip()}"
+        said = said or f"add {text.strip()}"
         if not isinstance(statement, Correspondences):
             return self._join(said, read_givens(text))
         facts = tuple(self._fresh(statement.facts))

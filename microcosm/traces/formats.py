@@ -96,23 +96,34 @@ def read(
 
     `format` is told from each file where it is not given (a `pattern` means ShiViz text). `trace`
     picks one execution of several. Irregularities go to `report`. Raises `TextError` for what cannot
-    be read at all. Memory: what the format must keep, never the file.
+    be read at all, and for a file of which nothing can. Memory: what the format must keep, never the file.
     """
     report = Report() if report is None else report
     options = Options(pattern)
     executions: dict[str | None, None] = {}
     for path in paths:
+        before = _unread(report)
         with open_lines(path, report) as stream:
             name = format or ("shiviz" if pattern is not None else detect(stream.head, stream.file))
+            event = None
             for event in format_of(name).read(stream, stream.file, report, options):
                 if trace is not None:
                     executions.setdefault(event.trace)
                     if event.trace != trace:
                         continue
                 yield event
+            if event is None and _unread(report) > before:
+                hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
+                raise TextError("has no event: nothing in it could be read", file=stream.file, hint=hint)
     if trace is not None and trace not in executions:
         hint = nearest(trace, [name for name in executions if name is not None], "Executions")
         raise TextError(f"no execution {trace!r} in the trace", hint=hint)
+
+
+def _unread(report: Report) -> int:
+    """How many parts of files could not be read so far."""
+    kinds = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
+    return sum(report.counts[kind] for kind in kinds)
 
 
 def nearest(name: str, known: Iterable[str], what: str) -> str:

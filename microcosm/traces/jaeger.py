@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.json_units import Unit, units
+from microcosm.traces.json_units import Elements, Unit, marks_in, units
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -18,6 +18,7 @@ from microcosm.traces.spans import Span, Spans, text_of, time_of
 NAME = "jaeger"
 
 _KEYS = frozenset(("data",))
+_SPANS = frozenset(("spans",))
 
 
 def detects(head: str, path: str) -> int:
@@ -28,23 +29,24 @@ def detects(head: str, path: str) -> int:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is no trace or no span is reported as `bad-line`."""
     spans = Spans(file, report)
-    for unit in units(stream, _KEYS, file, report):
+    for unit in units(stream, _KEYS, file, report, (_SPANS,), "spanID"):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
-        if type(records) is not list:
-            report.add("bad-line", "not a trace: `spans` is missing", file=file, line=unit.line, lost=1)
+        if not isinstance(records, Elements):
+            lost = 2 * max(1, marks_in(unit.value, "spanID"))
+            report.add("bad-line", "not a trace: `spans` is missing", file=file, line=unit.line, lost=lost)
             continue
         known = processes if type(processes) is dict else {}
-        for record in records:
-            span = _span(record, unit, known) if type(record) is dict else None
+        for record, line in zip(records, records.lines, strict=True):
+            span = _span(record, line, unit, known)
             if span is None:
                 message = "not a span: `traceID` and `spanID` are expected"
-                report.add("bad-line", message, file=file, line=unit.line, lost=2)
+                report.add("bad-line", message, file=file, line=line, lost=2)
             else:
                 yield from spans.add(span)
     yield from spans.rest()
 
 
-def _span(record: dict[str, object], unit: Unit, processes: dict[str, object]) -> Span | None:
+def _span(record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]) -> Span | None:
     trace = text_of(record.get("traceID")) or text_of(unit.value.get("traceID"))
     identity = text_of(record.get("spanID"))
     if not trace or not identity:
@@ -69,7 +71,7 @@ def _span(record: dict[str, object], unit: Unit, processes: dict[str, object]) -
         start,
         None if start is None or duration is None else start + duration,
         links=tuple(links),
-        line=unit.line_of("spanID", identity),
+        line=line,
         attributes=tags,
     )
 

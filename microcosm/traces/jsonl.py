@@ -71,7 +71,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    for number, text in stream.alone():
+    for number, text in stream:
         if not text or text.isspace():
             continue
         try:
@@ -82,7 +82,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
-            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
+            lost = max(1, text.count('"process"'))  # a damaged line end makes one line of two
+            report.add("bad-line", message, file=file, line=number, lost=lost, lines=1)
             continue
         taken = options.positions_of(event.trace, event.process)
         if options.again or event.seq <= taken.lowest or not taken.lowest:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from microcosm.errors import TextError
-from microcosm.files import STDIN, decode, display_name, explaining
+from microcosm.files import STDIN, display_name, explaining
+from microcosm.traces.encoding import as_utf8, lenient
+from microcosm.traces.packed import unpacked
 from microcosm.traces.report import Report
 
 LINE_LIMIT = 64 << 20
@@ -27,27 +29,22 @@ HEAD = 64 << 10
 """Bytes at the beginning of a trace by which its format is told."""
 
 _BLOCK = 256 << 10
-_GZIP_ONLY = 16 + zlib.MAX_WBITS
-_GZIP = b"\x1f\x8b"
-_COMPRESSED = {
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"(\xb5/\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-}
+_LINE_END = re.compile(rb"\r\n?|\n")
+_MARK = "\ufeff"
 
 
 class Lines:
     """The numbered lines of a binary stream, without their ends; to be gone through once.
 
     `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
-    line longer than `limit` bytes is reported and skipped; `before` lines precede the stream. Bytes
-    that are no UTF-8 raise `TextError` with line and column. What gzip packed is unpacked on the way.
-    Memory: a few blocks, and at most one line.
+    line longer than `limit` bytes is reported and skipped; `before` lines precede the stream. What is
+    packed is unpacked on the way (`microcosm.traces.packed`), other encodings become UTF-8
+    (`microcosm.traces.encoding`), a byte that is no UTF-8 is replaced and its line reported, and a carriage
+    return alone ends a line, which is reported once. Memory: a few blocks, and at most one line.
 
     >>> from io import BytesIO
-    >>> list(Lines(BytesIO(b"a\\r\\n\\nb"), "<a doctest>", Report()))
-    [(1, 'a'), (2, ''), (3, 'b')]
+    >>> list(Lines(BytesIO(b"a\\r\\n\\nb\\rc"), "<a doctest>", Report()))
+    [(1, 'a'), (2, ''), (3, 'b'), (4, 'c')]
     """
 
     def __init__(
@@ -60,30 +57,23 @@ class Lines:
         self._report = report
         self._limit = limit
         self._number = before
-        self._unzip: zlib._Decompress | None = None
-        self._ahead = self._raw()
-        if self._ahead.startswith(_GZIP):
-            self._unzip = zlib.decompressobj(_GZIP_ONLY)
-            self._packed, self._ahead = self._ahead, b""
-            self._ahead = self._unzipped()
-        for magic, compression in _COMPRESSED.items():
-            if self._ahead.startswith(magic):
-                raise TextError(f"is compressed ({compression})", file=file, hint="Unpack it first.")
-        self.head = self._ahead[:HEAD].decode("utf-8", "replace").removeprefix("\ufeff")
-
-    def text(self) -> str:
-        """All that is left, as one text: for formats that are not made of lines."""
-        return decode(b"".join(self._blocks()), self.file)
+        self._returns = False
+        """Whether it was reported that lines end in a carriage return."""
+        blocks, self._is_packed = unpacked(self._raw(), file, report)
+        self._blocks = as_utf8(blocks, file, report)
+        self._ahead = next(self._blocks, b"")
+        head = self._ahead[:HEAD].decode("utf-8", "replace").removeprefix(_MARK)
+        self.head = head.replace("\r\n", "\n").replace("\r", "\n") if "\r" in head else head
 
     def binary(self) -> BinaryIO:
         """The stream from its beginning, to seek in: for formats that are no text.
 
         What cannot be sought in (a pipe, a packed file) is read whole.
         """
-        if self._unzip is None and self._binary.seekable():
+        if not self._is_packed and self._binary.seekable():
             self._binary.seek(0)
             return self._binary
-        return BytesIO(b"".join(self._blocks()))
+        return BytesIO(b"".join(self._from_the_beginning()))
 
     def texts(self) -> Iterator[str]:
         """The stream in pieces of whole lines, the end of the last one of each dropped."""
@@ -95,39 +85,49 @@ class Lines:
                 self._number += 1
                 yield self._number, line
 
-    def alone(self) -> Iterator[tuple[int, str]]:
-        """The same, where each line stands for itself: one that is no UTF-8 is reported and skipped."""
-        for block in self._whole_lines():
-            try:
-                lines: list[str | bytes] = [*self._decoded(block).split("\n")]
-            except TextError:
-                lines = [*block.split(b"\n")]
-            for line in lines:
-                self._number += 1
-                try:
-                    text = line if isinstance(line, str) else decode(line, self.file).removesuffix("\r")
-                except TextError as error:
-                    said = f"{error.message} (column {error.column})"
-                    self._report.add("bad-line", said, file=self.file, line=self._number, lost=1, lines=1)
-                else:
-                    yield self._number, text
+    def pieces(self) -> Iterator[str]:
+        """The stream in pieces of any length, their lines ending in `\\n`: for what is not made of lines."""
+        begun = b""
+        for block in self._from_the_beginning():
+            pending = begun + block
+            end = len(pending) - (_unfinished(pending) or pending.endswith(b"\r"))
+            begun = pending[end:]
+            text = self._decoded(pending[:end])
+            self._number += text.count("\n")
+            yield text
+        if begun == b"\r":
+            yield "\n"
 
     def _whole_lines(self) -> Iterator[bytes]:
         """The stream in pieces of whole lines, the end of the last one dropped."""
         begun: list[bytes] = []
         size = 0
         skipping = False
-        for block in self._blocks():
+        kept = b""  # a carriage return, of which the other half may be in the next block
+        for block in self._from_the_beginning():
+            if kept:
+                block = kept + block  # noqa: PLW2901 (the two belong together)
+            kept = block[-1:] if block.endswith(b"\r") else b""
+            if kept:
+                block = block[:-1]  # noqa: PLW2901 (until the next one is there)
             if skipping:
-                _, end, block = block.partition(b"\n")  # noqa: PLW2901 (the rest of the block)
-                if not end:
+                found = _LINE_END.search(block)
+                if found is None:
                     continue
+                block = block[found.end() :]  # noqa: PLW2901 (the rest of the block)
                 self._number += 1
                 skipping = False
-            whole, end, rest = block.rpartition(b"\n")
-            if end:
-                yield b"".join((*begun, whole))
+            stop = end = block.rfind(b"\n")
+            if end < 0:
+                stop = end = block.rfind(b"\r")
+                if end >= 0:
+                    self._ends_in_return(self._number + 1)
+            elif block[end - 1 : end] == b"\r":
+                stop -= 1
+            if end >= 0:
+                yield b"".join((*begun, block[:stop]))
                 begun, size = [], 0
+            rest = block[end + 1 :]
             if rest:
                 begun.append(rest)
                 size += len(rest)
@@ -135,56 +135,61 @@ class Lines:
                 message = f"longer than {self._limit:,} bytes; skipped"
                 self._report.add("long-line", message, file=self.file, line=self._number + 1, lost=1, lines=1)
                 begun, size, skipping = [], 0, True
-        if begun:
-            self.cut_off = True
+        if begun or (kept and not skipping):
+            self.cut_off = not kept
             yield b"".join(begun)
 
     def _decoded(self, block: bytes) -> str:
+        """The text of some lines, which all end in `\\n` then."""
         if self.cut_off:  # the writer may have been stopped within a character
             block = block[: len(block) - _unfinished(block)]
         try:
-            text = decode(block, self.file)
-        except TextError as error:
-            error.line = self._number + (error.line or 1)
-            raise
-        return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+            text = block.decode()
+        except UnicodeDecodeError:
+            text = self._replaced(block)
+        if _MARK in text:
+            text = re.sub(f"^{_MARK}", "", text, flags=re.MULTILINE)  # files with marks may be joined
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+            if "\r" in text:
+                self._ends_in_return(self._number + text.count("\n", 0, text.index("\r")) + 1)
+                text = text.replace("\r", "\n")
+        return text
 
-    def _blocks(self) -> Iterator[bytes]:
-        block, self._ahead = self._ahead, b""
-        while block:
-            yield block
-            block = self._block()
-
-    def _block(self) -> bytes:
-        return self._raw() if self._unzip is None else self._unzipped()
-
-    def _unzipped(self) -> bytes:
-        """The next block of what is packed; a file may be packed in several pieces."""
-        assert self._unzip is not None
-        while True:
-            if self._unzip.eof:
-                self._packed = self._unzip.unused_data.lstrip(b"\0")
-            if not self._packed:
-                self._packed = self._raw()
-                if not self._packed:
-                    if not self._unzip.eof:
-                        raise TextError("is cut off: the packed text does not end", file=self.file)
-                    return b""
-            if self._unzip.eof:
-                self._unzip = zlib.decompressobj(_GZIP_ONLY)
+    def _replaced(self, block: bytes) -> str:
+        """Lines of which some are no UTF-8; each of these is reported."""
+        lines = _LINE_END.split(block)
+        for at, line in enumerate(lines, self._number + 1):
             try:
-                block = self._unzip.decompress(self._packed, _BLOCK)
-            except zlib.error as error:
-                raise TextError(f"cannot be unpacked: {error}", file=self.file) from None
-            self._packed = self._unzip.unconsumed_tail
-            if block:
-                return block
+                line.decode()
+            except UnicodeDecodeError as error:
+                column = len(lenient(line[: error.start])) + 1
+                said = f"byte 0x{line[error.start]:02x} is no UTF-8 and is replaced (column {column})"
+                self._report.add("bad-encoding", said, file=self.file, line=at)
+        return lenient(block)
 
-    def _raw(self) -> bytes:
-        try:
-            return self._binary.read(_BLOCK)
-        except OSError as error:
-            raise TextError(f"cannot be read: {error.strerror}", file=self.file) from None
+    def _ends_in_return(self, line: int) -> None:
+        """Report the first line that ends in a carriage return alone."""
+        if not self._returns:
+            self._returns = True
+            said = "a line ends in a carriage return alone; each is taken for a line end"
+            self._report.add("line-end", said, file=self.file, line=line)
+
+    def _from_the_beginning(self) -> Iterator[bytes]:
+        block, self._ahead = self._ahead, b""
+        if block:
+            yield block
+        yield from self._blocks
+
+    def _raw(self) -> Iterator[bytes]:
+        while True:
+            try:
+                block = self._binary.read(_BLOCK)
+            except OSError as error:
+                raise TextError(f"cannot be read: {error.strerror}", file=self.file) from None
+            if not block:
+                return
+            yield block
 
 
 def _unfinished(block: bytes) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.json_units import Unit, units
+from microcosm.traces.json_units import Elements, marks_in, units
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -19,6 +19,7 @@ NAME = "otlp"
 
 _KEYS = frozenset(("resourceSpans",))
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
+_INNER = (frozenset(_SCOPES), frozenset(("spans",)))
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 
 
@@ -30,36 +31,38 @@ def detects(head: str, path: str) -> int:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
     spans = Spans(file, report)
-    for unit in units(stream, _KEYS, file, report):
-        for resource in (
-            _objects(unit.value["resourceSpans"]) if "resourceSpans" in unit.value else (unit.value,)
-        ):
-            lists = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
-            if not lists and not any(name in resource for name in _SCOPES):
-                message = "not the spans of a resource: `scopeSpans` is missing"
-                report.add("bad-line", message, file=file, line=unit.line, lost=1)
-            described = resource.get("resource")
-            attributes = _attributes(described.get("attributes")) if type(described) is dict else {}
-            service = text_of(attributes.get("service.name"))
-            for record in (record for scope in lists for record in _list(scope.get("spans"))):
-                span = _span(record, unit, service) if type(record) is dict else None
+    for unit in units(stream, _KEYS, file, report, _INNER, "spanId"):
+        resource = unit.value
+        scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
+        if not scopes and not any(name in resource for name in _SCOPES):
+            message = "not the spans of a resource: `scopeSpans` is missing"
+            lost = 2 * max(1, marks_in(resource, "spanId"))
+            report.add("bad-line", message, file=file, line=unit.line, lost=lost)
+        described = resource.get("resource")
+        attributes = _attributes(described.get("attributes")) if type(described) is dict else {}
+        service = text_of(attributes.get("service.name"))
+        for scope in scopes:
+            records = scope.get("spans")
+            if not isinstance(records, Elements):
+                if many := marks_in(scope, "spanId"):
+                    message = "not the spans of a scope: `spans` is missing"
+                    report.add("bad-line", message, file=file, line=unit.line, lost=2 * many)
+                continue
+            for record, line in zip(records, records.lines, strict=True):
+                span = _span(record, line, service)
                 if span is None:
                     message = "not a span: `traceId` and `spanId` are expected"
-                    report.add("bad-line", message, file=file, line=unit.line, lost=2)
+                    report.add("bad-line", message, file=file, line=line, lost=2)
                 else:
                     yield from spans.add(span)
     yield from spans.rest()
 
 
-def _list(value: object) -> list[object]:
-    return value if type(value) is list else []
-
-
 def _objects(value: object) -> list[dict[str, object]]:
-    return [one for one in _list(value) if type(one) is dict]
+    return [one for one in value if type(one) is dict] if isinstance(value, list) else []
 
 
-def _span(record: dict[str, object], unit: Unit, service: str) -> Span | None:
+def _span(record: dict[str, object], line: int, service: str) -> Span | None:
     trace, identity = text_of(record.get("traceId")), text_of(record.get("spanId"))
     if not trace or not identity:
         return None
@@ -78,7 +81,7 @@ def _span(record: dict[str, object], unit: Unit, service: str) -> Span | None:
         time_of(record.get("startTimeUnixNano")) or None,
         time_of(record.get("endTimeUnixNano")) or None,
         links=tuple(links),
-        line=unit.line_of("spanId", identity),
+        line=line,
         attributes=_attributes(record.get("attributes")),
     )
 

@@ -15,6 +15,10 @@ from microcosm.errors import TraceError, printable
 KINDS = {
     "long-line": "a line is longer than a line may be, and is skipped",
     "bad-line": "a line is not an event of the format",
+    "bad-encoding": "bytes of a line are no UTF-8; U+FFFD and their hexadecimal digits are put for them",
+    "bad-archive": "a packed file is damaged or cut off; what could be unpacked is read",
+    "other-encoding": "a file is UTF-16 or UTF-32 (counted by file); it is read as such",
+    "line-end": "lines end in a carriage return alone (counted by file); it is taken for a line end",
     "bad-clock": "a record's vector time cannot be read; the record is left out",
     "bad-host": "a record names no process; it is left out",
     "unparsed-text": "lines of text belong to no record (counted by run of lines)",
@@ -119,3 +123,8 @@ class Report:
             self.findings.append(found)
         if self._each is not None:
             self._each(found)
+
+    def repeat(self, found: Irregularity, fatal: bool = True) -> None:
+        """Report what another report has found."""
+        file, line, lost, lines = found.file, found.line, found.lost, found.lines
+        self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)

@@ -26,7 +26,7 @@ def detects(head: str, path: str) -> int:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; objects that are no spans are reported as `bad-line`."""
     spans = Spans(file, report)
-    for unit in units(stream, frozenset(), file, report):
+    for unit in units(stream, frozenset(), file, report, mark="traceId"):
         span = _span(unit)
         if span is None:
             message = "not a span: `traceId` and `id` are expected"

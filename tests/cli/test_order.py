@@ -167,6 +167,90 @@ def test_several_files_in_their_order(run: Run) -> None:
     assert ran.json_lines[1]["orderings"]["rsc"]["interior"] is True
 
 
+def write(**logs: str) -> None:
+    for name, text in logs.items():
+        Path(f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def of_process(text: str, *processes: str) -> str:
+    return "".join(
+        line for line in text.splitlines(keepends=True) if json.loads(line)["process"] in processes
+    )
+
+
+def test_files_that_share_messages_are_one_log(run: Run) -> None:
+    """A log split by process says of closures and interiors what the whole says, and of no execution."""
+    whole = log("a!1 a!2 b?2 c!3 b?1 c?2 a?3")
+    write(whole=whole, a=of_process(whole, "a"), b=of_process(whole, "b", "c"), other=log("x!1 y?1"))
+    expected = run("order", "whole.jsonl", "--json").json["orderings"]
+    ran = run("order", "b.jsonl", "other.jsonl", "a.jsonl", "--json")
+    assert [one["file"] for one in ran.json_lines] == ["b.jsonl", "other.jsonl", "a.jsonl"]
+    assert [one["files"] for one in ran.json_lines] == [
+        ["b.jsonl", "a.jsonl"],
+        ["other.jsonl"],
+        ["b.jsonl", "a.jsonl"],
+    ]
+    assert ran.json_lines[0]["orderings"] == ran.json_lines[2]["orderings"]
+    assert all(row["execution"] for row in ran.json_lines[1]["orderings"].values())
+    for name, row in ran.json_lines[0]["orderings"].items():
+        assert row["execution"] is None
+        assert (row["closure"], row["interior"]) == (expected[name]["closure"], expected[name]["interior"])
+    assert "no execution" in run("order", "a.jsonl", "b.jsonl").err
+
+
+def test_a_process_that_goes_on_in_another_file_is_one_log(run: Run) -> None:
+    whole = log("a!1 b?1 a!2 b?2").splitlines(keepends=True)
+    write(begin="".join(whole[:2]), end="".join(whole[2:]))
+    found = run("order", "end.jsonl", "begin.jsonl", "--json").json_lines
+    assert [one["messages"] for one in found] == [2, 2]
+
+
+def test_runs_of_the_same_processes_are_logs_of_their_own(run: Run) -> None:
+    write(one=log("a!1 b?1"), two=log("a!1 b!2 a?2 b?1"))
+    one, two = run("order", "one.jsonl", "two.jsonl", "--json").json_lines
+    assert (one["files"], two["files"]) == (["one.jsonl"], ["two.jsonl"])
+    assert one["orderings"] == run("order", "one.jsonl", "--json").json["orderings"]
+    assert two["orderings"] == run("order", "two.jsonl", "--json").json["orderings"]
+
+
+def test_files_are_one_log_or_not_where_that_is_said(run: Run) -> None:
+    write(a=log("a!1"), b=log("b?1"))
+    assert [one["vacuous"] for one in run("order", "a.jsonl", "b.jsonl", "--json").json_lines] == [False] * 2
+    apart = run("order", "a.jsonl", "b.jsonl", "--apart", "--json")
+    assert [one["vacuous"] for one in apart.json_lines] == [True] * 2
+    write(c=log("c!9 d?9"))
+    assert run("order", "a.jsonl", "c.jsonl", "--together", "--json").json_lines[0]["messages"] == 2
+
+
+def test_one_execution_of_several_files_may_be_chosen(run: Run) -> None:
+    runs = {
+        name: "".join(
+            json.dumps({**json.loads(line), "trace": name}) + "\n" for line in log(text).splitlines()
+        )
+        for name, text in (("one", "a!1 b?1"), ("two", "a!1 b!2 a?2 b?1"))
+    }
+    both = "".join(runs.values())
+    write(a=of_process(both, "a"), b=of_process(both, "b"))
+    found = run("order", "a.jsonl", "b.jsonl", "--trace", "two", "--json").json_lines
+    assert [one["messages"] for one in found] == [2, 2]
+    assert run("order", "a.jsonl", "b.jsonl", "--trace", "six", "--json").code == 4
+    assert run("order", "a.jsonl", "b.jsonl", "--json").code == 4
+
+
+def test_an_answer_about_no_message_is_vacuous_and_says_so(run: Run) -> None:
+    unnamed = log("a!1 b?1 b!2 a?2").replace('"message": "1"', '"label": "x"').replace(', "message": "2"', "")
+    write(unnamed=unnamed, none="", sent=log("a!1 b!2"), one=log("a!1 b?1"))
+    for name, messages in (("unnamed", 0), ("none", 0), ("sent", 2)):
+        found = run("order", f"{name}.jsonl", "--json").json
+        assert (found["vacuous"], found["messages"]) == (True, messages)
+        told = run("order", f"{name}.jsonl").out
+        assert "vacuous: " in told
+        assert "it had to keep" not in told
+        assert "vacuous: " in run("order", f"{name}.jsonl", "--explain", "rsc").out
+    assert "no message has a name (4 events" in run("order", "unnamed.jsonl").out
+    assert run("order", "one.jsonl", "--json").json["vacuous"] is False
+
+
 def test_several_executions_must_be_told_apart(run: Run) -> None:
     lines = [json.loads(line) for line in log("a!1 b?1").splitlines()]
     text = "".join(json.dumps({**line, "trace": name}) + "\n" for name in ("t1", "t2") for line in lines)

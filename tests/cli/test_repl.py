@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +34,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.mc").write_text("a < b < c\na || d\n", encoding="utf-8")
     how = How(read_rules())
-    return Session(opened("a.mc", how), how)
+    return Session(opened(["a.mc"], how), how)
 
 
 def say(session: Session, *lines: str) -> list[str]:
@@ -135,7 +138,95 @@ def test_a_file_that_is_neither_is_said_to_be_no_microcosm(run: Run, tmp_path: P
     ran = run("repl", "bad.mc")
     assert ran.code == 4
     assert "bad.mc:1:4" in ran.err
-    assert "error: -: standard input is where the questions come from" in run("repl", "-").err
+
+
+def test_a_log_may_come_by_standard_input_and_the_questions_from_a_file(run: Run) -> None:
+    Path("asked").write_text("ask < hear?\nhear ? ask\n", encoding="utf-8")
+    for log in (LOG.encode(), gzip.compress(LOG.encode()), LOG.encode("utf-16")):
+        ran = run("repl", "-", "--script", "asked", stdin=log)
+        assert ran.code == 0
+        assert "yes: ask < hear" in ran.out
+    refused = run("repl", "-", stdin=LOG.encode())
+    assert refused.code == 2
+    assert "--script FILE" in refused.err
+
+
+def test_a_session_reads_all_that_extract_reads(run: Run) -> None:
+    """Several files, packed or not, in other encodings, with bytes that are no UTF-8."""
+    send, receive = LOG.replace('"id"', '"label": "caf\xe9", "id"').encode("latin1").splitlines(keepends=True)
+    Path("p.jsonl").write_bytes(send)
+    Path("q.log").write_bytes(bz2.compress(receive))
+    ran = run("repl", "p.jsonl", "q.log", stdin=b"ask < hear?\n")
+    assert "yes: ask < hear" in ran.out
+    assert "[bad-encoding]" in ran.err
+    for form, content in (("xz", lzma.compress(send)), ("cr", send.replace(b"\n", b"\r")), ("bad", send)):
+        Path(form).write_bytes(content)
+        told = run("extract", form, "q.log", "--json").json
+        assert (told["events"], run("repl", form, "q.log", "--json", stdin=b"events\n").json["events"]) == (
+            2,
+            ["ask", "hear"],
+        )
+    assert run("repl", "bad", "--json", stdin=b"events\n").json["events"] == ["ask"]
+    Path("rubbish.jsonl").write_text("rubbish\n" * 3, encoding="utf-8")
+    for command in ("repl", "extract", "order"):
+        ran = run(command, "rubbish.jsonl", stdin=b"")
+        assert (ran.code, ran.out) == (4, "")
+        assert ran.err.count("error:") == 1
+
+
+def test_a_log_is_read_only_unless_it_is_said_otherwise(run: Run) -> None:
+    Path("run.jsonl").write_text(LOG, encoding="utf-8")
+    changes = (
+        "hear < late",
+        "add hear < late",
+        "update ask < hear",
+        "remove ask < hear",
+        "forget ask",
+        "internal z",
+    )
+    for change in (*changes, "token t = ask, hear"):
+        ran = run("repl", "run.jsonl", stdin=f"{change}\ndiff\n".encode())
+        assert ran.code == 1
+        assert "not changed: read-only, for a log was opened" in ran.out
+        assert "suppose" in ran.out
+        assert "--edit" in ran.out
+        assert "no difference" in ran.out
+        assert ran.err.count("not saved") == 0
+    assert "ask `hear < late?`" in run("repl", "run.jsonl", stdin=b"hear < late\n").out
+    edited = run("repl", "run.jsonl", "--edit", stdin=b"hear < late\nask < late?\n")
+    assert "yes: ask < late" in edited.out
+    assert edited.code == 0
+
+
+def test_a_supposition_is_said_in_proofs_and_taken_back_by_undo(run: Run) -> None:
+    Path("run.jsonl").write_text(LOG, encoding="utf-8")
+    ran = run("repl", "run.jsonl", stdin=b"suppose hear < late\nwhy ask < late\nundo\nask ? late\nquit\n")
+    assert ran.code == 0
+    assert ran.err == ""
+    assert "supposed: hear < late (`undo` takes it back)" in ran.out
+    assert "Init: supposed" in ran.out
+    assert "late is not in this microcosm" in ran.out
+    assert run("repl", "run.jsonl", stdin=b"suppose hear < ask\n").code == 1
+    supposed = run(
+        "repl", "run.jsonl", "--json", stdin=b"suppose hear < late\nsuppose token t = ask, late\ndiff\n"
+    )
+    assert [answer.get("supposed") for answer in supposed.json_lines[:2]] == [
+        "hear < late",
+        "token t = ask, late",
+    ]
+    assert len(supposed.json_lines[2]["diff"]) == 2
+
+
+def test_what_is_supposed_is_not_saved_as_known(run: Run) -> None:
+    Path("run.jsonl").write_text(LOG, encoding="utf-8")
+    ran = run(
+        "repl", "run.jsonl", stdin=b"suppose hear < late\nsave run.mc\nundo\nsave run.mc\nhear < end\nsave\n"
+    )
+    assert "not saved: something is supposed" in ran.out
+    assert "added: hear < end" in ran.out  # it is a file of its own now
+    text = Path("run.mc").read_text(encoding="utf-8")
+    assert "late" not in text
+    assert "hear < end" in text
 
 
 def test_without_a_file_the_session_begins_empty(run: Run) -> None:

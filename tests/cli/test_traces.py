@@ -81,10 +81,11 @@ def test_an_irregularity_is_an_error_under_strict(run: Run) -> None:
 
 
 def test_many_irregularities_of_a_kind_are_counted(run: Run) -> None:
-    Path("bad.jsonl").write_text("nonsense\n" * 50, encoding="utf-8")
+    event = '{"process": "p", "seq": 1, "kind": "send", "message": "m"}\n'
+    Path("bad.jsonl").write_text("nonsense\n" * 50 + event, encoding="utf-8")
     ran = run("extract", "bad.jsonl", "--format", "jsonl", "--json")
-    assert ran.json["reported"] == {"bad-line": 50}
-    assert ran.err.count("warning: bad.jsonl:") == 5
+    assert ran.json["reported"] == {"bad-line": 50, "unreceived-send": 1}
+    assert ran.err.count("[bad-line]") == 6
     assert "warning: 45 more of [bad-line]\n" in ran.err
 
 

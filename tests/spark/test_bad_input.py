@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from microcosm.spark import microcosms, reading
+from microcosm.spark import microcosms, pieces, reading
 from microcosm.spark.events import Reading, event_from, rows
 from microcosm.spark.pieces import Piece, by_lines, by_row_groups
 from microcosm.state.digest import analogy_digest_of
@@ -56,6 +57,19 @@ def test_a_line_longer_than_a_piece_is_read_once(tmp_path: Path, size: int) -> N
     events, counts, _ = read(pieces)
     assert [(event.seq, event.line) for event in events] == [(seq, seq) for seq in range(1, 12)]
     assert not counts
+
+
+@pytest.mark.parametrize("form", ["utf-16", "gzip"])
+def test_what_has_no_lines_to_be_cut_at_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(pieces, "LARGEST", 100)
+    log = tmp_path / "log.jsonl"
+    text = "".join(line_of(TraceEvent("p", seq)) for seq in range(1, 500))
+    log.write_bytes(gzip.compress(text.encode()) if form == "gzip" else text.encode(form))
+    events, counts, _ = read(reading.tasks([log], {log}))
+    assert len(events) == 499
+    assert counts == ({} if form == "gzip" else {"other-encoding": 1})
 
 
 @pytest.mark.slow

@@ -129,15 +129,9 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
 ELSEWHERE = {
     *("self-send", "line-before-cause", "long-line", "bad-clock", "bad-host", "unparsed-text", "no-text"),
     *("line-order", "clock-inversion", "missing-time", "ambiguous-content", "collective-mismatch"),
-    *(
-        "restart",
-        "equal-clock",
-        "unreadable",
-        "too-many-chosen",
-        "wide-frontier",
-        "unused-clock",
-        "unused-link",
-    ),
+    *("restart", "equal-clock"),
+    *("unreadable", "too-many-chosen", "wide-frontier", "unused-clock", "unused-link"),
+    *("bad-encoding", "other-encoding", "line-end", "bad-archive"),
 }
 """Kinds that a single format, the reading of lines, `order` or the jobs on Spark report: tested beside it."""
 

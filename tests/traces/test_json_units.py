@@ -6,13 +6,15 @@ import json
 from io import BytesIO
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.traces import json_units, lines
 from microcosm.traces.json_units import units
 from microcosm.traces.lines import Lines
 from microcosm.traces.report import Report
-from tests.traces.logs import told
+from tests.traces.logs import read_text, told
 
 KEYS = frozenset(("data",))
 
@@ -57,4 +59,91 @@ def test_the_parts_are_those_of_the_whole(
 def test_a_half_written_document_is_reported_and_the_others_read() -> None:
     found, report = taken('{"a": 1}\n{"a": "x\n{"a": 2}\nrubbish\n{"a": 3}\n[1, {"a": }]\n{"a": {')
     assert found == [{"a": 1}, {"a": 2}, {"a": 3}]
-    assert told(report) == [("bad-line", line) for line in (2, 4, 6, 7)]
+    assert told(report) == [("bad-line", line) for line in (2, 4, 6, 6, 7)]
+
+
+SPAN = '{"traceID": "t", "spanID": "s%d", "references": [{"spanID": "r"}], "operationName": "o{]"}'
+
+
+def layouts(many: int) -> dict[str, str]:
+    """A trace of so many spans, laid out in the ways that there are; and a log that is a trace a line."""
+    spans = [SPAN % number for number in range(many)]
+    document = '{"data": [{"traceID": "t", "spans": [%s], "processes": {}}]}'
+    return {
+        "one line": document % ", ".join(spans),
+        "pretty": json.dumps(json.loads(document % ", ".join(spans)), indent=2),
+        "a trace a line": "".join(document % span + "\n" for span in spans),
+        "cut off": (document % ", ".join(spans))[: many * 80],
+        "faulty": document % ", ".join(span.replace(": ", " ", 1) for span in spans),
+        "a quote too few": (document % ", ".join(spans)).replace('"t"', '"t', 1),
+        "no end of a string": '{"data": ["' + "x" * 90 * many,
+        "a bracket too few": (document % ", ".join(spans)).replace("]", "", 1),
+    }
+
+
+@pytest.mark.parametrize("layout", layouts(1))
+@pytest.mark.parametrize("form", ["jaeger", "otlp"])
+def test_work_grows_as_the_text_does(layout: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted is every character that is decoded, searched, copied or counted over."""
+    text = layouts(3000)[layout], layouts(6000)[layout]
+    if form == "otlp":
+        text = tuple(_as_otlp(one) for one in text)
+    less, more = (_work(one, form, monkeypatch) for one in text)
+    assert more < 2.5 * less
+    assert less < 40 * len(text[0])
+
+
+def _as_otlp(text: str) -> str:
+    for old, new in (("data", "resourceSpans"), ("traceID", "traceId"), ("spanID", "spanId")):
+        text = text.replace(old, new)
+    return text.replace('"spans": [', '"scopeSpans": [{"spans": [').replace(
+        '], "processes', ']}], "processes'
+    )
+
+
+def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How much text is gone through while a log is read, in blocks of 4 KiB."""
+    done = 0
+
+    class Watched(json_units._Documents):
+        def _more(self) -> bool:
+            nonlocal done
+            found = super()._more()
+            done += len(self._text)
+            return found
+
+        def _advance(self, end: int) -> None:
+            nonlocal done
+            done += end - self._at
+            super()._advance(end)
+
+    decode = json_units._decode
+
+    def watched(text: str, at: int) -> tuple[object, int]:
+        nonlocal done
+        try:
+            value, end = decode(text, at)
+        except json.JSONDecodeError as error:
+            done += (len(text) if error.msg.startswith("Unterminated") else error.pos) - at
+            raise
+        done += end - at
+        return value, end
+
+    with monkeypatch.context() as patch:
+        patch.setattr(json_units, "_Documents", Watched)
+        patch.setattr(json_units, "_decode", watched)
+        patch.setattr(lines, "_BLOCK", 4096)
+        read_text(text, form)
+    return done
+
+
+def test_a_line_may_be_longer_than_a_line_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is on what must be kept, and a document in one line is read part by part."""
+    monkeypatch.setattr(lines, "_BLOCK", 1000)
+    text = layouts(1000)["one line"]
+    report = Report()
+    stream = Lines(BytesIO(text.encode()), "f", report, limit=500)
+    [unit] = units(stream, KEYS, "f", report, (frozenset(("spans",)),), "spanID")
+    assert isinstance(unit.value["spans"], json_units.Elements)
+    assert len(unit.value["spans"]) == 1000
+    assert not report.counts

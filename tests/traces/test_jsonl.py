@@ -162,7 +162,7 @@ def test_no_line_is_lost_silently(run: Run, damages: list[tuple[int, int, int]])
     st.lists(st.sampled_from((b"\xff", b"\xe2\x82", b"ok\xc3", "ä€".encode(), b"")), max_size=12),
     st.integers(1, 90),
 )
-def test_a_line_that_is_no_utf8_costs_no_other_line(texts: list[bytes], block: int) -> None:
+def test_of_a_line_that_is_no_utf8_the_bad_bytes_are_replaced(texts: list[bytes], block: int) -> None:
     log = [
         line_of(TraceEvent("p", seq, label="?")).encode().replace(b"?", text)
         for seq, text in enumerate(texts, 1)
@@ -171,9 +171,9 @@ def test_a_line_that_is_no_utf8_costs_no_other_line(texts: list[bytes], block: i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "_BLOCK", block)
         events, report = read_text(b"".join(log))
-    assert {event.line for event in events} == whole
-    assert told(report) == [("bad-line", at) for at in range(1, len(texts) + 1) if at not in whole]
-    assert report.lost == len(texts) - len(whole)
+    assert [event.line for event in events] == [*range(1, len(texts) + 1)]
+    assert told(report) == [("bad-encoding", at) for at in range(1, len(texts) + 1) if at not in whole]
+    assert report.lost == 0
 
 
 def test_a_pattern_is_refused() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import os
 import sys
-from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces import lines
+from microcosm.traces import packed as packing
 from microcosm.traces.lines import Lines, open_lines
 from microcosm.traces.report import Report
 
@@ -52,16 +53,68 @@ def test_a_log_may_stop_within_a_character() -> None:
     assert lines_of("a\nb€".encode()[:-1])[0] == [(1, "a"), (2, "b")]
 
 
-def test_a_byte_that_is_no_utf8_is_shown_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in (3, 1 << 20):
-        monkeypatch.setattr(lines, "_BLOCK", size)
-        with pytest.raises(TextError, match=r"^f:3:2: byte 0xff is not valid UTF-8"):
-            lines_of(b"a\nbc\nd\xff\ne\n")
+@pytest.mark.parametrize("size", [1, 3, 1 << 20])
+def test_a_byte_that_is_no_utf8_is_replaced_and_its_line_reported(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two names that differ in such bytes stay two."""
+    monkeypatch.setattr(lines, "_BLOCK", size)
+    found, report = lines_of(b"a\nbc\nd\xff\ne\nd\xfe\xc3\n")
+    assert found == [(1, "a"), (2, "bc"), (3, "d\ufffdff"), (4, "e"), (5, "d\ufffdfe\ufffdc3")]
+    assert [(f.kind, f.line, f.lost) for f in report.findings] == [
+        ("bad-encoding", 3, 0),
+        ("bad-encoding", 5, 0),
+    ]
+
+
+@given(st.lists(LINE, min_size=1), st.lists(st.sampled_from(["\r", "\n", "\r\n"])), st.integers(1, 9))
+def test_each_line_end_counts(texts: list[str], ends: list[str], size: int) -> None:
+    ends = (ends + ["\r"] * len(texts))[: len(texts)]
+    if any(end == "\r" and after == "" for end, after in zip(ends, texts[1:], strict=False)):
+        texts = [text or "x" for text in texts]  # a blank line after a carriage return reads as one line end
+    content = "".join(map("".join, zip(texts, ends, strict=True))).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_BLOCK", size)
+        found, report = lines_of(content)
+    assert found == list(enumerate(texts, 1))
+    assert set(report.counts) <= {"line-end"}
+    assert report.counts["line-end"] == int("\r" in ends[:-1])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_other_encodings_are_told(encoding: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "_BLOCK", size)
+    content = "grün {€}\r\n𝔸 line\nof ASCII, mostly\n"
+    found, report = lines_of(content.encode(encoding))
+    assert [text for _, text in found] == content.splitlines()
+    told = [("other-encoding", 1)] if encoding != "utf-8-sig" else []
+    assert [(f.kind, f.line) for f in report.findings] == told
+
+
+def test_half_a_surrogate_pair_is_replaced_and_its_line_reported() -> None:
+    content = "\ufeffa line\nb ".encode("utf-16-le") + b"\x00\xd8" + " c\nd".encode("utf-16-le") + b"x"
+    found, report = lines_of(content)
+    assert found == [(1, "a line"), (2, "b \ufffded\ufffdbf\ufffdbf00d8 c"), (3, "d")]
+    assert [(f.kind, f.line) for f in report.findings] == [("other-encoding", 1), ("bad-encoding", 2)]
+
+
+def test_files_with_marks_may_be_joined() -> None:
+    assert lines_of(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n")[0] == [(1, "a"), (2, "b")]
+
+
+@given(st.lists(LINE, min_size=1), st.integers(1, 9))
+def test_pieces_are_the_text(texts: list[str], size: int) -> None:
+    content = "\r\n".join(texts).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_BLOCK", size)
+        found = "".join(Lines(BytesIO(content), "f", Report()).pieces())
+    assert found == "\n".join(texts)
 
 
 def test_a_long_line_is_reported_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "_BLOCK", 64)
-    found, report = lines_of(b"a\n" + b"x" * 1000 + b"\nb\n" + b"y" * 1000, limit=100)
+    found, report = lines_of(b"a\n" + b"x" * 5000 + b"\nb\n" + b"y" * 5000, limit=2000)
     assert found == [(1, "a"), (3, "b")]
     assert [(f.kind, f.line, f.lost) for f in report.findings] == [("long-line", 2, 1), ("long-line", 4, 1)]
 
@@ -92,33 +145,60 @@ def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
             pass
 
 
-def test_a_compressed_file_is_told_from_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.bz2"
-    path.write_bytes(bz2.compress(b"a"))
-    with pytest.raises(TextError, match=r"a\.bz2: is compressed \(bzip2\)"), open_lines(path, Report()):
+def test_what_packs_several_files_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(TextError, match=r"a\.zip: is compressed \(zip\)"), open_lines(path, Report()):
         pass
 
 
-def test_what_gzip_packed_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = "".join(f"line {number}\n" for number in range(999)).encode()
-    packed = gzip.compress(content[:5000]) + gzip.compress(content[5000:]) + b"\0\0"
+def zstd(content: bytes) -> bytes:
+    zstandard = pytest.importorskip("zstandard")
+    packed: bytes = zstandard.ZstdCompressor().compress(content)
+    return packed
+
+
+PACKERS = {"gzip": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zstd": zstd}
+CONTENT = "".join(f"line {number}\n" for number in range(999)).encode()
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_what_is_packed_is_unpacked(packer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several pieces, too, with zeros between and after them."""
+    pack = PACKERS[packer]
+    packed = pack(CONTENT[:5000]) + bytes(4) + pack(CONTENT[5000:]) + bytes(4)
     for size in (7, 1000, 1 << 20):
         monkeypatch.setattr(lines, "_BLOCK", size)
-        assert lines_of(packed)[0] == lines_of(content)[0]
-    assert Lines(BytesIO(packed), "f", Report()).binary().read() == content
+        monkeypatch.setattr(packing, "BLOCK", size)
+        assert lines_of(packed)[0] == lines_of(CONTENT)[0]
+        assert not lines_of(packed)[1].counts
+    assert Lines(BytesIO(packed), "f", Report()).binary().read() == CONTENT
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda packed: packed[:-12], "f: is cut off: the packed text does not end"),
-        (lambda packed: packed[:12] + b"\xff" * 9 + packed[21:], "f: cannot be unpacked"),
-        (lambda packed: packed[:3], "f: is cut off"),
-    ],
-)
-def test_what_is_packed_badly_is_an_error(damage: Callable[[bytes], bytes], message: str) -> None:
-    with pytest.raises(TextError, match=message):
-        lines_of(damage(gzip.compress(bytes(range(128)) * 9)))
+@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize("length", [12, 20, -30, -9])
+def test_of_what_is_packed_badly_the_rest_is_read(packer: str, length: int) -> None:
+    """Whole lines from the beginning, and one report; all of what stands before a damaged sum."""
+    packed = PACKERS[packer](CONTENT)
+    found, report = lines_of(packed[:length])
+    assert found[:-1] == lines_of(CONTENT)[0][: max(len(found) - 1, 0)]
+    assert report.counts == {"bad-archive": 1}
+    _, report = lines_of(packed[:length] + b"\xff\x80" + packed[length:][2:])
+    assert report.counts["bad-archive"] == 1
+
+
+def test_all_is_read_before_a_wrong_sum() -> None:
+    packed = bytearray(gzip.compress(CONTENT))
+    packed[-5] ^= 255
+    found, report = lines_of(bytes(packed))
+    assert found == lines_of(CONTENT)[0]
+    assert report.counts == {"bad-archive": 1}
+
+
+def test_zstd_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(TextError, match=r"f: is packed by zstd.*\n.*pip install 'microcosm\[zstd\]'"):
+        lines_of(b"(\xb5/\xfd and so on")
 
 
 def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,11 +216,6 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
             assert [text for _, text in stream] == ["a", "b"]
     finally:
         os.close(reading)
-
-
-def test_a_text_can_be_had_whole() -> None:
-    content = b"\xef\xbb\xbf{}\n" + b" " * 300_000 + b"{}"
-    assert Lines(BytesIO(content), "f", Report()).text() == content[3:].decode()
 
 
 def test_strict_makes_the_first_irregularity_an_error() -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, said
-from microcosm.errors import Undefined
+from microcosm.errors import TextError, Undefined
+from microcosm.logic.document import parse_statement
 from microcosm.logic.names import quote
+from microcosm.logic.statement import Correspondences
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
@@ -23,6 +26,38 @@ def add(session: Session, sentence: Sentence) -> Answer:
     if not session.story.add(text):
         return said(f"given already: {text.strip()}")
     return _changed("added", text)
+
+
+SUPPOSED = "suppose "
+"""How the steps of a timeline begin that were only supposed."""
+
+
+def suppose(session: Session, sentence: Sentence) -> Answer:
+    """`suppose STATEMENT`: it is taken as given until `undo`, and proofs that rest on it say so."""
+    text = sentence.parts[0].text.strip()
+    marked = f'{text} from "supposed"'
+    try:
+        facts = parse_statement(marked)
+    except TextError:
+        facts = None
+    if not session.story.add(marked if isinstance(facts, Correspondences) else text, SUPPOSED + text):
+        return said(f"given already: {text}")
+    return Answer([f"supposed: {text} (`undo` takes it back)"], lambda: {"supposed": text})
+
+
+def changing(answer: Callable[[Session, Sentence], Answer]) -> Callable[[Session, Sentence], Answer]:
+    """The answer of a command that changes what is given; refused where a log was opened."""
+
+    def refused(session: Session, sentence: Sentence) -> Answer:
+        if not session.read_only:
+            return answer(session, sentence)
+        about = sentence.parts[0].text.strip() if sentence.command == "add" else ""
+        ask = f"ask `{about}?`, " if about and session.asks(about) else ""
+        supposing = f"`suppose {about or 'A < B'}` until `undo`"
+        message = f"read-only, for a log was opened: {ask}{supposing}, or open it with --edit"
+        return Answer([f"not changed: {message}"], lambda: {"error": message}, exits.REFUTED)
+
+    return refused
 
 
 def update(session: Session, sentence: Sentence) -> Answer:

@@ -78,18 +78,35 @@ COMMANDS: dict[str, Command] = {
     "add": Command(
         "[add] STATEMENT",
         "give something, as in a file: a < b, clock, token, …",
-        changes.add,
+        changes.changing(changes.add),
         ("unshare < upload", 'add like < view from "message m8"', "token lock = a, b"),
     ),
-    "update": Command(
-        "update A < B", "put a direction in the place of a given A <> B", changes.update, ("update a < b",)
+    "suppose": Command(
+        "suppose STATEMENT",
+        "take it as given until `undo`, also on a log; proofs that rest on it say so",
+        changes.suppose,
+        ("suppose like < view",),
     ),
-    "remove": Command("remove A < B", "take back what is given", changes.remove, ("remove upload < view",)),
+    "update": Command(
+        "update A < B",
+        "put a direction in the place of a given A <> B",
+        changes.changing(changes.update),
+        ("update a < b",),
+    ),
+    "remove": Command(
+        "remove A < B", "take back what is given", changes.changing(changes.remove), ("remove upload < view",)
+    ),
     "forget": Command(
-        "forget A", "drop an event; what follows of the others stays", changes.forget, ("forget upload",)
+        "forget A",
+        "drop an event; what follows of the others stays",
+        changes.changing(changes.forget),
+        ("forget upload",),
     ),
     "internal": Command(
-        "internal A [< B …]", "the next internal events", changes.internal, ("internal shot < retouch",)
+        "internal A [< B …]",
+        "the next internal events",
+        changes.changing(changes.internal),
+        ("internal shot < retouch",),
     ),
     "undo": Command("undo [N]", "go back before the last change, or the last N", changes.undo),
     "redo": Command("redo [N]", "make again what was undone", changes.redo),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.session.answer import Answer, said
+from microcosm.cli.session.changes import SUPPOSED
 from microcosm.cli.session.opening import digest_now, opened
 from microcosm.errors import TextError
 from microcosm.files import STDIN
@@ -25,7 +26,7 @@ def save(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.change import write_givens
 
     path = _target(session, sentence)
-    refused = None if sentence.has("FORCE") else _in_the_way(session, path)
+    refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
     if refused is not None:
         return Answer([f"not saved: {refused}"], lambda: {"error": refused}, exits.REFUTED)
     write_givens(session.story.givens, path, json=False)
@@ -36,17 +37,17 @@ def save(session: Session, sentence: Sentence) -> Answer:
 def load(session: Session, sentence: Sentence) -> Answer:
     """`load FILE`: go on with another file or log; with unsaved changes, by `load!` only."""
     path = sentence.of("FILE")[0].text
-    if not session.story.is_saved and not sentence.has("FORCE"):
+    if not session.is_saved and not sentence.has("FORCE"):
         refused = f"{UNSAVED}: `save`, or `load! {path}` to lose them"
         return Answer([f"not loaded: {refused}"], lambda: {"error": refused}, exits.REFUTED)
-    found = opened(path, session.how)
+    found = opened([path], session.how)
     session.begin(found)
     return said(found.told, loaded=path)
 
 
 def leave(session: Session, sentence: Sentence) -> Answer:
     """`quit`; with unsaved changes, by `quit!` only."""
-    if session.story.is_saved or sentence.has("FORCE"):
+    if session.is_saved or sentence.has("FORCE"):
         return said(ends=True)
     refused = f"{UNSAVED}: `save`, or `quit!` to lose them"
     return Answer([refused], lambda: {"error": refused}, exits.REFUTED)
@@ -87,15 +88,21 @@ def _examples(examples: tuple[str, ...]) -> Iterator[str]:
 def _target(session: Session, sentence: Sentence) -> str:
     """Where to save; never over a log. Raises `TextError`."""
     named = sentence.of("FILE")
-    if not named and (session.path is None or session.digest is None):
-        why = "a log" if session.path is not None else "no file"
+    if not named and session.digest is None:
+        why = "a log" if session.logs else "no file"
         raise TextError(f"expected `save FILE`: {why} was opened", column=len("save") + 2)
     path = named[0].text if named else str(session.path)
-    log = session.path if session.digest is None else None
-    if path == STDIN or (log is not None and _same(path, log)):
+    if path == STDIN or any(_same(path, log) for log in session.logs):
         what = "standard output" if path == STDIN else "the log that was opened"
         raise TextError(f"expected the name of another file, not {what}", column=named[0].column)
     return path
+
+
+def _supposed(session: Session, path: str) -> str | None:
+    """Why a file must not be written of what was only supposed."""
+    if not any(said.startswith(SUPPOSED) for said in session.story.since_saved()):
+        return None
+    return f"something is supposed (`diff` shows it): `undo` it, or `save! {path}` gives it as known"
 
 
 def _in_the_way(session: Session, path: str) -> str | None:

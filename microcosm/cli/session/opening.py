@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +30,8 @@ class How:
     pattern: str | None = None
     process: str | None = None
     trace: str | None = None
+    edit: bool = False
+    """Whether what comes out of a log may be changed."""
 
     @property
     def of_a_log(self) -> bool:
@@ -38,21 +41,24 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A microcosm and where it came from; `digest` is of a microcosm file as read, None of a log."""
+    """A microcosm and where it came from: a file, as it was read, of that digest, or some `logs`."""
 
     known: Microcosm
     path: str | None
     digest: str | None
     told: str
+    logs: tuple[str, ...] = ()
 
 
-def opened(path: str | None, how: How) -> Opened:
-    """Open a file or a log; None is the empty microcosm. Raises as `reading.load` and `extract` do."""
-    if path is None:
+def opened(paths: Sequence[str], how: How) -> Opened:
+    """Open a file or a log, of one file or of several; none is the empty microcosm.
+
+    Standard input is a log. Raises as `reading.load` and `extract` do.
+    """
+    if not paths:
         return Opened(reading.microcosm_of(_nothing(), how.rules, strict=how.strict), None, None, "no file")
-    if path == files.STDIN:
-        raise TextError("standard input is where the questions come from", file=path, hint="Name a file.")
-    if not how.of_a_log:
+    path = paths[0]
+    if not how.of_a_log and len(paths) == 1 and path != files.STDIN:
         content = files.read_bytes(path)
         givens = _givens(content, path)
         if givens is not None:
@@ -60,7 +66,7 @@ def opened(path: str | None, how: How) -> Opened:
             told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
-    return _log(path, how)
+    return _log(list(paths), how)
 
 
 def digest_of(content: bytes) -> str:
@@ -80,36 +86,36 @@ def _givens(content: bytes, path: str) -> Givens | None:
     """What a microcosm file gives; None where the content is that of a log."""
     from microcosm.logic.document import read_givens
     from microcosm.traces import formats
+    from microcosm.traces.lines import open_lines
+    from microcosm.traces.report import Report
 
-    text = files.decode(content, path)
     if path.endswith(MICROCOSM_ENDING):
-        return read_givens(text, path)
+        return read_givens(files.decode(content, path), path)
     try:
-        formats.detect(text[:_HEAD], path)
+        with open_lines(path, Report()) as stream:
+            formats.detect(stream.head, path)
     except TextError:  # no log, so whatever is wrong is wrong with a microcosm
-        return read_givens(text, path)
+        return read_givens(files.decode(content, path), path)
     try:
-        return read_givens(text, path)
+        return read_givens(files.decode(content, path), path)
     except TextError:
         return None
 
 
-_HEAD = 64 << 10
-
-
-def _log(path: str, how: How) -> Opened:
+def _log(paths: list[str], how: How) -> Opened:
     from microcosm.cli import traces
     from microcosm.traces.correspondences import extract
     from microcosm.traces.plain_log import plain_extraction
 
     report = traces.report_of(strict=False)
-    found = None if how.of_a_log else plain_extraction(path, report)
+    found = None if how.of_a_log or len(paths) > 1 else plain_extraction(paths[0], report)
     if found is None:
-        events = traces.events_of([path], how.format, how.pattern, report, how.trace)
+        events = traces.events_of(paths, how.format, how.pattern, report, how.trace)
         found = extract(events, process=how.process, report=report)
     traces.told_rest(report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    return Opened(known, path, None, f"{path}: {traces.summary(traces.counts_of(found))}")
+    told = f"{', '.join(map(files.display_name, paths))}: {traces.summary(traces.counts_of(found))}"
+    return Opened(known, None, None, told, tuple(paths))
 
 
 def _nothing() -> Givens:

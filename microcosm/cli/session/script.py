@@ -22,7 +22,7 @@ def run(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
         worst = max(worst, outcome)
         if over:
             return worst
-    if not session.story.is_saved:
+    if not session.is_saved:
         output.note("the session ends with changes that are not saved")
     return worst
 

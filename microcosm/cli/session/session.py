@@ -18,7 +18,7 @@ from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.style import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.logic.names import quote, shown
-from microcosm.logic.question import Part, read_sentence
+from microcosm.logic.question import ASK, Part, read_sentence
 from microcosm.relations.givens import Givens
 from microcosm.state.judged import MOST_NAMES
 from microcosm.state.microcosm import Microcosm
@@ -41,12 +41,20 @@ class Session:
         """Begin anew with another microcosm."""
         self.story = Timeline(opened.known)
         self.path, self.digest, self.told = opened.path, opened.digest, opened.told
+        self.logs = opened.logs
+        self.read_only = bool(opened.logs) and not self.how.edit
         self._named: tuple[int, list[str]] | None = None
 
     def kept(self, path: str, digest: str | None) -> None:
         """Note that what is given now stands in a file, whose content has this digest."""
         self.story.saved()
         self.path, self.digest = path, digest
+        self.read_only = False  # it is a file of its own now
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether nothing would be lost; suppositions about a log are not there to be kept."""
+        return self.read_only or self.story.is_saved
 
     @property
     def known(self) -> Microcosm:
@@ -65,6 +73,16 @@ class Session:
             return None if sentence is None else COMMANDS[sentence.command].answer(self, sentence)
         except (MicrocosmError, OSError) as error:
             return _refusal(error, line, self.story.givens)
+
+    def asks(self, text: str) -> bool:
+        """Whether a statement with a question mark is a question."""
+        from microcosm.cli.session.commands import COMMANDS
+
+        try:
+            sentence = read_sentence(f"{text}?", tuple(COMMANDS))
+        except TextError:
+            return False
+        return sentence is not None and sentence.command == ASK
 
     def recover(self) -> None:
         """After an interrupt, in whatever place it came."""
