@@ -84,9 +84,9 @@ def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:
     at, assumed = next((at, p) for at, p in enumerate(instance.premises) if isinstance(p, Assume))
     if head.judgement is not Judgement.OFFLINE:
         _refuse(rule, f"{rule.name} assumes something, and does not conclude ||-")
-    if _ends(assumed) != _ends(head) or assumed.relation not in (Relation.BEFORE, Relation.CONCURRENT):
+    if _ends(assumed) != _ends(head) or assumed.relation not in _ASSUMED:
         _refuse(
-            rule, f"{rule.name} assumes something else than `<`, `>` or `||` of the pair of its conclusion"
+            rule, f"{rule.name} assumes something else than a given relation of the pair of its conclusion"
         )
     judged = [p for p in instance.premises if isinstance(p, Judged) and p.judgement is head.judgement]
     incompatible = any(isinstance(p, Incompatible) for p in instance.premises)
@@ -107,6 +107,9 @@ def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:
         )
     turned = assumed.left != head.left
     return Assumption(guarded, assumed.relation, turned, guard), judged[0], judged[1]
+
+
+_ASSUMED = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 
 
 def _refuse(rule: Rule, message: str) -> NoReturn:

@@ -25,7 +25,7 @@ from microcosm.relations.relation import Relation
 from microcosm.relations.search import Stop
 
 ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
-"""What is assumed of a pair, in this order."""
+"""What is assumed of a pair, in this order; after it `<>`, where a rule says so."""
 
 
 class Stopped(MicrocosmError):
@@ -52,6 +52,8 @@ class Refutation:
         known = assumptions(rules)
         self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
         self._rules = known.rules
+        related = any(rule.assumed is Relation.RELATED for rule in known.rules)
+        self._assumed = (*ASSUMED, Relation.RELATED) if related else ASSUMED
         self._steps, self._memo = steps, memo
         self._stop = stop
         self._guards: dict[tuple[int, int, int], bool] = {}
@@ -72,14 +74,14 @@ class Refutation:
             events = self.hypothesis.events
             for at, a in enumerate(events):
                 for b in events[at + 1 :]:
-                    for relation in ASSUMED:
+                    for relation in self._assumed:
                         changed = self._try(relation, a, b, depth) or changed
                         if self.hypothesis.clash is not None:
                             return
 
     def settle(self, a: int, b: int) -> None:
         """Refute whatever cannot hold of one pair, exactly. Raises `Stopped`."""
-        for relation in ASSUMED:
+        for relation in self._assumed:
             if self.hypothesis.clash is None:
                 self._try(relation, a, b, None)
 

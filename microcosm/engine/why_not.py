@@ -15,6 +15,7 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.program import online
+from microcosm.logic.judgement import Judgement
 from microcosm.logic.names import quote
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
@@ -68,6 +69,10 @@ def why_not(engine: Engine, a: str, relation: Relation, b: str) -> WhyNot:
     return WhyNot(memo.judged(pred).holds(x, y), tuple(asker.lines(pred, x, y, depth=0)))
 
 
+_LEVELS = list(Judgement)
+"""Initial, online, offline: why a judgement fails is told by those before it, and never in a circle."""
+
+
 class _Asker:
     def __init__(self, engine: Engine, memo: Memo) -> None:
         self._engine = engine
@@ -77,7 +82,7 @@ class _Asker:
     def lines(self, pred: Pred, x: int, y: int, depth: int) -> Iterator[PremiseLine]:
         """The premises of each rule for the fact; below them, why a judged one of a lower stratum fails."""
         below: list[tuple[Pred, int, int]] = []
-        names = self._engine.universe.names
+        names, level = self._engine.universe.names, _LEVELS.index(pred[0])
         for lowered in self._engine.program.concluding.get(pred, ()):
             instance = lowered.instance
             attempt = next(self._attempts)
@@ -96,7 +101,11 @@ class _Asker:
                 )
                 if not holds and isinstance(premise, Judged) and isinstance(premise.relation, Relation):
                     lower = (premise.judgement, premise.relation)
-                    if premise.judgement is not pred[0] and premise.left in at and premise.right in at:
+                    if (
+                        _LEVELS.index(premise.judgement) < level
+                        and premise.left in at
+                        and premise.right in at
+                    ):
                         below.append((lower, at[premise.left], at[premise.right]))
         for lower, left, right in dict.fromkeys(below):
             yield from self.lines(lower, left, right, depth + 1)

@@ -37,8 +37,7 @@ class Knowledge:
     def __init__(self, ledger: Ledger, own: Stream, rules: RuleBook | None = None) -> None:
         self.ledger = ledger
         self.own = own
-        self._rules = rules if rules is not None else read_rules()
-        self._closed = closes_givens(self._rules)
+        self._rules = rules
         self._known: Microcosm | None = None
         self._conflicts: list[Conflict] = []
         self._skips = False
@@ -139,15 +138,20 @@ class Knowledge:
         aside = {fact.key() for conflict in self._conflicts for fact in conflict.facts}
         return Microcosm(self._givens([f for f in facts if f.key() not in aside]), rules=self._rules)
 
+    @property
+    def _closed(self) -> bool:
+        """Whether the rules close `<` and judge no more; the shipped ones do, unread as they may be."""
+        return self._rules is None or closes_givens(self._rules)
+
     def _quarantine(self, facts: list[Correspondence], events: Sequence[str] = ()) -> list[Conflict]:
         """What is set aside of some correspondences, were `events` appended to the own chain."""
-        if not self._closed:
+        if self._rules is not None and not self._closed:
             sets = set_aside(facts, lambda some: self._givens(some, events), self._rules)
             return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in sets]
         streams = sorted({*self.ledger.chains, self.own})
         chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
         found = quarantine(chains, facts)
-        shipped = self._rules is read_rules()
+        shipped = self._rules is None or self._rules is read_rules()
         return found if shipped else [replace(conflict, rules=self._rules) for conflict in found]
 
     def _givens(self, facts: list[Correspondence], events: Sequence[str] = ()) -> Givens:

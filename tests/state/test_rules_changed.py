@@ -18,7 +18,7 @@ from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.logic import kernel
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.relations.givens import Givens
 from microcosm.relations.relation import Relation
 from microcosm.state.analogy import analogous
@@ -31,7 +31,7 @@ from microcosm.state.sketch import sketch
 from tests.engine.test_changed_rules import VARIANTS
 from tests.proofs import proved
 from tests.random_rules import random_givens, random_rules
-from tests.rulesets import without
+from tests.rulesets import ten, without
 
 Pairs = set[tuple[str, str]]
 Answers = dict[tuple[str, str], Relation]
@@ -275,3 +275,9 @@ def test_drawings_leave_out_no_pair_that_nothing_implies() -> None:
     m = Microcosm.parse("a < b < c \n a < c", rules=without("In-Tr"))
     assert set(sketch(m.givens, m.rules).links) == {("a", "b"), ("b", "c"), ("a", "c")}
     assert set(sketch(m.givens, read_rules()).links) == {("a", "b"), ("b", "c")}
+
+
+def test_why_not_ends_where_judgements_rest_on_each_other() -> None:
+    rules = parse_rules(ten() + "rule Back:\n |- a < e\n |- e < b\n ---\n |-0 a < b\n")
+    m = Microcosm.parse("a < b \n b || c", rules=rules)
+    assert not m.why_not("a", Relation.BEFORE, "c").holds
