@@ -38,7 +38,15 @@ class GivenView(Givens):
     def __init__(self, of: Givens) -> None:
         object.__setattr__(self, "_of", of)
 
-    if not TYPE_CHECKING:  # the types are those of `Givens`, less what would change them
+    if not TYPE_CHECKING:
+
+        def __new__(cls, of=None, **fields):
+            """A view; of fields, as `dataclasses.replace` has them, givens that may be changed."""
+            if of is None:
+                return Givens(**{name: _changeable(value) for name, value in fields.items()})
+            return super().__new__(cls)
+
+        # The types are those of `Givens`, less what would change them.
         name = property(lambda self: self._of.name)
         internal = property(lambda self: ListView(self._of.internal))
         external = property(lambda self: MappingProxyType(self._of.external))
@@ -126,3 +134,10 @@ class ListView(Sequence[Member]):
 
     def __repr__(self) -> str:
         return repr(self._of)
+
+
+def _changeable(value: object) -> object:
+    """A list or dictionary of its own for the view of one."""
+    if isinstance(value, ListView):
+        return list(value)
+    return dict(value) if isinstance(value, MappingProxyType) else value

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 
 from microcosm.spark.java import OLDEST, WAYS, javas
+from microcosm.spark.session import is_installed
 
 ALONE = "does not work; every other command does"
 SPARK = f"`microcosm spark` {ALONE}"
@@ -66,18 +66,10 @@ def parts() -> Iterator[Part]:
         old = "".join(f" (Java {java.version} of {java.found} is older than {OLDEST})" for java in found)
         yield Part("Java", False, "", "", SPARK + old, WAYS)
     for name, package in PACKAGES.items():
-        if is_there(package.module):
+        if is_installed(package.module):
             yield Part(name, True, _version(name), "")
         else:
             yield Part(name, False, "", "", package.disables, f"`pip install 'microcosm[{package.extra}]'`")
-
-
-def is_there(module: str) -> bool:
-    """Whether a module can be imported; it is not."""
-    try:
-        return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # what it would be a part of is not there
-        return False
 
 
 def _version(package: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,11 @@ from microcosm.relations.told import Message
 from microcosm.state.timeline import Timeline
 from tests.rulesets import without
 from tests.strategies import microcosms
+
+
+def replaced(givens: Givens) -> Givens:
+    return replace(givens, name=givens.name)
+
 
 WAYS: list[Callable[[Any], Any]] = [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
 FULL = (
@@ -95,7 +101,7 @@ def test_nothing_that_is_shown_can_be_changed(change: Callable[[Givens], object]
     assert known.to_text() == before
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, replaced])
 def test_a_copy_of_the_view_may_be_changed(way: Callable[[Givens], Givens]) -> None:
     known = Microcosm.parse(FULL)
     mine = way(known.givens)
