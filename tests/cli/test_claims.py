@@ -329,7 +329,9 @@ def test_a_verdict_stands_beside_what_it_leaves_possible(run: Run) -> None:
     assert answer["verdict"] == "<"
     alone = {**answer, "refuted": [], "derivations": {"<": answer["derivations"]["<"]}}
     assert verdict_on(run, alone) == (0, None), "what it refutes besides need not be said"
-    assert refused(run, alone, possible=["<", ">", "||"])
+    for exact in (True, False):
+        for possible in (["<", ">", "||"], [">"], []):
+            assert refused(run, {**alone, "exact": exact}, possible=possible)
     assert refused(run, answer, possible=["<", "||"])
     fewer = {sign: proof for sign, proof in answer["derivations"].items() if sign != "<"}
     assert refused(run, answer, verdict=None, derivations=fewer)
@@ -346,6 +348,8 @@ def test_what_is_called_exact_has_worlds(run: Run) -> None:
         assert (code == 0) == (not exact or truth == set(answer["possible"]))
     some = told(run, "a || b\nb !< c", *OFFLINE)
     assert (some["exact"], some["possible"]) == (True, [">", "||"])
+    for possible in (["<", ">", "||"], [">"], ["||"], ["||", ">"], []):
+        assert refused(run, {**some, "exact": False}, possible=possible)
     assert refused(run, some, exact=1)
 
 
