@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from microcosm.cli.claims import MEANS, SIGNS
 from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.logic import kernel
 from microcosm.logic.derivation import Derivation
@@ -34,9 +35,13 @@ def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> 
     strangers = [event for event in pair if event not in named]
     if stated.get("unknown_events", strangers) != strangers:
         return "`unknown_events` is not what the microcosm does not name of the pair"
-    undecided = kind == "offline" and stated["verdict"] is None and "consistent" not in stated
-    if undecided and len(stated["possible"]) < 2 and book.instances == read_rules().instances:
-        return "the answer has no verdict, though what it refutes leaves one relation at most"
+    if kind == "offline" and "consistent" not in stated and book.instances == read_rules().instances:
+        # Under other rules a verdict may refute nothing, and a relation that is left not be the verdict.
+        meant = MEANS.get(stated["verdict"], SIGNS)
+        if not {*stated["possible"]} <= {*meant}:
+            return "what is possible is not what the verdict says"
+        if stated["verdict"] is None and len(stated["possible"]) < 2:
+            return "the answer has no verdict, though what it refutes leaves one relation at most"
     match kind:
         case "offline" if stated["exact"] and stated["possible"]:
             return _inexact(stated["possible"], pair, givens)

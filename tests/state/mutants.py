@@ -35,11 +35,15 @@ EXACT = "tests/relations/test_exact.py"
 MUTANTS = [
     Mutant(
         "what is possible beside a verdict", "cli/claims.py",
-        'if stated["possible"] != left_over:', "if False:", CLAIMS,
+        'if stated["possible"] != [sign', 'if False and [sign', CLAIMS,
     ),
     Mutant(
         "no verdict though one relation is left", "cli/rederived.py",
-        'if undecided and len(stated["possible"]) < 2 and', "if False and", CLAIMS,
+        'if stated["verdict"] is None and len(', "if False and len(", CLAIMS,
+    ),
+    Mutant(
+        "what is possible against the verdict", "cli/rederived.py",
+        'if not {*stated["possible"]} <= {*meant}:', "if False:", CLAIMS,
     ),
     Mutant("fields that no answer has", "cli/claims.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
     Mutant(
