@@ -123,10 +123,8 @@ def _disagreement(stated: dict[str, Any]) -> str | None:
     said = {f"!{sign}" for sign in refuted} | ({verdict} if verdict is not None else set())
     if said != derivations.keys() or len(set(refuted)) < len(refuted):
         return "the answer's derivations are not those of its verdict and of what it refutes"
-    meant = SIGNS[:3] if verdict is None else MEANS[verdict]
-    left_over = [sign for sign in meant if sign not in refuted]
-    if stated["possible"] != left_over:
-        return "`possible` is not what the verdict and what is refuted leave of < > ||"
+    if stated["possible"] != [sign for sign in SIGNS[:3] if sign not in refuted]:
+        return "`possible` is not what is left of < > || when `refuted` is taken away"
     return None if isinstance(stated["exact"], bool) else "`exact` is true or false"
 
 

@@ -3,7 +3,7 @@
 A world that is shown, or found for what is called exact, is checked against every given. What an answer
 leaves out without a proof is refuted anew, and the kernel checks the refutation. A conflict is parsed, looked
 up in the givens, and shown to be contradictory and minimal. So nothing here rests on the answer's word, and
-nothing that is accepted on the word of a search.
+nothing is accepted on the word of a search. Cost: what answering cost, a search by cases at worst.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from microcosm.cli.claims import MEANS, SIGNS
 from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.logic import kernel
 from microcosm.logic.derivation import Derivation
@@ -34,9 +35,13 @@ def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> 
     strangers = [event for event in pair if event not in named]
     if stated.get("unknown_events", strangers) != strangers:
         return "`unknown_events` is not what the microcosm does not name of the pair"
-    undecided = kind == "offline" and stated["verdict"] is None and "consistent" not in stated
-    if undecided and len(stated["possible"]) < 2 and book.instances == read_rules().instances:
-        return "the answer has no verdict, though what it refutes leaves one relation at most"
+    if kind == "offline" and "consistent" not in stated and book.instances == read_rules().instances:
+        # Under other rules a verdict may refute nothing, and a relation that is left not be the verdict.
+        meant = MEANS.get(stated["verdict"], SIGNS)
+        if not {*stated["possible"]} <= {*meant}:
+            return "what is possible is not what the verdict says"
+        if stated["verdict"] is None and len(stated["possible"]) < 2:
+            return "the answer has no verdict, though what it refutes leaves one relation at most"
     match kind:
         case "offline" if stated["exact"] and stated["possible"]:
             return _inexact(stated["possible"], pair, givens)
@@ -143,7 +148,8 @@ def _conflict(stated: object, givens: Givens) -> str | None:
         return None
     if not isinstance(stated, list) or not stated or not _are_names(stated):
         return "`conflict` lists statements"
-    parts = [_given(text, givens) for text in stated]
+    facts = GivenFacts(givens)
+    parts = [_given(text, facts) for text in stated]
     if None in parts:
         return f"`conflict` has what the microcosm is not given: `{stated[parts.index(None)]}`"
     given = [part for part in parts if part is not None]
@@ -155,7 +161,7 @@ def _conflict(stated: object, givens: Givens) -> str | None:
     return None
 
 
-def _given(text: str, givens: Givens) -> Given | None:
+def _given(text: str, known: GivenFacts) -> Given | None:
     """The one given that a statement says, as `check` says it; None where there is no such given."""
     try:
         part = read_givens(text)
@@ -163,8 +169,8 @@ def _given(text: str, givens: Givens) -> Given | None:
         return None
     facts = [*part.external.values(), *part.refuted.values()]
     found: list[Given] = []
-    evidence = GivenFacts(givens).evidence
-    found += [f for f in facts if any(True for _ in evidence(f.left, f.relation, f.right))]
+    givens = known.givens
+    found += [f for f in facts if any(True for _ in known.evidence(f.left, f.relation, f.right))]
     found += [Stamped(e, givens.stamps[e]) for e in part.stamps if e in givens.stamps]
     found += [Clocked(e, givens.clocks[e]) for e in part.clocks if e in givens.clocks]
     return found[0] if len(found) == 1 and statement(found[0]) == text else None

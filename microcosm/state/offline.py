@@ -17,7 +17,6 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.relations.bits import bits, lowest
 from microcosm.relations.correspondence import Correspondence
 from microcosm.relations.givens import Givens
-from microcosm.relations.possible_table import MEMBERS
 from microcosm.relations.relation import Relation
 from microcosm.relations.search import Stop
 from microcosm.state.conflict import Given, conflict, named
@@ -265,6 +264,5 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
     for relation in (*([proved] if proved is not None else []), *(REFUTED[relation] for relation in refuted)):
         fact = holds(relation)
         derivations[str(relation)] = search.hypothesis.derivation(*fact) if fact else None
-    left = _MEANS[proved] if proved is not None else set(MEMBERS)  # under other rules Ref-< may be missing
-    possible = tuple(r for r in MEMBERS if r in left and r not in refuted)
+    possible = tuple(r for r in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT) if r not in refuted)
     return Offline(proved, refuted, possible, False, derivations)
