@@ -1,9 +1,10 @@
 """The basic hybrid protocol for several receivers: seed 001, Algorithm 3, as corrected (E1, E6 to E14).
 
-As Algorithm 1, except that a message to several receivers is itself among what has to be delivered
-before they may act on it: it is always flagged, and its permits wait for its own acks. The optimisation that
-section 5.7 only names is here: while a single one of these is missing, nothing is undelivered but the copy of that
-very receiver, and its permit goes out at once. So a message to one receiver is treated as in Algorithm 1.
+As Algorithm 1, except that a message to several receivers is itself among what has to be delivered before
+they may act on it: it is always flagged, and its permits wait for its own acks. The optimisation that
+section 5.7 only names is here: while a single one of these is missing, nothing is undelivered but the copy
+of that very receiver, and its permit goes out at once. So a message to one receiver is treated as in
+Algorithm 1.
 """
 
 from __future__ import annotations
