@@ -225,11 +225,12 @@ def test_section_6_all_these_sets_are_closed_and_so_told_by_their_sizes() -> Non
         h, f = side.histories, side.projections
         universe = side.letters
         to_monitor = [j for j in universe if j.receiver == 0]
+        past = {j: h.c(j) for j in universe}
 
-        def precedes(i: Letter, j: Letter, h: Histories = h) -> bool:
-            return i in h.c(j)
+        def precedes(i: Letter, j: Letter, past: dict[Letter, Letters] = past) -> bool:
+            return i in past[j]
 
-        assert all(closed(h.c(j), universe, precedes) for j in universe)
+        assert all(closed(past[j], universe, precedes) for j in universe)
         for part in (*f.f, *f.e.values(), f.k):
             assert closed(part, to_monitor, precedes)
             for p in range(h.size):
