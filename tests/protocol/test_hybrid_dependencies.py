@@ -22,7 +22,7 @@ from microcosm.simulation.statistics import Gauge, Statistics
 from microcosm.simulation.workload import Mixture
 from tests.protocol.random_net import RandomNet
 
-BUDGETS = [0, 1, 2, None]
+BUDGETS = [0, 1, None]
 
 
 def sent(machine: HybridDependencies) -> list[tuple[int, Packet]]:
@@ -153,7 +153,7 @@ def test_three_messages_in_all_interleavings_at_every_budget(budget: int | None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("budget", [1, None])
 @pytest.mark.parametrize(
     "scope", [Scope(messages=4), Scope(messages=4, reorder=False), Scope(messages=3, losses=1)], ids=str
 )
