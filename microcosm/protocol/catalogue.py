@@ -31,7 +31,7 @@ class Protocol:
 
     @property
     def symmetric(self) -> bool:
-        """Whether processes differ by nothing but their numbers, and nothing is done in the order of these."""
+        """Whether processes differ by nothing but their numbers, and nothing goes by the order of these."""
         return self.machine not in (Monitored, TreeNode, Newtop, HybridDependencies)
 
     def monitors(self, size: int) -> range:
