@@ -95,14 +95,16 @@ class HybridMulticast(Hybrid):
     def _send_permits(self) -> None:
         """Forget what is acknowledged, from the oldest on, and send the permits that are due."""
         unacked = self._unacked
-        while len(unacked):
+        while unacked.first < unacked.next:
             message = unacked.peek
             left = message.unacked
             if message.permit and len(left) <= 1:
-                for receiver in [j for j in left or message.pids if j != message.told]:
-                    self.operations += 1
-                    self._emit(receiver, Permit(message.mid))
-                message.told = next(iter(left), message.told)
+                told = message.told
+                for receiver in left or message.pids:
+                    if receiver != told:
+                        self.operations += 1
+                        message.told = receiver
+                        self._emit(receiver, Permit(message.mid))
             if left:
                 return
             unacked.remove()

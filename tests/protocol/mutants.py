@@ -180,7 +180,7 @@ MUTANTS = [
     m(
         "section 5.7: the permit comes twice",
         "hybrid_multicast.py",
-        ("if j != message.told]", "if True]"),
+        ("if receiver != told:", "if True:"),
     ),
     m(
         "permits that count twice",
