@@ -31,8 +31,8 @@ class Protocol:
 
     @property
     def symmetric(self) -> bool:
-        """Whether processes differ by nothing but their numbers."""
-        return self.machine not in (Monitored, TreeNode, Newtop)
+        """Whether processes differ by nothing but their numbers, and nothing goes by the order of these."""
+        return self.machine not in (Monitored, TreeNode, Newtop, HybridDependencies)
 
     def monitors(self, size: int) -> range:
         """The processes to which it promises causal delivery: all, or process 0."""

@@ -1,29 +1,30 @@
 """The hybrid that trades metadata for latency, which seed 001 leaves to the future (section 6).
 
-SPS keeps a message at its sender while something before it may be undelivered. Here a message may go at once, and
-names what its receiver, and those who hear of it through that one, have to wait for: its *dependencies*
-(s, d, n), "message n of process s to process d may be undelivered, and the earlier ones of s to d". Process d
-delivers it once it has delivered message n of s; receiver-buffering thus goes beyond FIFO. The choice is made for
-each message: if it would name more than `budget` dependencies it waits for permits, as in Algorithm 1.
+SPS keeps a message at its sender while something before it may be undelivered. Here a message may go at
+once, and names what its receiver, and those who hear of it through that one, have to wait for: its
+*dependencies* (s, d, n), "message n of process s to process d may be undelivered, and the earlier ones of s
+to d". Process d delivers it once it has delivered message n of s; receiver-buffering thus goes beyond FIFO.
+The choice is made for each message: if it would name more than `budget` dependencies it waits for permits,
+as in Algorithm 1.
 
 What a message m of i to j depends on:
 
 - for each process d other than j, the last unacknowledged message of i to d that is earlier (to j: FIFO);
 - what the delivered messages depend on for which a permit is missing: they carried it.
 
-Where this is nothing, m is not flagged. Else a permit follows, which says that all that happened before m, to
-others than j, is delivered. So it is due when all earlier messages of i are acknowledged *and* the permits that
-m depends on have come: entries of the window stay until then. A message before which no permit is missing, but with
-too many unacknowledged ones to name, goes out flagged without dependencies: *opaque*. What its receiver sends
-afterwards waits for its permit.
+Where this is nothing, m is not flagged. Else a permit follows, which says that all that happened before m,
+to others than j, is delivered. So it is due when all earlier messages of i are acknowledged *and* the
+permits that m depends on have come: entries of the window stay until then. A message before which no permit
+is missing, but with too many unacknowledged ones to name, goes out flagged without dependencies: *opaque*.
+What its receiver sends afterwards waits for its permit.
 
-With a budget of 0 messages go out as CSPS has it; without a bound no message ever waits at its sender, and each
-is delivered as early as causality allows.
+With a budget of 0 messages go out as CSPS has it; without a bound no message ever waits at its sender, and
+each is delivered as early as causality allows.
 
-Safety, by induction over deliveries. Let x, to d, happen before m, from i to j. When m goes to the network, either
-x is delivered; or x is of i and goes to j (FIFO); or m names (s, d, n) with n at or after x; or m is opaque, and
-its receiver sends nothing before x is delivered. At d = j a named message is waited for. Liveness: what a
-message waits for happened before it, so the earliest that is missing waits for nothing.
+Safety, by induction over deliveries. Let x, to d, happen before m, from i to j. When m goes to the network,
+either x is delivered; or x is of i and goes to j (FIFO); or m names (s, d, n) with n at or after x; or m is
+opaque, and its receiver sends nothing before x is delivered. At d = j a named message is waited for.
+Liveness: what a message waits for happened before it, so the earliest that is missing waits for nothing.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class HybridDependencies(Hybrid):
         self._needs: dict[tuple[int, int], Needs] = {}
         """Of each delivered message whose permit is missing, what it depends on."""
         self._open: dict[int, int] = {}
-        """For each process the last message to it, as long as it is unacknowledged; its ack proves all (FIFO)."""
+        """For each process the last message to it, while unacknowledged: its ack proves all before (FIFO)."""
         self._waiting: deque[Outgoing] = deque()
         self._blocked: dict[int, set[int]] = {}
         """For each sender, those whose next message waits for one of that sender."""

@@ -1,9 +1,10 @@
 """The basic hybrid protocol for several receivers: seed 001, Algorithm 3, as corrected (E1, E6 to E14).
 
-As Algorithm 1, except that a message to several receivers is itself among what has to be delivered
-before they may act on it: it is always flagged, and its permits wait for its own acks. The optimisation that
-section 5.7 only names is here: while a single one of these is missing, nothing is undelivered but the copy of that
-very receiver, and its permit goes out at once. So a message to one receiver is treated as in Algorithm 1.
+As Algorithm 1, except that a message to several receivers is itself among what has to be delivered before
+they may act on it: it is always flagged, and its permits wait for its own acks. The optimisation that
+section 5.7 only names is here: while a single one of these is missing, nothing is undelivered but the copy
+of that very receiver, and its permit goes out at once. So a message to one receiver is treated as in
+Algorithm 1.
 """
 
 from __future__ import annotations
@@ -94,14 +95,16 @@ class HybridMulticast(Hybrid):
     def _send_permits(self) -> None:
         """Forget what is acknowledged, from the oldest on, and send the permits that are due."""
         unacked = self._unacked
-        while len(unacked):
+        while unacked.first < unacked.next:
             message = unacked.peek
             left = message.unacked
             if message.permit and len(left) <= 1:
-                for receiver in [j for j in left or message.pids if j != message.told]:
-                    self.operations += 1
-                    self._emit(receiver, Permit(message.mid))
-                message.told = next(iter(left), message.told)
+                told = message.told
+                for receiver in left or message.pids:
+                    if receiver != told:
+                        self.operations += 1
+                        message.told = receiver
+                        self._emit(receiver, Permit(message.mid))
             if left:
                 return
             unacked.remove()

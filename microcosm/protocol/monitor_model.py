@@ -1,7 +1,7 @@
 """The abstract algorithm of seed 002, section 5, and its refinements, down to the vectors of section 6.
 
-A model to be compared with itself, not a protocol to be run (that is `microcosm.protocol.monitor`): four programs
-for the same problem, each from the one before it by the step that the seed takes.
+A model to be compared with itself, not a protocol to be run (that is `microcosm.protocol.monitor`): four
+programs for the same problem, each from the one before it by the step that the seed takes.
 
     Histories   H_p, K, and B_j kept for ever: C_j is computed from all B when it is needed
     Pasts       G_p = H_p ∪ (∪ h : h ∈ H_p : C_h) instead of H_p; C_j travels with the message   (P1)

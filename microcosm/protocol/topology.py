@@ -1,8 +1,8 @@
 """The trees that a network of n nodes can have, as parents: node k has parent `parents[k]`, the root itself.
 
-Seed 000 leaves open how a tree is built. A topology is a word: `binary` (complete, root 0), `star` (all others
-are children of 0), `path` (each node's parent is the one before it), `K-ary` (complete, K children each) or the
-parents of all nodes in their order, as in `p2,p3,p3,p3`, where the root names itself.
+Seed 000 leaves open how a tree is built. A topology is a word: `binary` (complete, root 0), `star` (all
+others are children of 0), `path` (each node's parent is the one before it), `K-ary` (complete, K children
+each) or the parents of all nodes in their order, as in `p2,p3,p3,p3`, where the root names itself.
 """
 
 from __future__ import annotations

@@ -1,22 +1,24 @@
 """Actors that move from node to node of a tree, while messages to them are under way (seed 000, section 5).
 
-The seed leaves migration open. A message is addressed to an actor. Every node knows, for each actor, the neighbour
-behind which it lives; no node need know more, and nothing is told to those whose side does not change.
+The seed leaves migration open. A message is addressed to an actor. Every node knows, for each actor, the
+neighbour behind which it lives; no node need know more, and nothing is told to those whose side does not
+change.
 
-An actor moves along one link at a time, from node u to its neighbour v, and rests at v until the way behind it is
-empty; then it goes on to the next node on its way.
+An actor moves along one link at a time, from node u to its neighbour v, and rests at v until the way behind
+it is empty; then it goes on to the next node on its way.
 
 1. u sends it to v (`move`). From now on u passes messages to the actor on to v, behind it (FIFO).
-2. v may have sent messages for the actor to u before: u sends them back. So v asks u to empty that link (`flush`)
-   when the actor arrives, and u answers (`flushed`), behind all that it sent back.
+2. v may have sent messages for the actor to u before: u sends them back. So v asks u to empty that link
+   (`flush`) when the actor arrives, and u answers (`flushed`), behind all that it sent back.
 3. Until then v delivers what comes from u, as it comes, and holds what comes from elsewhere.
 
 Causal delivery stays. Let m cause m', both to the actor. If both reach v over the same link they keep their
-order: links are FIFO, and u serves its links in the order of arrival. Say m is held at v, and m' comes from u. What
-carried the news of m to u's side left v behind the flush, so m' is behind `flushed`, and m is delivered by then. Say
-m comes from u and m' is held. If v had sent m to u, it comes back before `flushed`. If m comes from u's side, it
-is ahead of whatever brought the news of it to v. What the actor itself sends travels as ever: the
-move goes over the link like a message, behind what the actor sent before and ahead of what it sends after.
+order: links are FIFO, and u serves its links in the order of arrival. Say m is held at v, and m' comes from
+u. What carried the news of m to u's side left v behind the flush, so m' is behind `flushed`, and m is
+delivered by then. Say m comes from u and m' is held. If v had sent m to u, it comes back before `flushed`.
+If m comes from u's side, it is ahead of whatever brought the news of it to v. What the actor itself sends
+travels as ever: the move goes over the link like a message, behind what the actor sent before and ahead of
+what it sends after.
 """
 
 from __future__ import annotations
@@ -43,8 +45,9 @@ class Arrived(NamedTuple):
 class ActorNode(Machine):
     """One node of a tree with actors; `homes` says where each actor lives at first.
 
-    `post` sends a message, `move` an actor. A `Delivery` has the sending actor for its sender, and its packet
-    says which actor it is for. `states` are the actors that live here, with what they take along when they move.
+    `post` sends a message, `move` an actor. A `Delivery` has the sending actor for its sender, and its
+    packet says which actor it is for. `states` are the actors that live here, with what they take along when
+    they move.
     """
 
     __slots__ = ("_arrived", "_hops", "_towards", "states")

@@ -10,8 +10,8 @@
     p1 causally sends b to p3
     p1 -> p3: b (id 2 after 0, permit follows)
 
-The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3` (`protocol.topology`), and
-`hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
+The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3` (`protocol.topology`),
+and `hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
 
 Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):
 
@@ -186,7 +186,9 @@ class Scenario:
                 return f"permit {mid}"
             case Dependent(mid, pid, _, payload, needs):
                 named = [f"{process_name(s)}'s {n} to {process_name(d)}" for s, d, n in needs or ()]
-                follows = ", permit follows" if needs is None else f", needs {'; '.join(named)}" if needs else ""
+                follows = (
+                    ", permit follows" if needs is None else f", needs {'; '.join(named)}" if needs else ""
+                )
                 return f"{self._name(payload)} (id {mid} after {pid}{follows})"
             case Message(mid, pid, permit, payload):
                 follows = ", permit follows" if permit else ""

@@ -24,8 +24,8 @@ RECEIVERS = 3
 class Setting:
     """The parameters of a run.
 
-    `rtt`: the least and the greatest round trip time of a pair of processes. `topology`: of the protocol `tree`
-    (`protocol.topology`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
+    `rtt`: the least and the greatest round trip time of a pair of processes. `topology`: of the protocol
+    `tree` (`protocol.topology`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
     """
 
     processes: int = 5

@@ -180,7 +180,7 @@ MUTANTS = [
     m(
         "section 5.7: the permit comes twice",
         "hybrid_multicast.py",
-        ("if j != message.told]", "if True]"),
+        ("if receiver != told:", "if True:"),
     ),
     m(
         "permits that count twice",
@@ -283,7 +283,8 @@ MUTANTS = [
         "dependencies: what was not said is nothing",
         "hybrid_dependencies.py",
         (
-            "            if carried is None:\n                return None\n            for s, d, mid in carried:",
+            "            if carried is None:\n                return None\n"
+            "            for s, d, mid in carried:",
             "            for s, d, mid in carried or ():",
         ),
         tests=DEPENDENCIES,
@@ -382,7 +383,10 @@ MUTANTS = [
     m(
         "migration: nothing is held",
         "tree_migration.py",
-        ("elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:", "elif False:"),
+        (
+            "elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:",
+            "elif False:",
+        ),
         tests="test_tree_migration.py",
     ),
     m(
@@ -432,7 +436,7 @@ MUTANTS = [
         "tree_snapshot.py",
         (
             "        part = Snapshot(state,",
-            "        state = -1 if state is None or marker.origin != self.me else state\n        part = Snapshot(state,",
+            "        state = state if marker.origin == self.me else -1\n        part = Snapshot(state,",
         ),
         tests="test_tree_snapshot.py",
     ),

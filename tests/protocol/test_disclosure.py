@@ -193,7 +193,7 @@ def test_a_message_tells_of_both_worlds() -> None:
 
 @pytest.mark.parametrize("name", ["hybrid-multicast", "hybrid-multicast-sps"])
 def test_a_permit_proves_the_other_copies_of_its_multicast(name: str) -> None:
-    """m1 goes to p2 and p3. Its permit tells p2 that p3 has delivered it too, and so does no permit at all."""
+    """Message 1 goes to p2 and p3: its permit tells p2 that p3 has it too, and so does an unflagged one."""
     machine = PROTOCOLS[name].make(3)[1]
     disclosure = Disclosure(machine, "p2")
     machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))

@@ -208,7 +208,7 @@ def test_e13_absurd_numbers_are_refused(kind: type[Hybrid]) -> None:
 
 @every
 def test_a_predecessor_older_than_the_last_delivery_is_refused(kind: type[Hybrid]) -> None:
-    """It will never be the last one delivered again: held, it would stay for ever and fill the window (E13)."""
+    """It will never be the last one delivered again: held, it would stay for ever (E13)."""
     b = kind(2)
     for mid in (1, 2):
         b.receive(1, Message(mid, mid - 1, False, "x"))
@@ -310,8 +310,8 @@ def test_csps_waits_for_what_sps_does_not() -> None:
 def test_two_askers_hold_up_each_other(kind: type[Hybrid]) -> None:
     """Permits of 2 and of 3 are missing: neither gets anything, though SPS exempts each from its own permit.
 
-    The exemption is for the first asker only, and ends at the first permit of another (p2). Five messages, two
-    of them far ones that make the others flagged: no smaller scope shows what looks beyond p2.
+    The exemption is for the first asker only, and ends at the first permit of another (p2). Five messages,
+    two of them far ones that make the others flagged: no smaller scope shows what looks beyond p2.
     """
     b = kind(1)
     b.receive(2, Message(2, 0, True, "after something to 4"))

@@ -73,7 +73,9 @@ class Side:
     def basic(self, i: Letter, j: Letter) -> bool:
         """Section 3, literally: send_i or receive_i takes place before send_j, in the same process."""
         events = self.events[j.sender]
-        return i != j and any(what in events[: events.index(("send", j))] for what in (("send", i), ("receive", i)))
+        return i != j and any(
+            what in events[: events.index(("send", j))] for what in (("send", i), ("receive", i))
+        )
 
     def causal(self, i: Letter, j: Letter) -> bool:
         """i → j, by the recursive definition."""
@@ -119,7 +121,7 @@ def at_random(seed: int, messages: int = 25, size: int = 4) -> Iterator[Side]:
 
 def moments() -> Iterator[Side]:
     yield from explored(2)
-    for seed in range(6):
+    for seed in range(3):
         yield from at_random(seed)
 
 
@@ -161,11 +163,11 @@ def test_lemma_0_within_one_sender_causal_is_sequential_precedence() -> None:
             if i.sender == j.sender:
                 assert (i in side.histories.c(j)) == (i.number < j.number)
                 pairs += i != j
-    assert pairs > 1000
+    assert pairs > 500
 
 
 def test_lemma_0_needs_that_nothing_is_received_before_it_is_sent() -> None:
-    """The smallest counterexample without: p2's answer is received, as it were, before what it answers is sent."""
+    """The smallest counterexample else: an answer is received before what it answers is sent."""
     i, answer, j = Letter(0, 1, 2), Letter(1, 2, 1), Letter(2, 1, 2)
     # In p1: receive answer, send i, send j; in p2: receive j, send answer.
     basic = {i: frozenset({answer}), j: frozenset({answer, i}), answer: frozenset({j})}
@@ -213,7 +215,7 @@ def test_section_5_d_is_k_when_the_monitor_receives() -> None:
 
 
 def test_section_5_every_message_becomes_eligible() -> None:
-    """Not proved there: the guard of the causally earliest message that is missing is true (`at_random` asserts it)."""
+    """Not proved there: the causally earliest missing message has a true guard (`at_random` asserts it)."""
     for side in explored(2):
         assert not side.transit or side.ready()
 
@@ -223,11 +225,12 @@ def test_section_6_all_these_sets_are_closed_and_so_told_by_their_sizes() -> Non
         h, f = side.histories, side.projections
         universe = side.letters
         to_monitor = [j for j in universe if j.receiver == 0]
+        past = {j: h.c(j) for j in universe}
 
-        def precedes(i: Letter, j: Letter, h: Histories = h) -> bool:
-            return i in h.c(j)
+        def precedes(i: Letter, j: Letter, past: dict[Letter, Letters] = past) -> bool:
+            return i in past[j]
 
-        assert all(closed(h.c(j), universe, precedes) for j in universe)
+        assert all(closed(past[j], universe, precedes) for j in universe)
         for part in (*f.f, *f.e.values(), f.k):
             assert closed(part, to_monitor, precedes)
             for p in range(h.size):

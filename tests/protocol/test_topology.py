@@ -58,4 +58,3 @@ def test_any_tree_delivers_causally(data: st.DataObject, size: int, seed: int) -
     tree = tuple(parents[node] for node in range(size))
     for node in protocol.make(size):
         assert node._hops == {b: next_hop(node.me, b, tree) for b in range(size) if b != node.me}  # type: ignore[attr-defined]
-

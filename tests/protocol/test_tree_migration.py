@@ -21,7 +21,7 @@ X, Y, Z = 10, 11, 12
 HOMES = {X: 0, Y: 1, Z: 2}
 
 Script = list[tuple[int, int, int | None]]
-"""Sender, receiver, and the message that the sender must have got before: sends in this order for each sender."""
+"""Sender, receiver, and what the sender must have got before; each sender sends in this order."""
 
 SCRIPTS: dict[str, Script] = {
     "two of one": [(Y, X, None), (Y, X, None)],

@@ -318,7 +318,10 @@ class Farsighted(HybridSPS):
 
 
 def test_the_workload_in_which_the_bound_of_an_interval_matters() -> None:
-    """p1 and p3 each make p2 wait for a permit; p2 then sends to p3, which asked first. See second-asker.txt."""
+    """p1 and p3 each make p2 wait for a permit; p2 then sends to p3, which asked first.
+
+    See second-asker.txt.
+    """
     scope = Scope(messages=5, programs=(((2,), (1,)), ((2,),), ((0,), (1,))), reduced=True)
     assert Explorer(PROTOCOLS["hybrid-sps"], scope).run().fault is None
     explored = Explorer(mutated("hybrid-sps", Farsighted), scope).run()

@@ -1,4 +1,7 @@
-"""Sections 4.2 and 5.5 of seed 001 by name: FIFO and permission imply causal; what is buffered leaves the buffer."""
+"""Sections 4.2 and 5.5 of seed 001 by name.
+
+FIFO and permission imply causal; what is buffered leaves the buffer.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,7 @@ def test_lemma_5_4_each_missing_permit_is_received_and_leaves_the_map(name: str,
 
 @every
 def test_lemma_5_4_a_permit_that_is_lost_again_and_again_comes_at_last(name: str) -> None:
-    """The proof's way: what misses a permit repeats its ack, and the sender answers with the permit, always."""
+    """As in its proof: who misses a permit repeats the ack, and the sender always answers with the permit."""
     protocol = PROTOCOLS[name]
     one, two, far = protocol.make(3)
     one.causal_send([2], "far")
@@ -190,7 +193,7 @@ def test_proposition_5_1_fifo_is_enforced(name: str) -> None:
             told = machine.on_deliver
             assert told is not None
 
-            def noting(delivery: Delivery, me: int = machine.me, told=told) -> None:  # type: ignore[no-untyped-def]
+            def noting(delivery: Delivery, me=machine.me, told=told, order=order) -> None:  # type: ignore[no-untyped-def]
                 order.setdefault((delivery.sender, me), []).append(delivery.payload)
                 told(delivery)
 
@@ -244,18 +247,18 @@ def test_propositions_4_2_and_4_4_fifo_and_permission_to_send_imply_causal(
     strategy: Strategy, most: int
 ) -> None:
     delivered = 0
-    for seed in range(60):
+    for seed in range(30):
         events = any_run(strategy, seed, most)
         assert sent_too_early(events, strategy) == []
         assert out_of_order(events) == 0
         delivered += sum(event.kind == DELIVER for event in events)
-    assert delivered > 600
-    assert sum(out_of_order(any_run(None, seed, most)) for seed in range(60)) > 5  # FIFO alone does not
+    assert delivered > 300
+    assert sum(out_of_order(any_run(None, seed, most)) for seed in range(30)) > 2  # FIFO alone does not
 
 
 def test_section_4_2_csps_includes_sps() -> None:
     """What no strategy of the two forbids: whoever keeps CSPS keeps SPS."""
-    for seed in range(60):
+    for seed in range(30):
         assert sent_too_early(any_run(Strategy.CSPS, seed, 1), Strategy.SPS) == []
 
 

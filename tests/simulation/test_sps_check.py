@@ -88,7 +88,7 @@ def test_the_other_copies_of_a_multicast_count() -> None:
 
 @pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-sps"])
 def test_section_4_2_delivered_then_known_to_the_sender_then_to_the_receiver(name: str) -> None:
-    """O, S and R of a flagged message a: what was sent before it is delivered; its sender knows; its receiver."""
+    """O, S and R of a flagged message: all sent before it is delivered; its sender knows; its receiver."""
     machines = PROTOCOLS[name].make(3)
     clock, delivered, known, told = 0, dict[int, int](), dict[int, int](), dict[int, int]()
     wire: list[tuple[int, int, object]] = []
