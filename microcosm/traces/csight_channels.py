@@ -45,7 +45,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     names: dict[str, str] = {}
     ends: dict[str, tuple[str, str]] = {}
     run: str | None = None
-    contents = Contents()
+    contents: Contents[tuple[str, str]] = Contents()
     last: dict[str, int] = {}
     for number, text in stream:
         if text.startswith("#"):

@@ -22,8 +22,9 @@ def read_text(
     """The events of a text in a format, and what was reported."""
     report = Report() if report is None else report
     content = text.encode() if isinstance(text, str) else text
-    stream = Lines(BytesIO(content), "<test>", report)
-    return list(formats.format_of(format).read(stream, "<test>", report, Options(pattern))), report
+    stream, options = Lines(BytesIO(content), "<test>", report), Options(pattern)
+    events = list(formats.format_of(format).read(stream, "<test>", report, options))
+    return [*events, *options.rest()], report
 
 
 def told(report: Report) -> list[tuple[str, int | None]]:
