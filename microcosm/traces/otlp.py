@@ -29,7 +29,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
-    spans = Spans(file, report)
+    spans = Spans.of(options, report)
     for unit in units(stream, _KEYS, file, report):
         for resource in (
             _objects(unit.value["resourceSpans"]) if "resourceSpans" in unit.value else (unit.value,)
@@ -47,8 +47,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     message = "not a span: `traceId` and `spanId` are expected"
                     report.add("bad-line", message, file=file, line=unit.line, lost=2)
                 else:
-                    yield from spans.add(span)
-    yield from spans.rest()
+                    spans.add(span, file)
+    yield from ()
 
 
 def _list(value: object) -> list[object]:

@@ -43,6 +43,7 @@ KINDS = {
     "unknown-event": "an event comes after one that is not in the log; nothing follows from it",
     "link-cycle": "events come after one another in a circle; these links are not believed",
     "clock-inversion": "an event has an earlier time of day than one it comes after; times order nothing",
+    "partial-span": "a span is reported in parts; they are one span",
     "missing-time": "a span does not say when it began or ended; it is kept",
     "ambiguous-content": "messages of equal content, told apart by their order or not (counted by content)",
     "collective-mismatch": "processes disagree on a collective operation; it orders nothing",
