@@ -51,7 +51,8 @@ class _Half:
 
     `told` says that a kind was stated: else one does not know whose half it is. `reports` counts the
     spans that are this half; where there are several, `gathered` has those at hand. A report that is
-    part of another half is `of` that.
+    part of another half is `of` that. A server's half that is `endless` has a start and no end: it is
+    of a message without an answer, of which there may be many.
     """
 
     service: str
@@ -60,6 +61,7 @@ class _Half:
     told: bool
     shared: bool
     start: int | None
+    endless: bool
     parents: tuple[str, ...]
     reports: int = 1
     process: str = ""
@@ -107,7 +109,8 @@ class Spans:
         parents = () if span.parent is None else (span.parent,)
         server = span.shared or span.kind == "server"
         told = span.shared or span.kind != ""
-        half = _Half(span.service, span.host, server, told, span.shared, span.start, parents)
+        endless = span.shared and span.start is not None and span.end is None
+        half = _Half(span.service, span.host, server, told, span.shared, span.start, endless, parents)
         halves = self._halves.setdefault((span.trace, span.id), [])
         at = next((at for at, known in enumerate(halves) if known.says(half)), len(halves))
         if at == len(halves):
@@ -223,7 +226,7 @@ def _parent(halves: Sequence[_Half], child: _Half) -> _Half | None:
     same = [half for half in known if half.service == child.service]
     if len(same) > 1 or any(half.host != child.host and half.host and child.host for half in same):
         same = [half for half in same if half.host == child.host != ""]
-    if len(same) == 1:
+    if len(same) == 1 and not same[0].endless:
         return same[0]
     return known[0] if len(known) == 1 and not known[0].shared else _client(known)
 
