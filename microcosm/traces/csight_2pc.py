@@ -3,7 +3,8 @@
     TM, 0, tx_prepare, 0
 
 Such a line stands for the sending of a message and for its reception at the same place: that nothing
-happened in between is assumed, and both events are marked so (attribute `assumed`).
+happened in between is assumed, and both events are marked so (attribute `assumed`). Of several files each
+goes on where the one before it ended.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each line; lines that are none are reported as `bad-line`. Memory: constant."""
-    messages = count(1)
+    messages = options.shared(NAME, lambda: count(1))  # their names go on from one file to the next
     for number, text in stream:
         if not text or text.isspace():
             continue

@@ -13,6 +13,7 @@ A line `# run …` begins another execution. Messages are told apart by channel,
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from microcosm.traces.content import Contents
@@ -45,7 +46,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     names: dict[str, str] = {}
     ends: dict[str, tuple[str, str]] = {}
     run: str | None = None
-    contents: Contents[tuple[str, str]] = Contents()
+    of_runs: defaultdict[str | None, Contents[tuple[str, str]]]
+    of_runs = options.shared(f"{NAME} contents", lambda: defaultdict(Contents))
     last: dict[str, int] = {}
     for number, text in stream:
         if text.startswith("#"):
@@ -54,7 +56,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             elif channel := _CHANNEL.fullmatch(text):
                 ends[channel[1]] = channel[2], channel[3]
             elif begun := _RUN.match(text):
-                run, contents, last = begun[1], Contents(), {}
+                run, last = begun[1], {}
             continue
         if not text.strip() or text.strip() == "--":
             continue
@@ -66,7 +68,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         last = clock
         named = {names.get(entry, entry): value for entry, value in clock.items()}
-        key = channel_name, content
+        key, contents = (channel_name, content), of_runs[run]
         message = contents.sent(key) if sends else contents.received(key)
         if contents.ambiguous(key):
             told = f"{content} is sent more than once on {channel_name}, and received"

@@ -24,11 +24,12 @@ _OVER = -1
 
 @dataclass(slots=True)
 class Unit:
-    """A part of a document, the line it begins in, and its text, to find lines within it."""
+    """A part of a document, the line it begins in, its text, to find lines in, and its place in its array."""
 
     value: dict[str, object]
     line: int
     text: str
+    place: int = 0
     _at: int = 0
 
     def line_of(self, key: str, value: object) -> int:
@@ -48,7 +49,7 @@ def units(stream: Lines, keys: frozenset[str], file: str, report: Report) -> Ite
 
     Memory: the largest of them.
     """
-    for line, text in _texts(stream, keys, file, report):
+    for line, text, place in _texts(stream, keys, file, report):
         try:
             value = json.loads(text)
         except ValueError as error:
@@ -63,20 +64,20 @@ def units(stream: Lines, keys: frozenset[str], file: str, report: Report) -> Ite
         elif "\\u" in text and not writable(json.dumps(value, ensure_ascii=False)):
             _bad(report, "half of a surrogate pair is no text", file, line)
         else:
-            yield Unit(value, line, text)
+            yield Unit(value, line, text, place)
 
 
 def _bad(report: Report, message: str, file: str, line: int) -> None:
     report.add("bad-line", message, file=file, line=line, lost=1)
 
 
-def _texts(stream: Lines, keys: frozenset[str], file: str, report: Report) -> Iterator[tuple[int, str]]:
-    """The text of each unit with its first line, told by brackets alone.
+def _texts(stream: Lines, keys: frozenset[str], file: str, report: Report) -> Iterator[tuple[int, str, int]]:
+    """The text of each unit with its first line and its place, told by brackets alone.
 
     Units begin at the depth `base`: 0 for whole objects, 1 in an array at the top or for an object
     under a key, 2 in an array under a key.
     """
-    depth = base = number = 0
+    depth = base = number = place = 0
     first: int | None = None
     parts: list[str] = []
     key = ""
@@ -99,18 +100,21 @@ def _texts(stream: Lines, keys: frozenset[str], file: str, report: Report) -> It
                 key = token[1:-1] if depth == 1 else key
             elif token in "{[":
                 if depth == 0:
+                    place = 0
                     in_array = token == "["
                     base = int(in_array)
                 elif depth == 1 and not in_array and key in keys:
                     base, first, parts = (2 if token == "[" else 1), None, []
+                    place = 0
                 if depth == base:
                     first, begin = number, found.start()
                 depth += 1
             elif depth:
                 depth -= 1
                 if first is not None and depth == base:
-                    yield first, "\n".join((*parts, text[begin : found.end()]))
+                    yield first, "\n".join((*parts, text[begin : found.end()])), place
                     first, parts = None, []
+                    place += 1
                 if not in_array and 1 == depth <= base:
                     base = _OVER
         if first is not None:
