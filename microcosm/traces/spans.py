@@ -220,10 +220,11 @@ def _client(halves: Sequence[_Half]) -> _Half | None:
 def _parent(halves: Sequence[_Half], child: _Half) -> _Half | None:
     """The half of a parent that a span belongs to: that of its place, the client's in doubt.
 
-    None where that is not in the log: the server's half alone says that there was one.
+    A server's half comes after its client's, and of the place of that it knows nothing. None where the
+    half is not in the log: the server's half alone says that there was a client's.
     """
     known = [half for half in halves if half.of is None]
-    same = [half for half in known if half.service == child.service]
+    same = [half for half in known if half.service == child.service and not child.shared]
     if len(same) > 1 or any(half.host != child.host and half.host and child.host for half in same):
         same = [half for half in same if half.host == child.host != ""]
     if len(same) == 1 and not same[0].endless:
