@@ -107,7 +107,7 @@ class _Place:
     run: int = 0
     time: float | None = None
     fields: dict[str, Any] = field(default_factory=dict)
-    now: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)
+    now: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
 
 
 class _Log:
@@ -212,9 +212,10 @@ class _Log:
     def _lines(self, report: Report | None = None) -> Iterator[tuple[str, int, _Line]]:
         """The lines of all files with their file and run, in the order of time where they have times."""
         nodes: defaultdict[str, _Place] = defaultdict(_Place)
-        files = [_by_time(file, spool) for file, spool in self._files]
+        files = [_by_time(number, spool) for number, (_, spool) in enumerate(self._files)]
         several = len(files) > 1
-        for _, file, line in merge(*files, key=itemgetter(0)) if several else files[0]:
+        for _, number, line in merge(*files, key=itemgetter(0)) if several else files[0]:
+            file = self._files[number][0]
             node = nodes[line.process]
             back = line.time is not None and node.time is not None and line.time < node.time
             if line.name == FIRST and (back or term_of(node.fields) > term_of(line.more)):
@@ -224,12 +225,12 @@ class _Log:
             if several:
                 if line.time is None or line.time != node.time:
                     node.now.clear()
-                elif any(line[:-1] == known and file != of for known, of in node.now):
+                elif any(line[:-1] == known and number != of for known, of in node.now):
                     if report is not None:
                         said = f"{line.process} does {line.name} at {line.time} already"
                         report.add("duplicate-event", said, file=file, line=line.number, lost=1, lines=1)
                     continue
-                node.now.append((line[:-1], file))
+                node.now.append((line[:-1], number))
             if back and report is not None:
                 said = f"{line.process}: {line.name} has an earlier time than the line before it"
                 report.add("clock-inversion", said, file=file, line=line.number)
@@ -255,7 +256,7 @@ class _Log:
         return f"run {run + 1}" if self._runs > 1 else None
 
 
-def _by_time(file: str, spool: Spool) -> Iterator[tuple[float, str, _Line]]:
+def _by_time(file: int, spool: Spool) -> Iterator[tuple[float, int, _Line]]:
     """The lines of a file, each with its time; one that has none, or an earlier one, with that before it."""
     latest = float("-inf")
     for record in spool:
