@@ -57,6 +57,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             if "\t" in text:
                 continue
         fields = text.rstrip("\r").split("\t") if "\t" in text else text.strip().split(" ", 1)
+        if text.strip().split("\t") == columns:
+            continue  # where files were put together
         named = dict(zip(columns, fields, strict=False))
         node = named.pop("commit", "").strip()
         if not node or len(fields) > len(columns) or " " in node:

@@ -5,8 +5,9 @@
 Events named `Send…` and `Receive…` have their message in `msg`, which has no id: equal contents are
 told apart by their order (`microcosm.traces.content`), and reported. Where anything in the log shows that
 lines are missing, none are: a reception then comes after what its message proves by itself to have been
-before (`microcosm.traces.raft`). Several files are merged by their times (`ts`). A node that begins anew,
-in an earlier term or at an earlier time, is one of another run. Lines of other tags are reported.
+before (`microcosm.traces.raft`). Several files are merged by their times (`ts`), as are the parts of a file
+where time goes back. Where a node does two things at a time, or begins again in an earlier term, the parts
+are of several runs. Lines of other tags are reported.
 """
 
 from __future__ import annotations
@@ -14,20 +15,19 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from heapq import merge
-from operator import itemgetter
+from itertools import repeat
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any
 
 from microcosm.traces.content import Contents
+from microcosm.traces.etcd_lines import File, Line
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.json_text import BadLine, NotJson, json_object
 from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options, Positions
-from microcosm.traces.raft import FIRST, ONCE, Node, term_of
+from microcosm.traces.raft import ONCE, Node
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Spool
 
 NAME = "etcd"
 
@@ -52,7 +52,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     Memory: two counts for each content of a message; the events themselves wait on disk.
     """
     log = options.shared(NAME, lambda: _Log(report, options))
-    spool = log.begin(file)
+    parts = log.begin(file)
     lost = report.lost
     for number, text in stream:
         if not text or text.isspace():
@@ -71,9 +71,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         time = record.get("ts")
         if "ts" in record:
             more["ts"] = time
-        if type(time) is not float and type(time) is not int:
-            time, log.timed = None, False
-        spool.add((process, name, kind, content, to, more, time, number))
+        known = time if type(time) is float or type(time) is int else None
+        parts.add(Line(process, name, kind, content, to, more, known, number), report)
     if report.lost > lost:
         log.hole("a line cannot be read", file, None)
     yield from ()
@@ -87,38 +86,13 @@ _Content = tuple[int, str]
 """The run, and what a message says."""
 
 
-class _Line(NamedTuple):
-    """A line that is an event, as it was put aside."""
-
-    process: str
-    name: str
-    kind: str
-    content: str
-    to: tuple[str, ...]
-    more: dict[str, Any]
-    time: float | None
-    number: int
-
-
-@dataclass(slots=True)
-class _Place:
-    """Where a node is, going through the lines: in which run, with what time and fields, at that time."""
-
-    run: int = 0
-    time: float | None = None
-    fields: dict[str, Any] = field(default_factory=dict)
-    now: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
-
-
 class _Log:
     """The lines of all files: gone through once to see whether any are missing, and once for the events."""
 
     def __init__(self, report: Report, options: Options) -> None:
-        self.timed = True
-        """Whether all lines have a time."""
         self._report = report
         self._options = options
-        self._files: list[tuple[str, Spool]] = []
+        self._files: list[File] = []
         self._sign: tuple[str, str, int | None] | None = None
         """What showed first that lines are missing, with file and line."""
         self._runs = 1
@@ -126,10 +100,10 @@ class _Log:
         self._early: set[tuple[int, str]] = set()
         """What was received before it was sent, by the order of lines."""
 
-    def begin(self, file: str) -> Spool:
+    def begin(self, file: str) -> File:
         """Where to put the lines of another file."""
-        self._files.append((file, Spool()))
-        return self._files[-1][1]
+        self._files.append(File(file))
+        return self._files[-1]
 
     def hole(self, what: str, file: str, line: int | None) -> None:
         """Take note of what shows that lines are missing; reported, once, where something hangs on it."""
@@ -138,11 +112,12 @@ class _Log:
 
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all lines."""
+        self._tell_runs()
         counts = self._survey()
         before = {of: self._positions(*of).top for of in self._nodes}
         contents: Contents[_Content] = Contents()
         told: set[tuple[int, str]] = set()
-        for file, run, line in self._lines():
+        for file, run, line in self._lines(None):
             message: str | None = None
             after: tuple[str, ...] = ()
             if line.kind != "internal":
@@ -181,7 +156,7 @@ class _Log:
         """How often what is sent and received; along the way, whether it all fits together."""
         contents: Contents[_Content] = Contents()
         seqs: Counter[tuple[int, str]] = Counter()
-        in_order = self.timed or len(self._files) == 1
+        in_order = len(self._files) == 1 or not any(None in file.times for file in self._files)
         unsent: dict[tuple[int, object], tuple[str, str, int | None]] = {}
         for file, run, line in self._lines(self._report):
             of, key = (run, line.process), (run, line.content)
@@ -203,46 +178,60 @@ class _Log:
         if not in_order:
             for run, content in filter(contents.more_received, contents):
                 said = f"{content} is received more often than it is sent"
-                unsent.setdefault((run, json.loads(content).get("from")), (said, self._files[0][0], None))
+                unsent.setdefault((run, json.loads(content).get("from")), (said, self._files[0].name, None))
         for sender, sign in unsent.items():
             if sender in self._nodes or type(sender[1]) is not str:  # else its file is not there
                 self.hole(*sign)
         return contents
 
-    def _lines(self, report: Report | None = None) -> Iterator[tuple[str, int, _Line]]:
-        """The lines of all files with their file and run, in the order of time where they have times."""
-        nodes: defaultdict[str, _Place] = defaultdict(_Place)
-        files = [_by_time(number, spool) for number, (_, spool) in enumerate(self._files)]
-        several = len(files) > 1
-        for _, number, line in merge(*files, key=itemgetter(0)) if several else files[0]:
-            file = self._files[number][0]
-            node = nodes[line.process]
-            back = line.time is not None and node.time is not None and line.time < node.time
-            if line.name == FIRST and (back or term_of(node.fields) > term_of(line.more)):
-                node.run += 1
-                self._runs = max(self._runs, node.run + 1)
-                back = False
-            if several:
-                if line.time is None or line.time != node.time:
-                    node.now.clear()
-                elif any(line[:-1] == known and number != of for known, of in node.now):
-                    if report is not None:
-                        said = f"{line.process} does {line.name} at {line.time} already"
-                        report.add("duplicate-event", said, file=file, line=line.number, lost=1, lines=1)
-                    continue
-                node.now.append((line[:-1], number))
-            if back and report is not None:
-                said = f"{line.process}: {line.name} has an earlier time than the line before it"
-                report.add("clock-inversion", said, file=file, line=line.number)
-                self.hole(f"the time of {line.process} goes back", file, line.number)
-            node.time, node.fields = line.time, line.more
-            yield file, node.run, line
+    def _tell_runs(self) -> None:
+        """Put the parts into runs: into the first where no node does two things at a time."""
+        runs: list[dict[str, tuple[float, float]]] = [{}]
+        for file in self._files:
+            run = 0
+            for part in file.parts:
+                run += part.anew
+                while run < len(runs) and part.overlaps(runs[run]):
+                    run += 1
+                if run == len(runs):
+                    runs.append({})
+                part.run = run
+                for node, (first, last) in part.times.items():
+                    begun, ended = runs[run].get(node, (first, last))
+                    runs[run][node] = min(first, begun), max(last, ended)
+        self._runs = len(runs)
 
-    def _is_one(self, key: tuple[int, str], line: _Line, sent: int, received: int) -> bool:
+    def _lines(self, report: Report | None) -> Iterator[tuple[str, int, Line]]:
+        """The lines of all files with their file and run: run by run, in the order of time.
+
+        A line that is there twice at a time is left out, unless all lines are of one time.
+        """
+        times = set().union(*(file.times for file in self._files))
+        for run in range(self._runs):
+            parts = [
+                zip(repeat(file.name), file.lines(number))
+                for file in self._files
+                for number, part in enumerate(file.parts)
+                if part.run == run
+            ]
+            now: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+            for file, (_, line) in merge(*parts, key=_time_of) if len(parts) > 1 else parts[0]:
+                said = now[line.process]
+                if said and said[0][-1] != line.time:
+                    said.clear()
+                if line.time is not None and len(times) > 1 and line[:-1] in said:
+                    if report is not None:
+                        again = f"{line.process} does {line.name} at {line.time} already"
+                        report.add("duplicate-event", again, file=file, line=line.number, lost=1, lines=1)
+                    continue
+                said.append(line[:-1])
+                yield file, run, line
+
+    def _is_one(self, key: tuple[int, str], line: Line, sent: int, received: int) -> bool:
         """Whether a content is surely of one message, which is sent and received once."""
         return sent == received == 1 and key not in self._early and line.more["msg"].get("type") in ONCE
 
-    def _after(self, before: dict[tuple[int, str], int], run: int, line: _Line) -> tuple[str, ...]:
+    def _after(self, before: dict[tuple[int, str], int], run: int, line: Line) -> tuple[str, ...]:
         """The last event that comes before the sending of what a line receives, whichever that be."""
         sender = line.more["msg"].get("from")
         node = self._nodes.get((run, sender)) if type(sender) is str and sender != line.process else None
@@ -256,14 +245,8 @@ class _Log:
         return f"run {run + 1}" if self._runs > 1 else None
 
 
-def _by_time(file: int, spool: Spool) -> Iterator[tuple[float, int, _Line]]:
-    """The lines of a file, each with its time; one that has none, or an earlier one, with that before it."""
-    latest = float("-inf")
-    for record in spool:
-        line = _Line(*record)
-        if line.time is not None and line.time > latest:
-            latest = line.time
-        yield latest, file, line
+def _time_of(entry: tuple[str, tuple[float, Line]]) -> float:
+    return entry[1][0]
 
 
 def _event(record: dict[str, object]) -> tuple[str, str, dict[str, object]]:

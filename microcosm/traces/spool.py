@@ -35,15 +35,24 @@ class Spool:
 
     def add(self, record: tuple[Any, ...]) -> None:
         """Put a record behind the others; all are put there before any is read."""
-        self._last.append(record)
+        self._last.append(tuple(record))  # of no subclass, which `marshal` would not write
         if len(self._last) == _TOGETHER:
             self._sizes.append(self._file.write(marshal.dumps(self._last)))
             self._last = []
 
+    def __len__(self) -> int:
+        return len(self._sizes) * _TOGETHER + len(self._last)
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        at = 0
-        for size in self._sizes:  # several may read at a time
+        return self.read(0, len(self))
+
+    def read(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
+        """The records from one place to another. Cost: linear in them, and in the log before them / 256."""
+        first = start // _TOGETHER
+        at, done = sum(self._sizes[:first]), first * _TOGETHER
+        for size in self._sizes[first : -(-stop // _TOGETHER)]:  # several may read at a time
             self._file.seek(at)
-            yield from marshal.loads(self._file.read(size))
-            at += size
-        yield from self._last
+            yield from marshal.loads(self._file.read(size))[max(0, start - done) : stop - done]
+            at, done = at + size, done + _TOGETHER
+        if stop > done:
+            yield from self._last[max(0, start - done) : stop - done]

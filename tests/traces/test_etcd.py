@@ -122,16 +122,25 @@ def test_without_times_files_are_counted_together(tmp_path: Path) -> None:
     assert orders(list(formats.read([tmp_path / "a", tmp_path / "b"]))) == {("1:1", "2:1")}
 
 
-def test_a_log_given_twice_is_one_and_a_log_behind_itself_is_two_runs(tmp_path: Path) -> None:
+def test_a_log_given_twice_is_two_runs(tmp_path: Path) -> None:
+    """Where a node does two things at a time, or time goes back for it, there is another run."""
     first = json.dumps({"tag": "trace", "ts": 1, "event": {"name": "InitState", "nid": "1"}}) + "\n"
-    path, twice = tmp_path / "a", tmp_path / "b"
-    path.write_text(first + SEND + RECEIVE, encoding="utf-8")
+    one, two, twice = (tmp_path / name for name in ("one", "two", "twice"))
+    one.write_text(first + SEND + RECEIVE, encoding="utf-8")
+    two.write_text(first + SEND + RECEIVE, encoding="utf-8")
     twice.write_text((first + SEND + RECEIVE) * 2, encoding="utf-8")
-    report = Report()
-    assert orders(list(formats.read([path, path], report=report))) == {("1:2", "2:1")}
-    assert report.counts == {"duplicate-event": 3}
-    later = [(event.trace, event.id) for event in formats.read([twice])][3:]
-    assert later == [("run 2", "1:1"), ("run 2", "1:2"), ("run 1", "2:2")]
+    for paths in ([one, two], [twice]):
+        events = list(formats.read(paths))
+        assert {event.trace for event in events} == {"run 1", "run 2"}
+        found = {(one.left, one.right) for one in extract(events).givens.external.values()}
+        assert {("run 1/1:2", "run 1/2:1"), ("run 2/1:2", "run 2/2:1")} <= found
+        assert all(left[:5] == right[:5] for left, right in found)
+
+
+def test_a_line_that_is_there_twice_is_one() -> None:
+    text = heartbeat("Ready", "1", 1) + heartbeat("Ready", "1", 2)
+    events, report = read_text(text.replace("\n", "\n" + text.splitlines()[0] + "\n", 1), "etcd")
+    assert (len(events), report.counts) == (2, {"duplicate-event": 1})
 
 
 def test_time_that_goes_back_within_a_node_is_reported() -> None:
