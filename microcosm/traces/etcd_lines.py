@@ -1,4 +1,4 @@
-"""The lines of a log of etcd's raft, put aside: what each says, and how those of several files stand in order.
+"""The lines of a log of etcd's raft, put aside: what each says, and in what order those of files stand.
 
 Lines stand in the order of time. Where time goes back in a file, lines of elsewhere were put behind: of
 another node, of an earlier time, or of another run.
