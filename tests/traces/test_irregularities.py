@@ -129,6 +129,7 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
 ELSEWHERE = {
     *("self-send", "line-before-cause", "long-line", "bad-clock", "bad-host", "unparsed-text", "no-text"),
     *("line-order", "clock-inversion", "missing-time", "ambiguous-content", "collective-mismatch"),
+    *("log-hole", "partial-span"),
     *("unreadable", "too-many-chosen", "wide-frontier", "unused-clock", "unused-link"),
 }
 """Kinds that a single format, the reading of lines, `order` or the jobs on Spark report: tested beside it."""
