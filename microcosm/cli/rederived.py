@@ -24,6 +24,7 @@ from microcosm.relations.givens import GivenFacts, Givens
 from microcosm.relations.relation import Relation
 from microcosm.state.conflict import Clocked, Given, Stamped, statement
 from microcosm.state.constraints import knowledge_of
+from microcosm.state.possibility import ignored
 
 _REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
 
@@ -56,8 +57,8 @@ def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens) -> st
     """Why it is not known that some world has each of the relations."""
     from microcosm.state.possibility import Worlds
 
-    if ignored := _ignored(givens):
-        return f"`exact` is true, though worlds do not take into account: {', '.join(ignored)}"
+    if unheeded := ignored(givens):
+        return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
     left, right = pair
     found = Worlds(givens).possible(left, right)
     for sign in possible:
@@ -65,13 +66,6 @@ def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens) -> st
         if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:
             return f"`exact` is true, and no world was found that has {sign}"
     return None
-
-
-def _ignored(givens: Givens) -> list[str]:
-    """The statements that may rule out more than worlds do."""
-    if not givens.beyond_worlds:
-        return []
-    return [*(f"ordering {each}" for each in givens.orderings), *(["complete"] if givens.complete else [])]
 
 
 def _unfit(
@@ -95,13 +89,13 @@ def _unfit(
 
 def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens) -> str | None:
     """What is not so in an answer of `possible`."""
-    possible, ignored = stated["possible"], _ignored(givens)
-    if stated.get("ignored", ignored) != ignored:
+    possible, unheeded = stated["possible"], list(ignored(givens))
+    if stated.get("ignored", unheeded) != unheeded:
         return "`ignored` is not what worlds do not take into account"
     if not possible:
         return _conflict(stated["conflict"], givens) or _unproved(None, pair, givens)
-    if ignored and stated["exact"]:
-        return f"`exact` is true, though worlds do not take into account: {', '.join(ignored)}"
+    if unheeded and stated["exact"]:
+        return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
     for sign, shown in stated["worlds"].items():
         match shown:
             case [list(order), list(before)] if _are_names(order) and all(map(_is_pair, before)):

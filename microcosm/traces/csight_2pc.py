@@ -3,14 +3,14 @@
     TM, 0, tx_prepare, 0
 
 Such a line stands for the sending of a message and for its reception at the same place: that nothing
-happened in between is assumed, and both events are marked so (attribute `assumed`).
+happened in between is assumed, and both events are marked so (attribute `assumed`). Of several files each
+goes on where the one before it ended.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import count
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.lines import Lines
@@ -32,8 +32,13 @@ def detects(head: str, path: str) -> int:
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """Two events for each line; lines that are none are reported as `bad-line`. Memory: constant."""
-    messages = count(1)
+    """Two events for each line; lines that are none are reported as `bad-line`.
+
+    A line that is there already is the same message told again. What a later file says of a process is a
+    process of its own, for nothing orders the files. Memory: a number for each message.
+    """
+    known: dict[int, None] = options.shared(NAME, dict)
+    home: dict[str, str] = options.shared(f"{NAME} files", dict)
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -43,9 +48,15 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             report.add("bad-line", message, file=file, line=number, lost=2, lines=1)
             continue
         sender, receiver, label, transaction = found.groups()
-        message = f"m{next(messages)}"
+        if (said := hash(found.groups())) in known:
+            message = f"{label} of transaction {transaction} from {sender} to {receiver} stands there already"
+            report.add("duplicate-event", message, file=file, line=number, lost=2)
+            continue
+        known[said] = None
+        message = f"m{len(known)}"
         more = {"assumed": True, "transaction": transaction}
-        for process, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
+        for name, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
+            process = name if home.setdefault(name, file) == file else f"{name} ({file})"
             taken = options.positions_of(None, process)
             taken.add(taken.top + 1)
             yield TraceEvent(

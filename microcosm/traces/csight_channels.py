@@ -14,6 +14,7 @@ Messages are told apart by channel, content and order.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from microcosm.traces.content import Contents
@@ -48,7 +49,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     ends: dict[str, tuple[str, str]] = {}
     run = options.state.setdefault(NAME, LineRun())
     assert isinstance(run, LineRun)
-    contents = Contents()
+    of_runs: defaultdict[str | None, Contents[tuple[str, str]]]
+    of_runs = options.shared(f"{NAME} contents", lambda: defaultdict(Contents))
     last: dict[str, int] = {}
     for number, text in stream:
         if text.startswith("#"):
@@ -58,12 +60,12 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 ends[channel[1]] = channel[2], channel[3]
             elif begun := _RUN.match(text):
                 run.begin(options, begun[1])
-                contents, last = Contents(), {}
+                last = {}
             continue
         boundary = between_executions(number, text)
         if boundary is not None:
             run.begin(options, boundary.name)
-            contents, last = Contents(), {}
+            last = {}
         if boundary is not None or not text.strip():
             continue
         try:
@@ -74,14 +76,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         named = {names.get(entry, entry): value for entry, value in clock.items()}
         label = f"{channel_name}{'!' if sends else '?'}{content}"
-        trace = run.trace
         said = f"{clock} {label}"
         if not run.take(process, named[process], said, options, report, ticks=True, file=file, line=number):
             continue
-        if run.trace != trace:
-            contents = Contents()
         last = clock
-        key = channel_name, content
+        key, contents = (channel_name, content), of_runs[run.trace]
         message = contents.sent(key) if sends else contents.received(key)
         if contents.ambiguous(key):
             told = f"{content} is sent more than once on {channel_name}, and received"

@@ -4,14 +4,15 @@ Each node is a process of its own, for the nodes of an author are no chain, and 
 the closure is never made. Three texts are read: tab-separated lines below a line with the names of the
 columns (`commit`, `parents`, and any others, among them perhaps `commit_time`), lines `commit parent
 parent …` as of `git log --format='%H %P'`, and the JSON of josephg's editing traces, whose
-transactions name their parents by number. Times order nothing; where they contradict the order, that
-is reported.
+transactions name their parents by number: by their place in their own history, of which a log may have
+several, each an execution. Times order nothing; where they contradict the order, that is reported.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import count
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import TraceEvent
@@ -42,7 +43,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     Memory: constant, but for the times of nodes whose parents have not been read, where there are times.
     """
     if stream.head.lstrip().startswith("{"):
-        yield from _transactions(stream, file, report)
+        yield from _transactions(stream, file, report, options)
         return
     times = _Times(file, report)
     columns: list[str] | None = None
@@ -56,6 +57,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             if "\t" in text:
                 continue
         fields = text.rstrip("\r").split("\t") if "\t" in text else text.strip().split(" ", 1)
+        if text.strip().split("\t") == columns:
+            continue  # where files were put together
         named = dict(zip(columns, fields, strict=False))
         node = named.pop("commit", "").strip()
         if not node or len(fields) > len(columns) or " " in node:
@@ -66,21 +69,37 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         yield _node(node, parents, named, file, number)
 
 
-def _transactions(stream: Lines, file: str, report: Report) -> Iterator[TraceEvent]:
-    for index, unit in enumerate(units(stream, _KEYS, file, report)):
+def _transactions(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    histories = options.shared(NAME, lambda: count(1))
+    history, last = next(histories), -1
+    for unit in units(stream, _KEYS, file, report):
+        if unit.place <= last:
+            history = next(histories)
+        last = unit.place
         parents, agent = unit.value.get("parents"), unit.value.get("agent")
         if type(parents) is not list or not all(type(parent) is int for parent in parents):
             message = "not a transaction: `parents` must be a list of numbers"
             report.add("bad-line", message, file=file, line=unit.line, lost=1)
             continue
         attributes = {} if agent is None else {"agent": agent}
-        yield _node(str(index), tuple(map(str, dict.fromkeys(parents))), attributes, file, unit.line)
+        trace = None if history == 1 else f"history {history}"
+        before = tuple(map(str, dict.fromkeys(parents)))
+        yield _node(str(unit.place), before, attributes, file, unit.line, trace)
 
 
 def _node(
-    node: str, parents: tuple[str, ...], attributes: Mapping[str, object], file: str, line: int
+    node: str,
+    parents: tuple[str, ...],
+    attributes: Mapping[str, object],
+    file: str,
+    line: int,
+    trace: str | None = None,
 ) -> TraceEvent:
-    return TraceEvent(node, 1, attributes=attributes, name=node, after=parents, file=file, line=line)
+    name = node if trace is None else f"{trace}/{node}"
+    above = parents if trace is None else tuple(f"{trace}/{parent}" for parent in parents)
+    return TraceEvent(
+        node, 1, attributes=attributes, trace=trace, name=name, after=above, file=file, line=line
+    )
 
 
 class _Times:

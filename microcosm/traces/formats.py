@@ -2,6 +2,9 @@
 
 A format is a module of this package, or an entry point of the group `microcosm.traces`, that has
 `NAME`, `detects` and `read` (see `Format`). Adding one is adding one file and its tests.
+
+Several files are one log, whichever their order where the format tells it. What a format must know of
+the files before, and the events that must wait until all are read, are kept in `Options.state`.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ class Format(Protocol):
         """How surely a file that begins with `head` has this format: 0 no, 1 it may, 2 it bears its mark."""
 
     def read(self, stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-        """The events of a stream in the order of the file; what is no event goes to `report`."""
+        """The events of a stream in the order of the file; what is no event goes to `report`.
+
+        Those that depend on what other files of the log say are left to `options.rest`.
+        """
 
 
 @cache
@@ -99,23 +105,16 @@ def read(
     be read at all, and for a file of which nothing can. Memory: what the format must keep, never the file.
     """
     report = Report() if report is None else report
-    options = Options(pattern)
+    events = _events(paths, format, report, Options(pattern))
+    if trace is None:
+        yield from events
+        return
     executions: dict[str | None, None] = {}
-    for path in paths:
-        before = _unread(report)
-        with open_lines(path, report) as stream:
-            name = format or ("shiviz" if pattern is not None else detect(stream.head, stream.file))
-            event = None
-            for event in format_of(name).read(stream, stream.file, report, options):
-                if trace is not None:
-                    executions.setdefault(event.trace)
-                    if event.trace != trace:
-                        continue
-                yield event
-            if event is None and _unread(report) > before:
-                hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
-                raise TextError("has no event: nothing in it could be read", file=stream.file, hint=hint)
-    if trace is not None and trace not in executions:
+    for event in events:
+        executions.setdefault(event.trace)
+        if event.trace == trace:
+            yield event
+    if trace not in executions:
         hint = nearest(trace, [name for name in executions if name is not None], "Executions")
         raise TextError(f"no execution {trace!r} in the trace", hint=hint)
 
@@ -124,6 +123,27 @@ def _unread(report: Report) -> int:
     """How many parts of files could not be read so far."""
     kinds = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
     return sum(report.counts[kind] for kind in kinds)
+
+
+def _events(
+    paths: Iterable[str | os.PathLike[str]], format: str | None, report: Report, options: Options
+) -> Iterator[TraceEvent]:
+    empty: dict[str, str] = {}
+    for path in paths:
+        before = _unread(report)
+        with open_lines(path, report) as stream:
+            name = format or ("shiviz" if options.pattern is not None else detect(stream.head, stream.file))
+            event = None
+            for event in format_of(name).read(stream, stream.file, report, options):
+                yield event
+            if event is None and _unread(report) > before:
+                empty[stream.file] = name
+    for event in options.rest():
+        empty.pop(event.file, None)
+        yield event
+    for file, name in empty.items():
+        hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
+        raise TextError("has no event: nothing in it could be read", file=file, hint=hint)
 
 
 def nearest(name: str, known: Iterable[str], what: str) -> str:

@@ -28,7 +28,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is no trace or no span is reported as `bad-line`."""
-    spans = Spans(file, report)
+    spans = Spans.of(options, report)
     for unit in units(stream, _KEYS, file, report, (_SPANS,), "spanID"):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         if not isinstance(records, Elements):
@@ -42,8 +42,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 message = "not a span: `traceID` and `spanID` are expected"
                 report.add("bad-line", message, file=file, line=line, lost=2)
             else:
-                yield from spans.add(span)
-    yield from spans.rest()
+                spans.add(span, file)
+    yield from ()
 
 
 def _span(record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]) -> Span | None:

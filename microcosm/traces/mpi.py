@@ -7,34 +7,40 @@
 Messages of a (source, destination, tag) are received in the order in which they are sent. An `irecv`
 only asks: it is the `wait` for it that receives. The k-th collective operation of each rank is the
 same one: what follows it at a rank comes after it at all others (at the root, or the root's, for
-operations that have one). Where ranks have a file each, what follows a collective operation is known to
-come after it only at the ranks whose files come earlier.
+operations that have one). Both are counted, and a line that is missing shifts all behind it: where
+anything in the log shows that one is, only ranks are ordered. The ranks may have a file each, or share
+some; of a rank that stands in several files each part is by itself, for nothing orders the files. A rank
+that says `init` again is one of another run.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.json_text import BadLine
 from microcosm.traces.lines import Lines
+from microcosm.traces.mpi_ranks import (
+    ASKING,
+    ROOT_ARGUMENT,
+    SENDING,
+    TO_ALL,
+    Line,
+    Message,
+    Ranks,
+    Step,
+)
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.spool import Spool
 
 NAME = "mpi"
 
 _LINE = re.compile(r"\s*(\S+)\s+([A-Za-z]\w*)((?:\s+\S+)*)\s*")
 _RANK = re.compile(r"[A-Za-z_]*\d+")
-_POINT_TO_POINT = frozenset(("send", "isend", "recv", "irecv", "test", "wait", "waitall"))
+_POINT_TO_POINT = frozenset((*SENDING, *ASKING, "test", "wait", "waitall"))
 _ALONE = frozenset(("init", "finalize", "compute", "sleep", "sample", "location", "comm_size"))
-_GATHERING = ("allreduce", "alltoall", "alltoallv", "allgather", "allgatherv", "reducescatter")
-_TO_ALL = frozenset(("barrier", *_GATHERING))
-_ROOT_ARGUMENT = {"bcast": 1, "scatter": 2, "reduce": 2, "gather": 2}
-"""Where collective operations with a root have it; without it the root is rank 0."""
-_FROM_ROOT = frozenset(("bcast", "scatter"))
 _LOOKED_AT = 50
 
 
@@ -45,158 +51,146 @@ def detects(head: str, path: str) -> int:
         lines.pop()  # it may be cut
     found = [_LINE.fullmatch(line) for line in lines]
     known = all(one and _RANK.fullmatch(one[1]) and _is_operation(one[2]) for one in found)
-    telling = _POINT_TO_POINT | _TO_ALL | {"init", "finalize"}
+    telling = _POINT_TO_POINT | TO_ALL | {"init", "finalize"}
     return 2 * (known and any(one is not None and one[2].lower() in telling for one in found))
 
 
 def _is_operation(name: str) -> bool:
-    return name.lower() in _POINT_TO_POINT | _ALONE | _TO_ALL | _ROOT_ARGUMENT.keys()
-
-
-Channel = tuple[str, str, str]
-"""Source, destination and tag."""
-
-
-@dataclass(slots=True)
-class _Collective:
-    """The k-th collective operation: which it is, its root, its event at each rank."""
-
-    operation: str
-    root: str
-    events: dict[str, str] = field(default_factory=dict)
-    agreed: bool = True
-
-    def before(self, rank: str) -> list[str]:
-        """The events that come before what follows this operation at a rank."""
-        if not self.agreed:
-            return []
-        if self.operation in _FROM_ROOT:
-            return [event for other, event in self.events.items() if other == self.root != rank]
-        if self.operation in _ROOT_ARGUMENT and rank != self.root:
-            return []
-        return [event for other, event in self.events.items() if other != rank]
-
-
-@dataclass(slots=True)
-class _Rank:
-    """A rank: its receptions asked for, how many collectives it did, the one it just did."""
-
-    asked: dict[Channel, deque[str]] = field(default_factory=dict)
-    collectives: int = 0
-    just: int | None = None
-
-
-class _Run:
-    """A program on its way to events. Memory: requests under way, and the collective operations."""
-
-    def __init__(self) -> None:
-        self._ranks: dict[str, _Rank] = {}
-        self._sent: Counter[Channel] = Counter()
-        self._asked: Counter[Channel] = Counter()
-        self._sendings: dict[str, str] = {}
-        self._collectives: list[_Collective] = []
-        self._held: list[tuple[TraceEvent, int | None, list[str]]] = []
-
-    def begin(self, file: str, report: Report, options: Options) -> None:
-        """Go on in another file."""
-        self._file, self._report, self._options = file, report, options
-
-    def line(self, text: str, number: int) -> Iterator[TraceEvent]:
-        """The event of a line, unless it must wait for the end. Raises `BadLine`."""
-        found = _LINE.fullmatch(text)
-        if found is None or not _is_operation(found[2]):
-            raise BadLine("not an event: `rank operation arguments` is expected")
-        name, operation, words = found[1], found[2].lower(), found[3].split()
-        kind, message, to, many = self._message(name, operation, words)
-        rank = self._ranks.setdefault(name, _Rank())
-        taken = self._options.positions_of(None, name)
-        taken.add(taken.top + 1)
-        label = " ".join((operation, *words))
-        event = TraceEvent(name, taken.top, kind, message, to, label=label, file=self._file, line=number)
-        if kind == "send" and message is not None:
-            self._sendings[message] = event.id
-        just, rank.just = rank.just, None
-        if operation in _TO_ALL or operation in _ROOT_ARGUMENT:
-            self._collective(event, operation, words, rank)
-        if just is None and not many:
-            yield event
-        else:
-            self._held.append((event, just, many))
-
-    def rest(self) -> Iterator[TraceEvent]:
-        """The events that had to wait for what other ranks did."""
-        held, self._held = self._held, []
-        for event, collective, many in held:
-            after = [] if collective is None else self._collectives[collective].before(event.process)
-            after += [self._sendings[message] for message in many if message in self._sendings]
-            yield replace(event, after=tuple(dict.fromkeys(after)))
-            for message in many:
-                if message not in self._sendings:
-                    told = f"{event.id}: the sending of {message} is not in the log"
-                    self._report.add("unmatched-receive", told, file=event.file, line=event.line)
-
-    def _message(
-        self, rank: str, operation: str, words: list[str]
-    ) -> tuple[str, str | None, tuple[str, ...], list[str]]:
-        """The kind, message and receiver of an event; the messages of one that receives several."""
-        if operation in ("send", "isend", "recv", "irecv"):
-            if not words:
-                raise BadLine(f"{operation} does not say with whom")
-            tag = words[1] if len(words) > 2 else ""
-            if operation in ("send", "isend"):
-                channel = rank, words[0], tag
-                self._sent[channel] += 1
-                return "send", _name(channel, self._sent[channel]), (words[0],), []
-            channel = words[0], rank, tag
-            self._asked[channel] += 1
-            message = _name(channel, self._asked[channel])
-            if operation == "recv":
-                return "receive", message, (), []
-            self._ranks.setdefault(rank, _Rank()).asked.setdefault(channel, deque()).append(message)
-        elif operation == "wait" and len(words) >= 2 and words[1] == rank:
-            asked = self._ranks.setdefault(rank, _Rank()).asked
-            waiting = asked.get((words[0], rank, words[2] if len(words) > 2 else ""))
-            if waiting:
-                return "receive", waiting.popleft(), (), []
-        elif operation == "waitall":
-            asked = self._ranks.setdefault(rank, _Rank()).asked
-            messages = [message for waiting in asked.values() for message in waiting]
-            asked.clear()
-            if len(messages) == 1:
-                return "receive", messages[0], (), []
-            return "internal", None, (), messages
-        return "internal", None, (), []
-
-    def _collective(self, event: TraceEvent, operation: str, words: list[str], rank: _Rank) -> None:
-        at = _ROOT_ARGUMENT.get(operation)
-        root = words[at] if at is not None and len(words) > at else "0"
-        rank.just = rank.collectives
-        rank.collectives += 1
-        if rank.just == len(self._collectives):
-            self._collectives.append(_Collective(operation, root))
-        collective = self._collectives[rank.just]
-        if (collective.operation, collective.root) != (operation, root) and collective.agreed:
-            collective.agreed = False
-            told = f"{event.id} does {operation} where another rank does {collective.operation}"
-            self._report.add("collective-mismatch", told, file=self._file, line=event.line)
-        collective.events[event.process] = event.id
-
-
-def _name(channel: Channel, count: int) -> str:
-    source, destination, tag = channel
-    return f"{source}->{destination}{f' tag {tag}' if tag else ''} #{count}"
+    return name.lower() in _POINT_TO_POINT | _ALONE | TO_ALL | ROOT_ARGUMENT.keys()
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """The events of a file; lines that are none are reported as `bad-line`."""
-    run = options.state.setdefault(NAME, _Run())
-    assert isinstance(run, _Run)
-    run.begin(file, report, options)
+    """No event before the last file is read; lines that are none are reported as `bad-line`."""
+    program = options.shared(NAME, lambda: _Program(report, options))
+    spool = program.begin(file)
+    lost = report.lost
     for number, text in stream:
         if not text.strip() or text.startswith("#"):
             continue
         try:
-            yield from run.line(text, number)
+            spool.add((number, *_operation(text)))
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
-    yield from run.rest()
+    if report.lost > lost:
+        program.hole("a line cannot be read", file, None)
+    yield from ()
+
+
+def _operation(text: str) -> tuple[str, str, list[str]]:
+    """The rank, the operation and its arguments. Raises `BadLine`."""
+    found = _LINE.fullmatch(text)
+    if found is None or not _is_operation(found[2]):
+        raise BadLine("not an event: `rank operation arguments` is expected")
+    operation, words = found[2].lower(), found[3].split()
+    if operation in (*SENDING, *ASKING) and not words:
+        raise BadLine(f"{operation} does not say with whom")
+    return found[1], operation, words
+
+
+class _Program:
+    """The lines of all files: gone through once to count, and once for the events.
+
+    Memory: the requests under way, the collective operations, and what a wait for several receives.
+    """
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._report = report
+        self._options = options
+        self._files: list[tuple[str, Spool]] = []
+        self._sign: tuple[str, str, int | None] | None = None
+        """What showed first that lines are missing, with file and line."""
+        self._told = False
+
+    def begin(self, file: str) -> Spool:
+        """Where to put the lines of another file."""
+        self._files.append((file, Spool()))
+        return self._files[-1][1]
+
+    def hole(self, what: str, file: str, line: int | None) -> None:
+        """Take note of what shows that lines are missing; reported, once, where something hangs on it."""
+        if self._sign is None:
+            self._sign = f"{what}: lines are missing, and nothing is matched by counting", file, line
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events of all lines, as they stand."""
+        self._ranks = Ranks()
+        wanted = {message for step in self._ranks.steps(self._lines()) for message in step.received}
+        self._sendings = self._positions(wanted)
+        for fault, line in self._ranks.faults():
+            self.hole(fault, line.file, line.number)
+        if self._ranks.disagreed is not None:
+            said, line = self._ranks.disagreed
+            self._report.add("collective-mismatch", said, file=line.file, line=line.number)
+        several = self._ranks.runs > 1
+        before = {
+            (run, rank): self._options.positions_of(_trace(run, several), rank).top
+            for run, rank in self._ranks.places()
+        }
+        for step in Ranks().steps(self._lines()):
+            line, trace = step.line, _trace(step.run, several)
+            position = before[step.run, line.rank] + step.position
+            self._options.positions_of(trace, line.rank).add(position)
+            after = (f"{rank}:{before[step.run, rank] + at}" for rank, at in self._after(step))
+            told = step.message if step.message is not None and self._is_told(step.message) else None
+            yield TraceEvent(
+                line.rank,
+                position,
+                step.kind,
+                None if told is None else str(told),
+                (step.message.channel.destination,) if step.message and step.kind == "send" else (),
+                label=" ".join((line.operation, *line.words)),
+                trace=trace,
+                after=tuple(dict.fromkeys(after)),
+                file=line.file,
+                line=line.number,
+            )
+
+    def _lines(self) -> Iterator[Line]:
+        """The lines of all files; what a later file says of a rank is a process of its own.
+
+        Nothing tells in which order two files say what one rank did.
+        """
+        home: dict[str, int] = {}
+        for at, (file, spool) in enumerate(self._files, 1):
+            for number, rank, *rest in spool:
+                alone = home.setdefault(rank, at) == at
+                if not alone:
+                    self.hole(f"rank {rank} stands in several files", file, number)
+                yield Line(file, number, rank if alone else f"{rank} (file {at})", *rest)
+
+    def _positions(self, messages: set[Message]) -> dict[Message, int]:
+        """Where these messages are sent, as far as they are."""
+        if not messages:
+            return {}
+        sends = (step for step in Ranks().steps(self._lines()) if step.kind == "send")
+        return {step.message: step.position for step in sends if step.message in messages}
+
+    def _after(self, step: Step) -> Iterator[tuple[str, int]]:
+        """The events of other ranks, by rank and position, that come before a step without a message."""
+        line = step.line
+        if step.follows is not None and self._counts():
+            collective = self._ranks.collectives[step.run][step.follows]
+            for other in collective.before(line.rank):
+                yield other, collective.events[other]
+        for message in step.received:
+            if message not in self._sendings:
+                said = f"{line.rank}:{step.position}: the sending of {message} is not in the log"
+                self._report.add("unmatched-receive", said, file=line.file, line=line.number)
+            elif self._is_told(message):
+                yield message.channel.source, self._sendings[message]
+
+    def _is_told(self, message: Message) -> bool:
+        """Whether counting tells which message it is, or there is no other end of it."""
+        channel = message.channel
+        return not (self._ranks.sent[channel] and self._ranks.asked[channel]) or self._counts()
+
+    def _counts(self) -> bool:
+        """Whether something may be told by counting; that it may not is reported once."""
+        if self._sign is not None and not self._told and self._ranks.disagreed is None:
+            self._report.add("log-hole", self._sign[0], file=self._sign[1], line=self._sign[2])
+        self._told = self._sign is not None
+        return self._sign is None
+
+
+def _trace(run: int, several: bool) -> str | None:
+    return f"run {run + 1}" if several else None

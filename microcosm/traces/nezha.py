@@ -38,8 +38,9 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each line; lines that are no spans are reported as `bad-line`."""
-    spans = Spans(file, report)
+    spans = Spans.of(options, report)
     columns: list[int] = []
+    header: list[str] = []
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -48,7 +49,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             missing = [name for name in _COLUMNS if name not in fields]
             if missing:
                 raise TraceError(f"the columns {', '.join(missing)} are missing", file=file, line=number)
-            columns = [fields.index(name) for name in _COLUMNS]
+            columns, header = [fields.index(name) for name in _COLUMNS], fields
+        elif fields == header:
+            continue  # where files were put together
         elif len(fields) <= max(columns) or not fields[columns[0]] or not fields[columns[1]]:
             message = "not a span: `TraceID` and `SpanID` are expected, and a field for each column"
             report.add("bad-line", message, file=file, line=number, lost=2, lines=1)
@@ -56,8 +59,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             trace, identity, parent, pod, name, start, end = (fields[column] for column in columns)
             above = None if parent in _NO_PARENT else parent
             times = time_of(start), time_of(end)
-            yield from spans.add(Span(trace, identity, above, pod, name, "", *times, line=number))
-    yield from spans.rest()
+            spans.add(Span(trace, identity, above, pod, name, "", *times, line=number), file)
+    yield from ()
 
 
 def _fields(text: str) -> list[str]:

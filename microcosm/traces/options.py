@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, cast, runtime_checkable
+
+from microcosm.traces.event import TraceEvent
+
+State = TypeVar("State")
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """What a format keeps over the files of a log where events must wait until all of them are read."""
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events that had to wait; called once, after the last file."""
 
 
 class Positions:
@@ -53,8 +67,9 @@ class Options:
 
     `pattern` is a regular expression for the records of a text format. `positions` are those taken
     so far, by execution and process: a process may go on from one file to the next. `state` has what
-    else a format, by its name, must know of the files before. Executions that a log tells apart are `begun`
-    one after the other; no two have the same name, in whatever files they stand.
+    else a format, by its name, must know of the files before; where it is `Waiting`, its events come
+    after the last file. Executions that a log tells apart are `begun` one after the
+    other; no two have the same name, in whatever files they stand.
 
     >>> options = Options()
     >>> options.begin("run"), options.begin(), options.begin("run"), options.begin()
@@ -97,3 +112,15 @@ class Options:
         if taken is None:
             taken = self.positions[trace, process] = Positions()
         return taken
+
+    def shared(self, name: str, begin: Callable[[], State]) -> State:
+        """What the readers of a format share over the files of one log; `begin` makes it for the first."""
+        if name not in self.state:
+            self.state[name] = begin()
+        return cast(State, self.state[name])
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events that had to wait until all files were read."""
+        for kept in self.state.values():
+            if isinstance(kept, Waiting):
+                yield from kept.rest()

@@ -30,7 +30,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
-    spans = Spans(file, report)
+    spans = Spans.of(options, report)
     for unit in units(stream, _KEYS, file, report, _INNER, "spanId"):
         resource = unit.value
         scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
@@ -54,8 +54,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     message = "not a span: `traceId` and `spanId` are expected"
                     report.add("bad-line", message, file=file, line=line, lost=2)
                 else:
-                    yield from spans.add(span)
-    yield from spans.rest()
+                    spans.add(span, file)
+    yield from ()
 
 
 def _objects(value: object) -> list[dict[str, object]]:

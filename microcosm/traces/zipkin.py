@@ -25,15 +25,15 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; objects that are no spans are reported as `bad-line`."""
-    spans = Spans(file, report)
+    spans = Spans.of(options, report)
     for unit in units(stream, frozenset(), file, report, mark="traceId"):
         span = _span(unit)
         if span is None:
             message = "not a span: `traceId` and `id` are expected"
             report.add("bad-line", message, file=file, line=unit.line, lost=2)
         else:
-            yield from spans.add(span)
-    yield from spans.rest()
+            spans.add(span, file)
+    yield from ()
 
 
 def _span(unit: Unit) -> Span | None:
@@ -55,4 +55,9 @@ def _span(unit: Unit) -> Span | None:
         record.get("shared") is True,
         line=unit.line,
         attributes=tags if type(tags) is dict else {},
+        host=_host(endpoint) if type(endpoint) is dict else "",
     )
+
+
+def _host(endpoint: dict[str, object]) -> str:
+    return text_of(endpoint.get("ipv4")) or text_of(endpoint.get("ipv6"))

@@ -22,8 +22,9 @@ def read_text(
     """The events of a text in a format, and what was reported."""
     report = Report() if report is None else report
     content = text.encode() if isinstance(text, str) else text
-    stream = Lines(BytesIO(content), "<test>", report)
-    return list(formats.format_of(format).read(stream, "<test>", report, Options(pattern))), report
+    stream, options = Lines(BytesIO(content), "<test>", report), Options(pattern)
+    events = list(formats.format_of(format).read(stream, "<test>", report, options))
+    return [*events, *options.rest()], report
 
 
 def told(report: Report) -> list[tuple[str, int | None]]:
@@ -51,3 +52,20 @@ def damaged(lines: list[str], damages: list[tuple[int, int, int]], wrong: str, *
         else:
             others[what - 4](lines, at)
     return lines
+
+
+def closed(before: dict[int, set[int]]) -> dict[int, int]:
+    """All that comes before each of some numbers, as bits; the nearest are given, and lie on no circle."""
+    found: dict[int, int] = {}
+    for first in before:
+        path = [first]
+        while path:
+            missing = [one for one in before[path[-1]] if one not in found]
+            if missing:
+                path.append(missing[0])
+                continue
+            one = path.pop()
+            found[one] = 0
+            for near in before[one]:
+                found[one] |= found[near] | 1 << near
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from microcosm.traces import formats
 from microcosm.traces.correspondences import extract
 from tests.traces.logs import read_text, told
@@ -64,3 +66,69 @@ def test_what_arrived_first_is_received_first() -> None:
     events, _ = read_text("Concuerror\n" + text, "concuerror")
     assert [event.message for event in events if event.kind == "receive"] == ["m2", "m1"]
     assert not extract(events).reported
+
+
+def interleaving(*steps: str, numbers: list[int] | None = None) -> str:
+    numbered = zip(numbers or range(1, len(steps) + 1), steps, strict=True)
+    return "Concuerror\nEvent trace:\n" + "".join(f"{number:4}: {step}\n" for number, step in numbered)
+
+
+def after(text: str) -> dict[str, tuple[str, ...]]:
+    return {f"{event.process} {event.label}": event.after for event in read_text(text, "concuerror")[0]}
+
+
+def test_an_exit_signal_comes_after_the_exit_and_ends_who_it_reaches() -> None:
+    found = after(
+        interleaving(
+            "P: P.1 = erlang:spawn_link(f)",
+            "P: exits abnormally (boom)",
+            "Exit signal (boom) from P reaches P.1",
+            "P.1: exits abnormally (boom)",
+        )
+    )
+    assert found["P.1 mailbox Exit signal (boom) from P reaches P.1"] == ("P:2",)
+    assert found["P.1 exits abnormally (boom)"] == ("P:1", "P.1 mailbox:1")
+
+
+def test_an_exit_signal_may_come_of_a_call_and_be_received_as_a_message() -> None:
+    found = after(
+        interleaving(
+            "P.1: false = erlang:process_flag(trap_exit, true)",
+            "P: true = erlang:exit(P.1, stop)",
+            "P: exits normally",
+            "Exit signal (stop) from P reaches P.1",
+            "P.1: receives message ({'EXIT',P,stop})",
+            "Exit signal from Q reaches P.1",
+            "P.1: exits abnormally (stop)",
+        )
+    )
+    assert found["P.1 mailbox Exit signal (stop) from P reaches P.1"] == ("P:1",)
+    assert found["P.1 receives message ({'EXIT',P,stop})"] == ("P.1 mailbox:1",)
+    assert found["P.1 mailbox Exit signal from Q reaches P.1"] == ()
+    assert found["P.1 exits abnormally (stop)"] == ()
+
+
+def test_where_steps_are_missing_what_is_behind_is_matched_with_nothing() -> None:
+    steps = ("P: a = Q ! a", "P: a = Q ! a", "Message (a) from P reaches Q", "Q: receives message (a)")
+    assert after(interleaving(*steps))["Q mailbox Message (a) from P reaches Q"] == ("P:1",)
+    events, report = read_text(interleaving(*steps[1:], numbers=[2, 3, 4]), "concuerror")
+    assert [event.after for event in events] == [()] * 3
+    assert told(report) == [("seq-gap", 3)]
+
+
+def test_interleavings_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(REPORT, encoding="utf-8")
+    events = list(formats.read([tmp_path / "a", tmp_path / "b"]))
+    assert list(dict.fromkeys(event.trace for event in events)) == [
+        "Interleaving 1",
+        "Interleaving 2",
+        "Interleaving 1 (2)",
+        "Interleaving 2 (2)",
+    ]
+    half = REPORT.split("   3: ")
+    (tmp_path / "c").write_text(half[0], encoding="utf-8")
+    (tmp_path / "d").write_text("   3: " + half[1], encoding="utf-8")
+    split = list(formats.read([tmp_path / "c", tmp_path / "d"], format="concuerror"))
+    assert len(split) == 7
+    assert [event.trace for event in split[:3]] == ["Interleaving 1"] * 2 + ["Interleaving"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 from microcosm.relations.relation import Relation
 from microcosm.traces import formats
 from microcosm.traces.correspondences import extract
@@ -83,3 +86,19 @@ def test_each_is_told_by_its_text() -> None:
     assert formats.detect(RING, "x") == "csight"
     assert formats.detect(CHANNELS, "x") == "csight_channels"
     assert formats.detect("TM, 0, tx_prepare, 4\n", "x") == "csight_2pc"
+
+
+def test_messages_of_several_files_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    names = "# index 0: p\n# index 1: q\n# x = p->q\n"
+    logs = {
+        "csight_2pc": ["TM, 0, tx_prepare, 0\n", "0, TM, commit, 0\n"],
+        "csight_channels": [names + "1,0 x!a\n2,0 x!b\n", names + "2,1 x?b\n2,2 x?a\n"],
+    }
+    for form, texts in logs.items():
+        paths = [tmp_path / f"{form}{number}" for number, _ in enumerate(texts)]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        events = list(formats.read(paths, format=form))
+        assert Counter(event.kind for event in events) == {"send": 2, "receive": 2}
+        assert len({event.message for event in events}) == 2
+        assert not extract(events).reported

@@ -75,3 +75,25 @@ def test_columns_must_be_there() -> None:
         read_text("commit\tfather\nb\ta\n", "dag")
     _, report = read_text("commit\tparents\n\ta\nb\ta\tc\n", "dag")
     assert told(report) == [("bad-line", 2), ("bad-line", 3)]
+
+
+def test_every_editing_history_has_its_own_numbers(tmp_path: Path) -> None:
+    history = json.dumps({"endContent": "", "txns": [{"parents": []}, {"parents": [0]}]}) + "\n"
+    one_file, first, second = tmp_path / "both", tmp_path / "first", tmp_path / "second"
+    one_file.write_text(history * 2, encoding="utf-8")
+    for path in (first, second):
+        path.write_text(history, encoding="utf-8")
+    for paths in ([one_file], [first, second]):
+        events = list(formats.read(paths))
+        assert [(event.id, event.trace, event.after) for event in events] == [
+            ("0", None, ()),
+            ("1", None, ("0",)),
+            ("history 2/0", "history 2", ()),
+            ("history 2/1", "history 2", ("history 2/0",)),
+        ]
+        found = extract(events)
+        assert {(one.left, one.right) for one in found.givens.external.values()} == {
+            ("0", "1"),
+            ("history 2/0", "history 2/1"),
+        }
+        assert not found.reported

@@ -34,42 +34,10 @@ LINES_ARE_ORDER = {
 """Formats in which program order is that of the lines: shuffled they are another log."""
 
 UNDETECTABLE: dict[str, set[Damage]] = {
-    # Nothing in these but their lines: what is repeated or out of order is another program, rightly read.
-    "mpi": {
-        damage.split_backwards,
-        damage.doubled,
-        damage.doubled_as_files,
-        damage.each_line_doubled,
-        damage.thinned,
-        damage.thinned_a_little,
-        damage.head_cut,
-    },
-    "csight_2pc": {
-        damage.split_backwards,
-        damage.doubled,
-        damage.doubled_as_files,
-        damage.each_line_doubled,
-    },
-    "concuerror": {
-        damage.split_in_order,
-        damage.split_backwards,
-        damage.split_by_process,
-    },
-    # Transactions are numbered by their place.
-    "crdt": {
-        damage.head_cut,
-        damage.thinned,
-        damage.thinned_a_little,
-        damage.split_in_order,
-        damage.split_backwards,
-        damage.split_by_process,
-        damage.each_line_doubled,
-    },
+    # Nothing in these but their lines: what is repeated is another program, rightly read.
+    "mpi": {damage.doubled, damage.each_line_doubled},
 }
 """What cannot be told from the log, and is assumed not to have happened (docs/traces.md)."""
-
-WAITING = {"concuerror", "crdt", "csight_2pc", "csight_channels", "dag", "etcd", "mpi", "nezha", "zipkin"}
-"""Formats whose readers are being mended."""
 
 
 def cases() -> list[object]:
@@ -79,8 +47,7 @@ def cases() -> list[object]:
             shuffles = done in (damage.shuffled, damage.shuffled_and_thinned)
             if done in UNDETECTABLE.get(name, ()) or (shuffles and name in LINES_ARE_ORDER):
                 continue
-            marks = [pytest.mark.xfail(strict=False)] if name in WAITING else []
-            found.append(pytest.param(name, done, id=f"{name}-{done.__name__}", marks=marks))
+            found.append(pytest.param(name, done, id=f"{name}-{done.__name__}"))
     return found
 
 
@@ -108,9 +75,8 @@ def joints() -> list[object]:
                     continue
                 if not separated and name in ("mpi", "csight_2pc"):
                     continue
-                marks = [pytest.mark.xfail(strict=False)] if name in WAITING else []
                 how = ("separated" if separated else "bare") + ("-files" if files else "")
-                found.append(pytest.param(name, separated, files, id=f"{name}-{how}", marks=marks))
+                found.append(pytest.param(name, separated, files, id=f"{name}-{how}"))
     return found
 
 
@@ -132,8 +98,6 @@ def real_logs() -> list[object]:
         name = REAL_FORMATS.get(path.parent.name)
         if name is not None:
             marks = [pytest.mark.slow] if path.stat().st_size > 30_000 else []
-            if name in WAITING:
-                marks.append(pytest.mark.xfail(strict=False))
             found.append(pytest.param(name, path, id=path.name, marks=marks))
     return found
 
