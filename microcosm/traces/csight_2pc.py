@@ -55,8 +55,10 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         known[said] = None
         message = f"m{len(known)}"
         more = {"assumed": True, "transaction": transaction}
-        for name, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
-            process = name if home.setdefault(name, file) == file else f"{name} ({file})"
+        sender, receiver = (
+            name if home.setdefault(name, file) == file else f"{name} ({file})" for name in (sender, receiver)
+        )
+        for process, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
             taken = options.positions_of(None, process)
             taken.add(taken.top + 1)
             yield TraceEvent(

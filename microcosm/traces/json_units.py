@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 
+from microcosm.errors import MicrocosmError
 from microcosm.traces.event import writable
 from microcosm.traces.lines import LINE_LIMIT, Lines
 from microcosm.traces.report import Report
@@ -76,7 +77,7 @@ def marks_in(value: object, mark: str) -> int:
     return json.dumps(value).count(f'"{mark}"')
 
 
-class _Fault(Exception):
+class _Fault(MicrocosmError):
     """Why a value cannot be read, and in which line."""
 
     def __init__(self, message: str, line: int) -> None:

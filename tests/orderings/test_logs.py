@@ -68,17 +68,17 @@ def causal(events: list[TraceEvent]) -> set[tuple[str, str]]:
 
 def stated(events: list[TraceEvent]) -> Microcosm:
     """As somebody would write it down: every event a statement, those that do not count too."""
-    found = Microcosm()
+    found = Givens()
     for process in {event.process for event in events}:
         for a, b in pairwise([event.id for event in events if event.process == process]):
-            found.add(f'"{a}" < "{b}"')
+            found.add(Correspondence(a, Relation.BEFORE, b))
     for a in events:
         for b in events:
             if (a.kind, b.kind, a.message) == ("send", "receive", b.message) and a.process != b.process:
-                found.add(f'"{a.id}" < "{b.id}"')
+                found.add(Correspondence(a.id, Relation.BEFORE, b.id))
         kind = "send" if a.kind == "send" else "receive"
-        found.givens.messages.append(Message(kind, a.id, str(a.message), a.process, tuple(a.to)))
-    return found.copy()
+        found.messages.append(Message(kind, a.id, str(a.message), a.process, tuple(a.to)))
+    return Microcosm(found)
 
 
 def false_of(known: Microcosm, before: set[tuple[str, str]]) -> list[str]:
@@ -104,12 +104,12 @@ def compared(seed: int) -> int:
             statements += [ordering.value] if verdict.execution else []
             statements += [f"{ordering.value} interior"] if verdict.interior else []
         for statement in statements:
-            known = doors.copy()
+            givens = doors.givens.copy()
             if statement == "complete":
-                known.givens.complete = True
+                givens.complete = True
             else:
-                known.givens.orderings.append(statement)
-            known = known.copy()
+                givens.orderings.append(statement)
+            known = Microcosm(givens)
             assert known.contradiction() is None, (seed, statement)
             assert false_of(known, before) == [], (seed, statement)
             decided += sum(len(left) == 1 for *_, left in known.offline_table())

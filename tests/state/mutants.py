@@ -57,7 +57,7 @@ MUTANTS = [
     ),
     Mutant(
         "exact where worlds do not know all", "cli/rederived.py",
-        "    if not givens.beyond_worlds:\n", "    if True:\n", CLAIMS,
+        "    if unheeded := ignored(givens):\n", "    if unheeded := ():\n", CLAIMS,
     ),
     Mutant(
         "events that nothing names", "cli/rederived.py", "strangers) != strangers:", "[]) is None:", CLAIMS
