@@ -15,6 +15,8 @@ import pytest
 from microcosm import Microcosm, Relation
 from microcosm.cli.communication import communication
 from microcosm.orderings.verdicts import classify
+from microcosm.relations.correspondence import Correspondence
+from microcosm.relations.givens import Givens
 from microcosm.relations.told import Message
 from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
