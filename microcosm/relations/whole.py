@@ -7,20 +7,20 @@ not, its silence about a pair proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain, pairwise
 
 from microcosm.relations.clock_rows import ClockRows
 from microcosm.relations.givens import Givens
-from microcosm.relations.graph import Graph
-from microcosm.relations.happens_before import Cycle
+from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.relations.relation import Relation
+from microcosm.relations.shape import happens_before
 
 
 def lacking(givens: Givens) -> str | None:
     """What a complete log would say and the givens do not, in words; None where nothing is lacking.
 
-    Cost: a closure of what is given, n²/8 bytes.
+    Cost: that of the order of what is given, and a question of it for each message.
 
     >>> from microcosm.relations.told import Message
     >>> givens = Givens(messages=[Message("send", "s", "m", "p"), Message("receive", "r", "m", "q")])
@@ -29,17 +29,26 @@ def lacking(givens: Givens) -> str | None:
     """
     position = givens.numbers()
     before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
-    edges = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
-    clocks = ClockRows(givens.clocks, position)
+    stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
+    edges = [*stated, *ClockRows(givens.clocks, position).cover()]
     try:
-        past = Graph(len(position), [*edges, *clocks.cover()]).pasts()
+        rank = {
+            at: place
+            for place, at in enumerate(cycle_or_order(len(position), *edge_sets(len(position), edges)))
+        }
+        order = happens_before(len(position), edges)
     except Cycle:
         return None  # contradictory anyway
-    return lacking_order(givens, position, past)
+    return lacking_order(givens, position, rank.__getitem__, order.before)
 
 
-def lacking_order(givens: Givens, position: Mapping[str, int], past: Sequence[int]) -> str | None:
-    """As `lacking`, with the row of what is before each position, itself included."""
+def lacking_order(
+    givens: Givens,
+    position: Mapping[str, int],
+    rank: Callable[[int], int],
+    before: Callable[[int, int], bool],
+) -> str | None:
+    """As `lacking`, where the order of positions is known: its test, and a rank that grows along it."""
     sent: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     of_process: dict[str, dict[str, int]] = {}
     for message in givens.messages:
@@ -47,15 +56,15 @@ def lacking_order(givens: Givens, position: Mapping[str, int], past: Sequence[in
         if message.kind == "send":
             sent.setdefault(message.message, []).append((message.event, message.receivers))
     for process, events in of_process.items():
-        for a, b in pairwise(sorted(events, key=lambda event: past[events[event]].bit_count())):
-            if not past[events[b]] >> events[a] & 1:
+        for a, b in pairwise(sorted(events, key=lambda event: rank(events[event]))):
+            if not before(events[a], events[b]):
                 return f"nothing orders {a} and {b} of process {process}"
     for message in givens.messages:
         if message.kind == "receive":
             origins = [e for e, to in sent.get(message.message, ()) if not to or message.process in to]
             if not origins:
                 return f"the sending of {message.message}, received at {message.event}, is not in it"
-            if not any(past[position[message.event]] >> position[origin] & 1 for origin in origins):
+            if not any(before(position[origin], position[message.event]) for origin in origins):
                 what = f"the sending {origins[0]} of {message.message} and its reception {message.event}"
                 return f"nothing orders {what}"
     return None

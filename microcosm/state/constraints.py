@@ -49,7 +49,7 @@ def _complete(givens: Givens, position: Mapping[str, int], known: Knowledge) -> 
     except Cycle:
         return
     past, future, related = graph.pasts(), graph.futures(), known.related_rows()
-    if lacking_order(givens, position, past) is not None:
+    if lacking_order(givens, position, lambda at: past[at].bit_count(), lambda a, b: bool(past[b] >> a & 1)):
         return
     events = {position[event] for event in givens.tellers()}
     everything = from_positions(events, known.size)
