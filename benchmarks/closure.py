@@ -16,9 +16,9 @@ from benchmarks.measure import Line, paired
 from benchmarks.peers import networkx_closure, numpy_closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import initial
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.relation import Relation
-from microcosm.relations.rows import Rows
+from microcosm.order.rows import Rows
 
 NAME = "closure"
 

@@ -17,10 +17,10 @@ from benchmarks import solvers
 from benchmarks.families import Family
 from benchmarks.knowledge import crafted, knowledge, planted, unplanted
 from benchmarks.measure import Line, paired
-from microcosm.relations import sat
-from microcosm.relations.orientation import Orientation
-from microcosm.relations.possible import Possibilities
-from microcosm.relations.search import Outcome
+from microcosm.worlds import sat
+from microcosm.worlds.possible import Possibilities
+from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.search import Outcome
 
 NAME = "exact possibilities"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 
 Pairs = list[tuple[int, int]]
 

@@ -13,8 +13,8 @@ from benchmarks.families import Family, rand, trace
 from benchmarks.measure import Line, paired
 from microcosm import Correspondence, Microcosm, Relation
 from microcosm.engine.program import initial
-from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
-from microcosm.relations.rows import Rows
+from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
+from microcosm.order.rows import Rows
 
 NAME = "increments"
 

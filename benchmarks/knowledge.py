@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from benchmarks.families import Family, Pairs, closure, rand
-from microcosm.relations.knowledge import Knowledge
+from microcosm.worlds.constraints import Knowledge
 
 
 def knowledge(family: Family) -> Knowledge:

@@ -33,13 +33,13 @@ from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
 from microcosm.engine.program import initial
-from microcosm.logic.document import read_givens
-from microcosm.relations.label_arrays import LabelArrays
-from microcosm.relations.labels import Labels
-from microcosm.relations.rows import Rows
-from microcosm.relations.shape import ROWS_UP_TO
-from microcosm.relations.vector_times import COMPONENT, FIELD
-from microcosm.state.bulk import VERDICTS
+from microcosm.order.label_arrays import LabelArrays
+from microcosm.order.labels import Labels
+from microcosm.order.representation import ROWS_UP_TO
+from microcosm.order.rows import Rows
+from microcosm.order.vector_times import COMPONENT, FIELD
+from microcosm.queries.batch import VERDICTS
+from microcosm.text.mc_reader import read_givens
 
 NAME = "labels"
 

@@ -19,7 +19,7 @@ from benchmarks.peers import clingo_table, networkx_table, numpy_table, scipy_ta
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import ONLINE_ORDER, online
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.bits import bits
+from microcosm.order.bits import bits
 
 NAME = "online table"
 

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks.measure import Line, paired
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 
 NAME = "reading"
 PROCESSES = 8

@@ -17,8 +17,8 @@ from benchmarks import solvers
 from benchmarks.families import Family, mixed
 from benchmarks.knowledge import knowledge
 from benchmarks.measure import Line, paired
-from microcosm.relations.knowledge import refutations
-from microcosm.relations.rows import Rows
+from microcosm.order.rows import Rows
+from microcosm.worlds.constraints import refutations
 
 NAME = "refutation"
 

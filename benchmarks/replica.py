@@ -13,12 +13,12 @@ from random import Random
 from time import perf_counter
 
 from benchmarks.measure import Line, paired
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.replica.dots import Dot
 from microcosm.replica.evolution import Add, Append, Evolution
+from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.replica import Replica
-from microcosm.replica.side_by_side import level
 from microcosm.replica.store import Memory
 
 NAME = "replica"

@@ -15,9 +15,9 @@ from random import Random
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from microcosm.spark.judgements import judgements
-from microcosm.spark.microcosms import Row, judged, rows
-from microcosm.spark.pieces import by_lines
+from microcosm.spark.bisim.judgements import judgements
+from microcosm.spark.bisim.microcosms import Row, judged, rows
+from microcosm.spark.io.input_splits import by_lines
 
 
 def small(random: Random, name: str) -> dict[str, object]:

@@ -17,9 +17,9 @@ from time import monotonic
 from typing import Any
 
 from benchmarks.spark_cost import cores, costing, log, processor_seconds, worker_memory
-from microcosm.spark import extract as job
-from microcosm.spark import output
-from microcosm.spark.extract import Asked
+from microcosm.spark.extract import job
+from microcosm.spark.extract.job import Asked
+from microcosm.spark.io import staging as output
 
 SCAN = ("ends-0", "pairs-0", "cuts-0", "sliced-0", "bases-0")
 

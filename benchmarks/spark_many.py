@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.spark_cost import costing, log, one_core, processor_seconds
-from microcosm.spark import extract as job
-from microcosm.spark import output, pieces
+from microcosm.spark.extract import job
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import staging as output
 
 
 class _Costing(output.Output):

@@ -14,7 +14,7 @@ from random import Random
 
 from benchmarks.spark_bisim import great, small
 from benchmarks.spark_cost import costing, one_core, worker_memory
-from microcosm.spark.bisim import bisim
+from microcosm.spark.bisim.job import bisim
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """A verdict comes with a proof, and a kernel that knows nothing of the engine checks it again."""
 
 from microcosm import Microcosm
-from microcosm.logic.kernel import check
+from microcosm.kernel.check import check
 
 album = Microcosm.parse("unshare < upload < view\nlike || upload")
 

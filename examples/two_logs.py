@@ -5,8 +5,8 @@ On the command line: `microcosm extract alice.jsonl -o alice.mc`, the same for t
 """
 
 from microcosm import Microcosm
-from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
 
 # Alice withdraws a permission, then tells the lock; the lock hears of it, and opens.
 alice = extract([TraceEvent("alice", 1), TraceEvent("alice", 2, "send", "m1", ("lock",))])

@@ -13,28 +13,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from microcosm.compare.bisimilarity import Bisimilarity, bisimilar
     from microcosm.errors import Contradiction, MicrocosmError, RuleError, TextError, TraceError, Undefined
-    from microcosm.relations.correspondence import Correspondence
-    from microcosm.relations.relation import Relation
-    from microcosm.state.bisimilarity import Bisimilarity, bisimilar
+    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
-    from microcosm.state.world import World
+    from microcosm.worlds.world import World
 
     __version__: str
 
 _HOME = {
-    "Bisimilarity": "microcosm.state.bisimilarity",
+    "Bisimilarity": "microcosm.compare.bisimilarity",
     "Contradiction": "microcosm.errors",
-    "Correspondence": "microcosm.relations.correspondence",
+    "Correspondence": "microcosm.givens.correspondence",
     "Microcosm": "microcosm.state.microcosm",
     "MicrocosmError": "microcosm.errors",
-    "Relation": "microcosm.relations.relation",
+    "Relation": "microcosm.givens.relation",
     "RuleError": "microcosm.errors",
     "TextError": "microcosm.errors",
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
-    "World": "microcosm.state.world",
-    "bisimilar": "microcosm.state.bisimilarity",
+    "World": "microcosm.worlds.world",
+    "bisimilar": "microcosm.compare.bisimilarity",
 }
 
 __all__ = [

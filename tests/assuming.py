@@ -11,11 +11,11 @@ from itertools import permutations
 
 from microcosm.engine.naive import Naive, turns
 from microcosm.engine.strata import strata
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rule import Assume, Incompatible, Instance, Judged
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 
 
 class Assuming(Naive):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from microcosm.logic.kernel import check
+from microcosm.givens.clock import Clock
+from microcosm.givens.givens import Givens, Stamp
+from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations.clock import Clock
-from microcosm.relations.givens import Givens, Stamp
 from tests.notation import mc
 
 Node = dict[str, Any]

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations, permutations, product
 
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from tests.oracle import Triple, refusal
 
 Facts = tuple[Triple, ...]

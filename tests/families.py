@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from benchmarks.knowledge import triangles
-from microcosm.relations.knowledge import Knowledge
+from microcosm.worlds.constraints import Knowledge
 
 
 def planted(size: int, seed: int) -> Knowledge:

@@ -7,9 +7,9 @@ of the state or the engine is used.
 from __future__ import annotations
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from tests import oracle
 
 

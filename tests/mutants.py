@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from microcosm.givens.givens import Givens
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.givens import Givens
 from tests.derivations import TURNSTILES, Node, absent
 
 Place = tuple[tuple[str, int], ...]

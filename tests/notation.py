@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import permutations
 
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 
 Verdicts = dict[tuple[str, str], Relation]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import permutations
 
-from microcosm.relations.givens import Givens
+from microcosm.givens.givens import Givens
 
 Triple = tuple[str, str, str]
 Table = dict[tuple[str, str], str | None]

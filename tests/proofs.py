@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import permutations
 
-from microcosm.logic import kernel
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from tests.oracle import Table
 

@@ -7,10 +7,10 @@ from random import Random
 
 from microcosm.engine.strata import strata
 from microcosm.errors import RuleError
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from tests.rulesets import blocks
 
 GIVEN = ("<", "||", "<>")

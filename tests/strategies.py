@@ -10,11 +10,11 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.state.world import World
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.worlds.world import World
 
 NASTY = (
     "internal", "clock", "token", "from", "a b", " a", "a ", "a<b", "a || b", "<", "||", "?", "_", ".", "-a",

@@ -8,8 +8,8 @@ from itertools import combinations, permutations, product
 import pytest
 
 from microcosm import Contradiction, Microcosm, Relation, World, bisimilar
-from microcosm.logic import kernel
-from microcosm.state.offline import Inconsistent
+from microcosm.kernel import check as kernel
+from microcosm.queries.offline import Inconsistent
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
 from tests.fixpoint import State, Steps, additions, classes, forward_classes, known, removals

@@ -11,7 +11,7 @@ from microcosm.cli.output import complain, give_up_on, write_lines
 from microcosm.errors import Contradiction, MicrocosmError, TextError
 
 if TYPE_CHECKING:
-    from microcosm.relations.givens import Givens
+    from microcosm.givens.givens import Givens
 
 HOLDS = 0
 """Holds, found, decided."""
@@ -109,9 +109,9 @@ def show_sides(error: Contradiction, stream: TextIO, *givens: Givens) -> None:
 
 def side_lines(error: Contradiction, stream: TextIO, *givens: Givens) -> Iterator[str]:
     """The lines of the derivation of each side, as `stream` wants them."""
-    from microcosm.cli.provenance import Provenance
-    from microcosm.cli.render import proof_lines
-    from microcosm.cli.style import Style
+    from microcosm.cli.show.provenance import Provenance
+    from microcosm.cli.show.render import proof_lines
+    from microcosm.cli.show.style import Style
 
     provenance = Provenance(*givens, at_most=Style.of(stream).signs.at_most)
     for side in error.derivations:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TextIO
 
 from microcosm import errors
-from microcosm.relations.exact import json_text
+from microcosm.givens.exact import json_text
 
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from microcosm import files
 from microcosm.cli.exits import Inconsistent, UsageError
 from microcosm.errors import Contradiction
-from microcosm.logic.names import NAME, STRING, quote, unquote
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import SPELLINGS, Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.text.names import NAME, STRING, quote, unquote
 
 if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
-    from microcosm.relations.givens import Givens
     from microcosm.state.microcosm import Microcosm
 
 VERDICTS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
@@ -34,7 +34,7 @@ def rulebook(directory: str | None) -> RuleBook:
 
 def givens_of(file: str) -> Givens:
     """What a file gives, before anything is concluded from it."""
-    from microcosm.logic.document import read_givens
+    from microcosm.text.mc_reader import read_givens
 
     return read_givens(files.read_text(file), files.display_name(file))
 

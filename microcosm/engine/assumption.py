@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NoReturn
 
-from microcosm.engine.body import Body, body
+from microcosm.engine.lowering import Body, body
 from microcosm.errors import RuleError
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Rule
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.relation import Relation
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from microcosm.engine.body import Pred
-from microcosm.engine.clean import surely_clean
-from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.clash_prefilter import surely_clean
+from microcosm.engine.edb import Ground, Universe
+from microcosm.engine.lowering import Pred
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.numbering import numbered
 from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.errors import MicrocosmError
+from microcosm.gc_paused import without_collection
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
+from microcosm.logic.predicates import base_facts
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations import shape
-from microcosm.relations.base import base_facts
-from microcosm.relations.bits import bits, lowest
-from microcosm.relations.collection import without_collection
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.happens_before import Cycle, HappensBefore
-from microcosm.relations.relation import Relation
+from microcosm.order import representation as shape
+from microcosm.order.bits import bits, lowest
+from microcosm.order.happens_before import Cycle, HappensBefore
 
 _RARE = (Relation.CONCURRENT, Relation.RELATED)
 """What a microcosm may be given nothing of: most logs state `<` only."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
+from microcosm.engine.lowering import LEFT, RIGHT, Pair, Pred, Source
 from microcosm.engine.memo import Memo
 from microcosm.engine.program import Shape, compile_rules, initial, is_symmetry, is_transitivity
 from microcosm.engine.views import Closure
+from microcosm.givens.correspondence import GIVEN_RELATIONS
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.correspondence import GIVEN_RELATIONS
-from microcosm.relations.relation import Relation
 
 
 @lru_cache(maxsize=64)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from microcosm.engine.body import LEFT, RIGHT, Body
-from microcosm.engine.ground import RowRelation
+from microcosm.engine.edb import RowRelation
 from microcosm.engine.join import Scope
+from microcosm.engine.lowering import LEFT, RIGHT, Body
 from microcosm.engine.views import AnyOf, Closure, Union
-from microcosm.relations.bits import bits
-from microcosm.relations.happens_before import HappensBefore, cycle_or_order, edge_sets
+from microcosm.order.bits import bits
+from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 
 
 def gathered(body: Body, scope: Scope) -> Callable[[int], int] | None:

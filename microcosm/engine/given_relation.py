@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import chain as joined
 from itertools import pairwise
 
-from microcosm.relations.bits import from_positions
-from microcosm.relations.clock_rows import ClockRows
-from microcosm.relations.relation import Relation
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import from_positions
+from microcosm.order.clock_order import ClockRows
 
 
 class Pairs:

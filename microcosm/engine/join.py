@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from microcosm.engine.body import Body, Pair, Source
-from microcosm.engine.ground import RowRelation
+from microcosm.engine.edb import RowRelation
+from microcosm.engine.lowering import Body, Pair, Source
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.bits import bits, lowest
+from microcosm.order.bits import bits, lowest
 
 SERVED, WASTED = 4, 4
 """A row that serves fewer targets is wasted; after so many in a row, no more are asked for."""

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 
-from microcosm.engine.body import Pred, Source
-from microcosm.engine.ground import Empty, Ground, RowRelation
+from microcosm.engine.edb import Empty, Ground, RowRelation
+from microcosm.engine.lowering import Pred, Source
 from microcosm.engine.processes import Processes
 from microcosm.engine.program import ONLINE_ORDER, Program, Shape, online
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.relations import shape
-from microcosm.relations.bits import bits
-from microcosm.relations.happens_before import HappensBefore
-from microcosm.relations.relation import Relation
+from microcosm.order import representation as shape
+from microcosm.order.bits import bits
+from microcosm.order.happens_before import HappensBefore
 
 Holds = Callable[[int, int], bool]
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from microcosm.engine.strata import strata
+from microcosm.givens.correspondence import GIVEN_RELATIONS
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Fact, Judgement
+from microcosm.logic.predicates import base_facts
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -28,10 +32,6 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.base import base_facts
-from microcosm.relations.correspondence import GIVEN_RELATIONS
-from microcosm.relations.givens import GivenFacts, Givens
-from microcosm.relations.relation import Relation
 
 Events = Mapping[str, str]
 """An assignment: which event each variable of a rule stands for."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import count
 from operator import lt
 
-from microcosm.relations.givens import Givens
-from microcosm.relations.happens_before import Cycle, cycle_or_order, edge_sets
-from microcosm.relations.relation import Relation
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
@@ -31,7 +31,7 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     that nothing is stated to come before, which then come first; by the sum of the vector time for a log of
     clocks; else some order that the stated `<` allow.
 
-    >>> from microcosm.relations.correspondence import Correspondence
+    >>> from microcosm.givens.correspondence import Correspondence
     >>> givens = Givens()
     >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
     >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))

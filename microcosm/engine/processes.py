@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable
 from itertools import repeat
 from operator import attrgetter
 
-from microcosm.engine.ground import Universe
-from microcosm.relations.givens import Givens
+from microcosm.engine.edb import Universe
+from microcosm.givens.givens import Givens
 
 INTERNAL = object()
 """The process of the internal chain."""
@@ -20,7 +20,7 @@ INTERNAL = object()
 class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
 
-    >>> from microcosm.relations.told import Message
+    >>> from microcosm.givens.message import Message
     >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]

@@ -16,12 +16,12 @@ from enum import Enum
 from functools import lru_cache
 from itertools import product
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
+from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
 from microcosm.engine.strata import Stratum, strata
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Instance, Judged, Premise
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.relation import Relation
 
 
 class Shape(Enum):

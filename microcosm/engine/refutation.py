@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from enum import Enum
 from itertools import starmap
 
+from microcosm.engine.assume import Hypothesis
 from microcosm.engine.assumption import Assumption, assumptions
-from microcosm.engine.body import LEFT, RIGHT
-from microcosm.engine.hypothesis import Hypothesis
 from microcosm.engine.join import Join
+from microcosm.engine.lowering import LEFT, RIGHT
 from microcosm.engine.memo import Memo
 from microcosm.engine.steps import Steps
 from microcosm.errors import MicrocosmError
+from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import Judged, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.relation import Relation
-from microcosm.relations.search import Stop
+from microcosm.worlds.search import Stop
 
 ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """What is assumed of a pair, in this order; after it `<>`, where a rule says so."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
+from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred, judged
 from microcosm.engine.memo import Memo
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not
-from microcosm.relations.bits import bits
-from microcosm.relations.givens import GivenFacts, Givens
-from microcosm.relations.relation import Relation
+from microcosm.order.bits import bits
 
 Env = dict[int, int]
 """The position that each variable of a body stands for."""

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.errors import RuleError
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
@@ -30,7 +31,6 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.relation import Relation
 
 Pred = tuple[Judgement, Relation]
 """What rules conclude: a judgement with a relation, never `>`."""

@@ -1,10 +1,10 @@
 """Predicates that need a fixpoint: recursive ones, and those with intermediate events.
 
-Saturation (`microcosm.engine.fixpoint`) goes row by row. A row is only ever asked for what it lacks within
+Saturation (`microcosm.engine.saturate`) goes row by row. A row is only ever asked for what it lacks within
 its *bound* (what the rules could at most give it, judging by the two events alone). What is kept is what
 stayed lacking: of the `?` of online decision making, the silent pairs, which are few.
 
-One pair is decided without saturating, by a search from the goal (`microcosm.engine.goals`).
+One pair is decided without saturating, by a search from the goal (`microcosm.engine.backward_search`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager
 from math import inf
 from typing import Protocol
 
-from microcosm.engine.ascent import Trail
-from microcosm.engine.body import Body, Pred
-from microcosm.engine.fixpoint import Fixpoint, TableRule
-from microcosm.engine.goals import Goals, goals
+from microcosm.engine.backward_search import Goals, goals
+from microcosm.engine.guided_search import Trail
 from microcosm.engine.join import Scope
+from microcosm.engine.lowering import Body, Pred
+from microcosm.engine.saturate import Fixpoint, TableRule
 from microcosm.engine.views import Pointwise
-from microcosm.relations.bits import bits
+from microcosm.order.bits import bits
 
 
 class Remembering(Scope, Protocol):

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, count
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pred, Source
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
+from microcosm.engine.lowering import LEFT, RIGHT, Body, Pred, Source
 from microcosm.engine.memo import Memo
 from microcosm.engine.program import online
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.names import quote
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     Base,
@@ -30,8 +30,8 @@ from microcosm.logic.rule import (
     Premise,
     finer,
 )
-from microcosm.relations.bits import lowest
-from microcosm.relations.relation import Relation
+from microcosm.order.bits import lowest
+from microcosm.text.names import quote
 
 
 @dataclass(frozen=True, slots=True)

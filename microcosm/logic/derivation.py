@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.relation import Relation
 
 ABSENT = "absent"
 """The rule name of a negative premise."""

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from microcosm.errors import Undefined
-from microcosm.relations.relation import Relation
+from microcosm.givens.relation import Relation
 
 
 class Judgement(Enum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     ANY,
@@ -25,7 +26,6 @@ from microcosm.logic.rule import (
     Rule,
 )
 from microcosm.logic.rule_terms import DEFAULT_DOMAIN
-from microcosm.relations.relation import Relation
 
 _SIGNS = {Judgement.INITIAL: "|-0", Judgement.ONLINE: "|-", Judgement.OFFLINE: "||-"}
 _NEGATED_SIGNS = {Judgement.INITIAL: "|/-0", Judgement.ONLINE: "|/-", Judgement.OFFLINE: "||/-"}
@@ -35,7 +35,7 @@ _NEGATED_TURNSTILES = {Judgement.INITIAL: "⊬₀", Judgement.ONLINE: "⊬", Jud
 def print_rule(rule: Rule) -> str:
     """The rule in its one canonical spelling, without a final line end; it reads back to an equal rule.
 
-    >>> from microcosm.logic.reader import read_rule_text
+    >>> from microcosm.logic.rule_reader import read_rule_text
     >>> [rule] = read_rule_text("rule Un-1:\\n|- a R e or a in M where R in ||, ≬\\n----- + a R b\\n⊢ a ? b")
     >>> print(print_rule(rule))
     rule Un-1:

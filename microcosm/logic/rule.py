@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
+from microcosm.givens.relation import MORE_ACCURATE, Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.relation import MORE_ACCURATE, Relation
 
 ANY = "_"
 """The wildcard relation: some relation holds, in one direction or the other."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from microcosm.givens.relation import SPELLINGS, Relation
 from microcosm.logic.rule import ANY, Incompatible, Term
 from microcosm.logic.rule_faults import Source, cut
-from microcosm.relations.relation import SPELLINGS, Relation
 
 if TYPE_CHECKING:
     from lark import Token

@@ -11,8 +11,8 @@ from os import PathLike
 
 from microcosm import files
 from microcosm.errors import RuleError, TextError
-from microcosm.logic.reader import read_rule_text
 from microcosm.logic.rule import InProfile, Instance, Rule
+from microcosm.logic.rule_reader import read_rule_text
 
 FULL = "full"
 """The profile in which rules are read when nothing else is said."""

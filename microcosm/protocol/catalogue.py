@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from microcosm.protocol.cykas import Cykas
-from microcosm.protocol.hybrid_basic import HybridBasic
-from microcosm.protocol.hybrid_dependencies import HybridDependencies
-from microcosm.protocol.hybrid_multicast import HybridMulticast
-from microcosm.protocol.hybrid_multicast_sps import HybridMulticastSPS
-from microcosm.protocol.hybrid_sps import HybridSPS
+from microcosm.protocol.hybrid.basic import HybridBasic
+from microcosm.protocol.hybrid.dependencies import HybridDependencies
+from microcosm.protocol.hybrid.multicast import HybridMulticast
+from microcosm.protocol.hybrid.multicast_sps import HybridMulticastSPS
+from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.ks import KS
 from microcosm.protocol.machine import Machine
 from microcosm.protocol.mf import MF
 from microcosm.protocol.monitor import Monitored
 from microcosm.protocol.newtop import Newtop
 from microcosm.protocol.rst import RST
-from microcosm.protocol.topology import Parents, binary_tree
-from microcosm.protocol.tree import TreeNode
+from microcosm.protocol.tree.static import TreeNode
+from microcosm.protocol.tree.topology import Parents, binary_tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from microcosm.protocol.hybrid import Hybrid
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
+from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.ks import KS
 from microcosm.protocol.machine import Delivery, Machine
 from microcosm.protocol.monitor import Monitored
@@ -42,8 +44,6 @@ from microcosm.protocol.packets import (
     Vectored,
 )
 from microcosm.protocol.rst import RST
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
 
 MEMORY = 64
 """A delivery is compared with so many earlier ones, where messages carry enough to compare any two."""

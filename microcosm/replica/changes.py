@@ -6,14 +6,14 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.relations.correspondence import GIVEN_RELATIONS, Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.replica.core import Core, facts_of, fit
 from microcosm.replica.dots import Dot, Run
 from microcosm.replica.evolution import Add, Append, Forget, Remove
 from microcosm.replica.forgetting import SLACK
 from microcosm.replica.records import encode_forgotten
-from microcosm.state.forgetting import without_events
+from microcosm.state.forget import without_events
 
 LOOK_AFTER = 64
 """What is due to be forgotten is looked for after so many records, or some part of what is held."""

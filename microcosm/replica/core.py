@@ -10,10 +10,8 @@ from typing import Self, TypeVar
 
 from microcosm.errors import Undefined
 from microcosm.files import AnyPath
-from microcosm.logic.document import parse_correspondences
-from microcosm.logic.names import unfit
+from microcosm.givens.correspondence import Correspondence
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.correspondence import Correspondence
 from microcosm.replica import evolution as evolutions
 from microcosm.replica.dots import Dot, Stream
 from microcosm.replica.errors import WrongReplica
@@ -26,6 +24,8 @@ from microcosm.replica.snapshot import Identity, encode_identity, encode_state
 from microcosm.replica.store import Store
 from microcosm.replica.subscriptions import Subscriptions
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.mc_reader import parse_correspondences
+from microcosm.text.names import unfit
 
 Written = TypeVar("Written", bound=Evolution)
 

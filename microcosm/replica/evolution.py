@@ -12,11 +12,11 @@ from typing import Any
 
 import msgpack
 
-from microcosm.logic.names import unfit
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.replica.dots import Dot, Run
 from microcosm.replica.errors import Malformed
+from microcosm.text.names import unfit
 
 VERSION = 1
 """The first member of what is written."""

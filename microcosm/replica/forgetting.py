@@ -1,7 +1,7 @@
 """How much a replica keeps: per process, by age, and in all.
 
 What goes is the oldest, and what followed through it of the rest stays as correspondences of its own
-(`microcosm.state.forgetting`). So memory and disk are bounded by what is kept, not by what has happened.
+(`microcosm.state.forget`). So memory and disk are bounded by what is kept, not by what has happened.
 """
 
 from __future__ import annotations

@@ -16,15 +16,15 @@ from itertools import combinations
 
 from microcosm.engine.form import closes_givens
 from microcosm.errors import Contradiction
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.replica.conflicts import Conflict, quarantine
+from microcosm.replica.conflicts_by_rules import set_aside
 from microcosm.replica.dots import Stream
 from microcosm.replica.ledger import Changes, Key, Ledger
-from microcosm.replica.quarantine import Conflict, quarantine
-from microcosm.replica.quarantine_by_rules import set_aside
 from microcosm.state.microcosm import Microcosm
 
 IN_PLACE = 64

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.replica.dots import Dot, Dots, Run, Stream
 from microcosm.replica.evolution import Add, Append, Evolution, Forget, Remove
 

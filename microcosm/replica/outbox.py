@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from microcosm.givens.correspondence import Correspondence
     from microcosm.protocol.disclosure import Disclosure
-    from microcosm.relations.correspondence import Correspondence
 
 Deliver = Callable[[str, str, bytes], None]
 """Called with the name of the sender, the message and its payload, within the transaction of the delivery."""

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
+from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Core, facts_of
 from microcosm.replica.dots import Stream
-from microcosm.replica.quarantine import Conflict
 from microcosm.replica.subscriptions import Decided
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
     from microcosm.logic.derivation import Derivation
-    from microcosm.state.offline import Offline
-    from microcosm.state.possibility import Possibility
+    from microcosm.queries.offline import Offline
+    from microcosm.queries.possible import Possibility
 
 
 class Questions(Core):

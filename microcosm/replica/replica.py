@@ -17,15 +17,15 @@ from collections.abc import Collection, Iterable
 
 from microcosm.errors import Undefined
 from microcosm.files import AnyPath
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
 from microcosm.replica import evolution as evolutions
 from microcosm.replica.changes import Changes
 from microcosm.replica.dots import Dot, Dots
 from microcosm.replica.errors import WrongReplica
 from microcosm.replica.evolution import Add, Append, Evolution
-from microcosm.replica.exchange import Exchange
+from microcosm.replica.exchange.exchange import Exchange
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.outbox import Deliver, Outbox
 from microcosm.replica.questions import Questions
@@ -60,7 +60,7 @@ class Replica(Questions, Changes):
         )
         self.outbox = outbox
         self.exchange = Exchange(self, largest=largest)
-        """Messages in and out; see `microcosm.replica.exchange`."""
+        """Messages in and out; see `microcosm.replica.exchange.exchange`."""
         self._deliver: list[Deliver] = []
 
     # -- messages ----------------------------------------------------------------------------------------

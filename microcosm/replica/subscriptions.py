@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from microcosm.relations.relation import Relation
+from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 
 Decided = Callable[[str, str, Relation], None]

@@ -10,9 +10,9 @@ import pickle
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Packet
-from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 
 
 class Reaction(NamedTuple):

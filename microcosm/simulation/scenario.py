@@ -10,7 +10,8 @@
     p1 causally sends b to p3
     p1 -> p3: b (id 2 after 0, permit follows)
 
-The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3` (`protocol.topology`),
+The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3`
+(`protocol.tree.topology`),
 and `hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
 
 Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from microcosm.relations.bits import bits
+from microcosm.order.bits import bits
 from microcosm.simulation.causal_check import Violation
 from microcosm.simulation.events import CAUSAL_SEND, DELIVER, SEND, Event
 

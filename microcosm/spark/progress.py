@@ -45,7 +45,7 @@ def stage(name: str, folder: Path, every: float = EVERY, long: float = LONG) -> 
 def written(folder: Path) -> int:
     """The bytes of the Parquet files in a folder, those included that are being written.
 
-    While tasks write, it has another name: its own and more after a dot (`microcosm.spark.written`).
+    While tasks write, it has another name: its own and more after a dot (`microcosm.spark.io.sink`).
     """
     found = 0
     for place in (folder, *folder.parent.glob(f"{folder.name}.*")):

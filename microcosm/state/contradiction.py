@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from microcosm.engine.engine import Clash, CyclicGivens
 from microcosm.engine.program import Shape, compile_rules, initial
-from microcosm.engine.witness import Witness, balanced
+from microcosm.engine.prove import Witness, balanced
 from microcosm.errors import Contradiction
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.names import quote
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import GivenFacts, Givens
-from microcosm.relations.relation import Relation
+from microcosm.text.names import quote
 
 
 def refused(message: str, other: Derivation) -> Contradiction:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.witness import Witness
+from microcosm.engine.prove import Witness
 from microcosm.logic.derivation import Derivation
 from microcosm.state.judged import Judged, distinct
 
 if TYPE_CHECKING:
-    from microcosm.relations.search import Stop
-    from microcosm.state.conflict import Given
-    from microcosm.state.offline import Decisions, Offline
-    from microcosm.state.possibility import Left, Possibility, Worlds
+    from microcosm.queries.conflict import Given
+    from microcosm.queries.offline import Decisions, Offline
+    from microcosm.queries.possible import Left, Possibility, Worlds
+    from microcosm.worlds.search import Stop
 
 
 class Decided(Judged):
@@ -54,12 +54,12 @@ class Decided(Judged):
     def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits all that is given.
 
-        Raises `engine.refutation.Stopped` or `relations.possible.Undecided` where `stop` came first.
+        Raises `engine.refutation.Stopped` or `worlds.possible.Undecided` where `stop` came first.
         """
         return self._decisions(profile).contradiction(stop)
 
     def _decisions(self, profile: str) -> Decisions:
-        from microcosm.state.offline import Decisions
+        from microcosm.queries.offline import Decisions
 
         rules = self.rules.in_profile(profile)
         if rules is self.rules:
@@ -98,13 +98,13 @@ class Decided(Judged):
     def worlds(self) -> Worlds:
         """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
         if self._fitting is None:
-            from microcosm.state.possibility import Worlds
+            from microcosm.queries.possible import Worlds
 
             self._fitting = Worlds(self._givens)
         return self._fitting
 
     def conflict(self, stop: Stop | None = None) -> list[Given] | None:
         """A minimal set of givens that no world fits; None where some world fits all of them."""
-        from microcosm.state.conflict import conflict
+        from microcosm.queries.conflict import conflict
 
         return conflict(self._givens, stop)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from microcosm.engine.body import body
 from microcosm.engine.engine import Engine
-from microcosm.engine.witness import Witness
+from microcosm.engine.lowering import body
+from microcosm.engine.prove import Witness
 from microcosm.errors import Undefined
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Instance, Judged, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 
 
 def explain_evolution(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import GivenFacts, Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.told import Message
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
 
 
 def join_messages(givens: Givens) -> list[str]:

@@ -7,20 +7,20 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.prove import Witness
 from microcosm.engine.why_not import WhyNot, why_not
-from microcosm.engine.witness import Witness
 from microcosm.errors import Undefined, UnknownEvent
+from microcosm.givens.given_view import GivenView
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation, read_relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement, read_judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations.given_view import GivenView
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation, read_relation
 from microcosm.state import contradiction
 
 if TYPE_CHECKING:
-    from microcosm.state.bulk import Bulk
-    from microcosm.state.possibility import Worlds
+    from microcosm.queries.batch import Bulk
+    from microcosm.queries.possible import Worlds
 
 
 class Judged:

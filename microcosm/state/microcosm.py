@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
-from microcosm.logic.document import givens_to_json, read_givens, write_mc
+from microcosm.givens.exact import json_text
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations.exact import json_text
-from microcosm.relations.relation import Relation
-from microcosm.state.evolving import Evolving
+from microcosm.state.evolve import Evolving
+from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
 
 if TYPE_CHECKING:
     import networkx
 
-    from microcosm.relations.givens import Givens
-    from microcosm.state.bulk import Bulk
+    from microcosm.givens.givens import Givens
+    from microcosm.queries.batch import Bulk
 
 
 class Microcosm(Evolving):
@@ -61,7 +61,7 @@ class Microcosm(Evolving):
         The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
         `Contradiction`.
         """
-        from microcosm.state.graph import from_networkx
+        from microcosm.queries.graph import from_networkx
 
         return cls(from_networkx(graph), strict=strict, rules=rules)
 
@@ -85,7 +85,7 @@ class Microcosm(Evolving):
         """The verdicts of online decision making on many pairs.
 
         For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
-        places in `events`: an array of places in `microcosm.state.bulk.VERDICTS`. For an Arrow table whose
+        places in `events`: an array of places in `microcosm.queries.batch.VERDICTS`. For an Arrow table whose
         first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
         about a tenth of that where happens-before is kept as labels and numpy is there.
 
@@ -99,55 +99,55 @@ class Microcosm(Evolving):
 
     def past(self, event: str) -> Iterator[str]:
         """The events before an event, in the order in which the givens name them; so are all that follow."""
-        from microcosm.state.neighbourhood import past
+        from microcosm.queries.neighbours import past
 
         return past(self, event)
 
     def future(self, event: str) -> Iterator[str]:
         """The events after an event."""
-        from microcosm.state.neighbourhood import future
+        from microcosm.queries.neighbours import future
 
         return future(self, event)
 
     def concurrent(self, event: str) -> Iterator[str]:
         """The events known to be concurrent with an event."""
-        from microcosm.state.neighbourhood import concurrent
+        from microcosm.queries.neighbours import concurrent
 
         return concurrent(self, event)
 
     def unknown(self, event: str) -> Iterator[str]:
         """The events that are `?` to an event."""
-        from microcosm.state.neighbourhood import with_verdict
+        from microcosm.queries.neighbours import with_verdict
 
         return with_verdict(self, Relation.UNKNOWN, event)
 
     def silent(self, event: str) -> Iterator[str]:
         """The events that no rule says anything of, beside an event."""
-        from microcosm.state.neighbourhood import with_verdict
+        from microcosm.queries.neighbours import with_verdict
 
         return with_verdict(self, Relation.SILENT, event)
 
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after one and before another."""
-        from microcosm.state.neighbourhood import between
+        from microcosm.queries.neighbours import between
 
         return between(self, first, last)
 
     def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
         """The last events before both of two events, and the first events after both."""
-        from microcosm.state.neighbourhood import frontier
+        from microcosm.queries.neighbours import frontier
 
         return frontier(self, a, b)
 
     def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
         """A longest chain of events, each before the next; from `first` and to `last` where given."""
-        from microcosm.state.hasse import longest_chain
+        from microcosm.queries.hasse import longest_chain
 
         return longest_chain(self, first, last)
 
     def hasse(self) -> networkx.DiGraph[str]:
         """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
-        from microcosm.state.graph import hasse
+        from microcosm.queries.graph import hasse
 
         return hasse(self)
 
@@ -174,7 +174,7 @@ class Microcosm(Evolving):
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
         Clocks and tokens are node attributes `clock` and `tokens`.
         """
-        from microcosm.state.graph import to_networkx
+        from microcosm.queries.graph import to_networkx
 
         return to_networkx(self._givens)
 
@@ -192,16 +192,16 @@ class Microcosm(Evolving):
 
     def _repr_svg_(self) -> str:
         """A space-time diagram where processes are known, else a Hasse diagram; of the first events only."""
-        from microcosm.state import drawing
-        from microcosm.state.sketch import sketch
+        from microcosm.queries import drawing
+        from microcosm.queries.drawing_model import sketch
 
         drawn = sketch(self._givens, self.rules)
         return drawing.space_time(drawn) if drawn.process else drawing.hasse(drawn)
 
     def _repr_html_(self) -> str:
         """What notebooks show: `repr`, and both diagrams."""
-        from microcosm.state import drawing
-        from microcosm.state.sketch import sketch
+        from microcosm.queries import drawing
+        from microcosm.queries.drawing_model import sketch
 
         return drawing.html(repr(self), sketch(self._givens, self.rules))
 
@@ -210,7 +210,7 @@ class Microcosm(Evolving):
     @property
     def _bulk(self) -> Bulk:
         if self._many is None:
-            from microcosm.state.bulk import Bulk
+            from microcosm.queries.batch import Bulk
 
             self._many = Bulk(self)
         return self._many

@@ -14,13 +14,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from microcosm.errors import MicrocosmError
-from microcosm.logic.document import iter_mc, parse_statement, read_givens
-from microcosm.logic.names import quote
-from microcosm.logic.statement import Correspondences
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.state.merge import union
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.union import union
+from microcosm.text.mc_reader import iter_mc, parse_statement, read_givens
+from microcosm.text.names import quote
+from microcosm.text.statement import Correspondences
 
 _Facts = tuple[Correspondence, ...]
 

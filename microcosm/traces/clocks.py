@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from microcosm.relations.clock import Clock
+from microcosm.givens.clock import Clock
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from microcosm.relations.clock import between
-from microcosm.relations.relation import Relation
-from microcosm.traces.before import Before
+from microcosm.givens.clock import between
+from microcosm.givens.relation import Relation
+from microcosm.traces.causality import Before
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import Execution, executions

@@ -1,7 +1,7 @@
 """The trace model: one event of one process, as a log records it.
 
 A reader of any format yields these and nothing else; what a trace says about causality is worked
-out from them alone (`microcosm.traces.correspondences`).
+out from them alone (`microcosm.traces.extract`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from types import MappingProxyType
 
-from microcosm.relations.givens import Stamp
+from microcosm.givens.givens import Stamp
 
 SENDS = {"send": "receive", "causal_send": "deliver"}
 """The kinds that send, and the kind that answers each: on the network, and as the application sees it."""

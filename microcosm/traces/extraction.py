@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microcosm.relations.givens import Givens
+from microcosm.givens.givens import Givens
 
 
 @dataclass(frozen=True, slots=True)

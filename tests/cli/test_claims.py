@@ -21,16 +21,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli import ask, check, exits, offline, possible, prove, reading
+from microcosm.cli import exits, reading
 from microcosm.cli.app import main
-from microcosm.cli.lemmas import proof_object
-from microcosm.logic.document import read_givens, write_mc
+from microcosm.cli.commands import ask, check, offline, possible
+from microcosm.cli.commands import verify as prove
+from microcosm.cli.show.lemmas import proof_object
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.state.offline import Inconsistent
+from microcosm.queries.offline import Inconsistent
+from microcosm.text.mc_reader import read_givens, write_mc
 from tests import oracle, posets
 from tests.cli.conftest import Run
 from tests.notation import mc

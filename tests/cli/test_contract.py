@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.logic.document import read_givens
+from microcosm.text.mc_reader import read_givens
 from tests.cli.conftest import ALBUM, Run
 
 EXPECTED = {

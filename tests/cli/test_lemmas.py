@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from microcosm.cli.lemmas import DEEPEST, proof_object
+from microcosm.cli.show.lemmas import DEEPEST, proof_object
+from microcosm.givens.relation import Relation
+from microcosm.kernel.check import check
 from microcosm.logic.derivation import Derivation, step
-from microcosm.logic.document import read_givens
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.kernel import check
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.relation import Relation
+from microcosm.text.mc_reader import read_givens
 
 INITIAL, BEFORE = Judgement.INITIAL, Relation.BEFORE
 

@@ -9,9 +9,9 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.files import shipped
-from microcosm.logic import kernel
-from microcosm.logic.document import write_mc
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
+from microcosm.text.mc_reader import write_mc
 from tests import drat
 from tests.cli.conftest import Run
 from tests.notation import mc
@@ -70,7 +70,7 @@ def test_what_only_a_solver_decided_comes_with_all_that_checks_it(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pysat", reason="the extra `sat` is not installed")
-    monkeypatch.setattr("microcosm.state.offline.MOST", 1)
+    monkeypatch.setattr("microcosm.queries.offline.MOST", 1)
     Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
     ran = run("offline", "m.mc", "b", "e", "--certificate", "proof", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (0, "<>", True)

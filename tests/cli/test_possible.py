@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.state.world import World
+from microcosm.worlds.world import World
 from tests.cli.conftest import Run
 
 DEEP = "a < c\nc < b\na || d\nb || d\nc <> d\nx < y\n"

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import pytest
 
-from microcosm.cli.provenance import Provenance
-from microcosm.cli.render import DEEPEST, links, proof_lines
+from microcosm.cli.show.provenance import Provenance
+from microcosm.cli.show.render import DEEPEST, links, proof_lines
+from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation, absent, not_in, step
-from microcosm.logic.document import read_givens
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.relation import Relation
+from microcosm.text.mc_reader import read_givens
 
 INITIAL, ONLINE = Judgement.INITIAL, Judgement.ONLINE
 BEFORE, UNKNOWN = Relation.BEFORE, Relation.UNKNOWN

@@ -17,10 +17,10 @@ from microcosm.cli import output
 from microcosm.cli.session import script
 from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.session import Session
-from microcosm.logic import kernel
-from microcosm.logic.document import read_givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.relation import Relation
+from microcosm.text.mc_reader import read_givens
 from tests.cli.conftest import Run
 
 LOG = """\

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.cli import replica_input
 from microcosm.cli.app import main
-from microcosm.cli.replica_told import Told
+from microcosm.cli.replica import input as replica_input
+from microcosm.cli.replica.delivered import Told
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.opening import APPLICATION, Opened

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from microcosm import files
-from microcosm.logic.document import read_givens
+from microcosm.text.mc_reader import read_givens
 from tests.cli.conftest import Run
 
 LOG = """\
@@ -135,7 +135,7 @@ def test_the_demo_asks_one_question_of_each_kind_and_checks_the_proofs(run: Run)
 
 @pytest.mark.usefixtures("shipped")
 def test_the_demo_says_when_the_kernel_refuses(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microcosm.logic.kernel.check", lambda givens, rules, proof: "a fault")
+    monkeypatch.setattr("microcosm.kernel.check.check", lambda givens, rules, proof: "a fault")
     ran = run("demo")
     assert ran.code == 1
     assert "The kernel refuses a proof: a fault" in ran.out

@@ -9,20 +9,22 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm
-from microcosm.engine import ascent, goals, table
+from microcosm.engine import backward_search as goals
+from microcosm.engine import guided_search as ascent
+from microcosm.engine import table
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.program import online
+from microcosm.engine.prove import Witness
 from microcosm.engine.steps import Goal
-from microcosm.engine.witness import Witness
-from microcosm.logic import kernel
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.told import Message
 from tests.engine.test_sweep import OTHER_LINKS, UN_2, by_sets, log, table_of
 from tests.rulesets import edited, ten
 

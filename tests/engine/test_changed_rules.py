@@ -16,12 +16,12 @@ from hypothesis import given, settings
 
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.world import World
+from microcosm.worlds.world import World
 from tests.enumeration import as_givens, enumerated, up_to_renaming
 from tests.notation import mc
 from tests.proofs import proved, steps

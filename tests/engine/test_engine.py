@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.naive import Naive
 from microcosm.engine.program import online
-from microcosm.engine.witness import Witness
-from microcosm.logic import kernel
+from microcosm.engine.prove import Witness
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from tests.rulesets import not_offline
 
 EVENTS = "abcde"

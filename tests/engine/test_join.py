@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
+from microcosm.engine.lowering import LEFT, RIGHT
 from microcosm.engine.program import online
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 
 SIZE = 9
 

@@ -7,9 +7,9 @@ import pytest
 from microcosm import Microcosm
 from microcosm.engine.program import Shape, compile_rules, initial, online
 from microcosm.errors import Contradiction
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
-from microcosm.relations.relation import Relation
 
 GIVEN = """
 rule Start:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 
 from microcosm.engine.naive import Naive
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
 from tests.notation import mc, table, verdicts

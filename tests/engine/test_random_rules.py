@@ -17,10 +17,10 @@ import pytest
 from microcosm import Microcosm
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, RuleError
-from microcosm.logic import kernel
+from microcosm.givens.givens import Givens
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.relations.givens import Givens
-from microcosm.state.offline import Inconsistent
+from microcosm.queries.offline import Inconsistent
 from tests.assuming import Assuming
 from tests.engine.test_changed_rules import check
 from tests.notation import mc

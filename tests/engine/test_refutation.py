@@ -7,14 +7,14 @@ import pytest
 from microcosm import Microcosm
 from microcosm.engine.assumption import assumptions
 from microcosm.engine.engine import Engine
+from microcosm.engine.prove import Witness
 from microcosm.engine.refutation import Refutation, Stopped
-from microcosm.engine.witness import Witness
 from microcosm.errors import RuleError
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.bits import bits
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.search import Stop
+from microcosm.order.bits import bits
+from microcosm.worlds.search import Stop
 from tests.notation import mc
 from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from microcosm.engine.strata import Pred, Stratum, never_fire, strata
 from microcosm.errors import RuleError
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import Assume, Judged, MostAccurate, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.relations.relation import Relation
 
 RULES = Path(__file__).parents[2] / "rules"
 TEXT = "".join((RULES / f"{name}.rules").read_text("utf-8") for name in ("initial", "online"))

@@ -7,19 +7,20 @@ from unittest.mock import patch
 
 import pytest
 
-from microcosm.engine import fixpoint, sweep
+from microcosm.engine import propagation as sweep
+from microcosm.engine import saturate as fixpoint
 from microcosm.engine.engine import Engine
 from microcosm.engine.program import initial, online
+from microcosm.engine.prove import Witness
 from microcosm.engine.views import Closure
-from microcosm.engine.witness import Witness
-from microcosm.logic import kernel
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations import shape
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.labels import Labels
-from microcosm.relations.relation import Relation
+from microcosm.order import representation as shape
+from microcosm.order.labels import Labels
 from tests.rulesets import edited, extended
 
 UNKNOWN = online(Relation.UNKNOWN)

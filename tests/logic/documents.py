@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from microcosm.logic import statement as s
-from microcosm.logic.provenance import Stated
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.exact import of_float
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.told import Message
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.exact import of_float
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.text import statement as s
+from microcosm.text.provenance import Stated
 from tests.strategies import event_names
 
 ALBUM = """\

@@ -10,19 +10,19 @@ from decimal import Decimal
 import pytest
 
 from microcosm.errors import TextError
-from microcosm.logic import statement as s
-from microcosm.logic.document import (
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.text import statement as s
+from microcosm.text.mc_reader import (
     parse_correspondences,
     parse_statement,
     read_givens,
     write_mc,
 )
-from microcosm.logic.statement_grammar import parse
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.told import Message
+from microcosm.text.statement_grammar import parse
 from tests.logic.documents import ALBUM
 
 BEFORE, NOT_BEFORE = Relation.BEFORE, Relation.NOT_BEFORE
@@ -170,7 +170,7 @@ def test_correspondences_of_a_statement() -> None:
 
 def test_the_grammar_is_loaded_only_for_what_the_fast_lane_does_not_know() -> None:
     script = (
-        "import sys; from microcosm.logic.document import *; from microcosm.errors import TextError\n"
+        "import sys; from microcosm.text.mc_reader import *; from microcosm.errors import TextError\n"
         "read_givens(sys.argv[1]); print('lark' in sys.modules)\n"
         "try: read_givens('a b')\n"
         "except TextError: print('lark' in sys.modules)\n"

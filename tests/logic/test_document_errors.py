@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from microcosm.errors import TextError
-from microcosm.logic.document import (
+from microcosm.givens.givens import Givens
+from microcosm.text.mc_reader import (
     read_givens,
 )
-from microcosm.logic.names import KEYWORDS
-from microcosm.logic.statement_grammar import parse
-from microcosm.logic.statement_lane import recognise
-from microcosm.logic.statement_tokens import Names
-from microcosm.relations.givens import Givens
+from microcosm.text.names import KEYWORDS
+from microcosm.text.statement_grammar import parse
+from microcosm.text.statement_lane import recognise
+from microcosm.text.statement_tokens import Names
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 
 from microcosm.errors import TextError
-from microcosm.logic.document import givens_from_json, givens_to_json, read_givens
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.told import Message
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.text.mc_reader import givens_from_json, givens_to_json, read_givens
 from tests.logic.documents import ALBUM, all_givens, sources
 
 EXAMPLE: dict[str, Any] = {

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from hypothesis import example, given
 
-from microcosm.logic.document import (
+from microcosm.givens.givens import Givens
+from microcosm.text.mc_reader import (
     iter_mc,
     parse_statement,
     quote,
     read_givens,
     write_mc,
 )
-from microcosm.logic.names import unquote
-from microcosm.logic.statement_lane import recognise
-from microcosm.logic.statement_tokens import Names
-from microcosm.relations.givens import Givens
+from microcosm.text.names import unquote
+from microcosm.text.statement_lane import recognise
+from microcosm.text.statement_tokens import Names
 from tests.logic.documents import all_givens, sources
 from tests.strategies import event_names
 

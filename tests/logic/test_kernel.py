@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcosm.logic.kernel import check
-from microcosm.logic.kernel_node import shown
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel.check import check
+from microcosm.kernel.node import shown
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from tests.derivations import (
     A,
     B,

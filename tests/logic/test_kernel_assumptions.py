@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from microcosm.logic.kernel import check
+from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from tests.derivations import Node, absent, add, assumed, clash, fault, init, off, refuted, step, update
 from tests.notation import mc

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from microcosm.errors import Contradiction
-from microcosm.logic import kernel
-from microcosm.logic.document import read_givens
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
 from microcosm.state.contradiction import clash_node
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.mc_reader import read_givens
 
 RULES = read_rules()
 

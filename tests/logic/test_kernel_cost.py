@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from microcosm.logic import kernel
+from microcosm.givens.givens import Givens
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.givens import Givens
 from tests.derivations import Node, add, assumed, clash, off, ok, refuted, step
 from tests.mutants import nodes
 from tests.notation import mc

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from microcosm.logic.kernel import check
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.kernel.check import check
 from microcosm.logic.rulebook import parse_rules, read_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.told import Message
 from tests.derivations import A, B, C, Node, absent, add, clocked, fault, init, not_in, ok, step, un_3, update
 from tests.notation import mc
 

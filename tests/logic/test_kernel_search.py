@@ -11,9 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.kernel.absence import Search
+from microcosm.kernel.plan import Goal, Program, planned
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.kernel_plan import Goal, Program, planned
-from microcosm.logic.kernel_search import Search
+from microcosm.logic.predicates import base_facts
 from microcosm.logic.rule import (
     ANY,
     Base,
@@ -28,12 +34,6 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.relations.base import base_facts
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import GivenFacts, Givens
-from microcosm.relations.relation import Relation
-from microcosm.relations.told import Message
 from tests.notation import mc
 from tests.rulesets import ADDED, TEN, ten
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.logic import document
-from microcosm.logic.document import read_givens, write_mc
-from microcosm.relations.givens import Givens
+from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
+from microcosm.text import mc_reader as document
+from microcosm.text.mc_reader import read_givens, write_mc
 
 events = st.sampled_from(["a", "b", "c", "d", '"log in"', "from", "-e", "p:1"])
 lines = st.one_of(

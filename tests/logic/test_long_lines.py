@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from microcosm.errors import TextError
-from microcosm.logic import statement as s
-from microcosm.logic.document import (
+from microcosm.text import statement as s
+from microcosm.text.long_lines import LONG, pieces, shape
+from microcosm.text.mc_reader import (
     parse_statement,
     read_givens,
 )
-from microcosm.logic.long_lines import LONG, pieces, shape
 
 MANY = [f"e{n}" for n in range(30_000)]
 

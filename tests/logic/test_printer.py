@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text, print_rule
-from microcosm.logic.reader import read_rule_text
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -28,8 +28,8 @@ from microcosm.logic.rule import (
     Rule,
     Term,
 )
+from microcosm.logic.rule_reader import read_rule_text
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.relation import Relation
 
 EVENTS = st.sampled_from(["a", "b", "c", "e1"])
 VARIABLES = ["R", "S", "T1"]

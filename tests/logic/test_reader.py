@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.reader import read_rule_text
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -21,8 +21,8 @@ from microcosm.logic.rule import (
     Premise,
     Rule,
 )
+from microcosm.logic.rule_reader import read_rule_text
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.relations.relation import Relation
 
 INITIAL, ONLINE, OFFLINE = Judgement.INITIAL, Judgement.ONLINE, Judgement.OFFLINE
 BEFORE, CONCURRENT, RELATED, UNKNOWN = (

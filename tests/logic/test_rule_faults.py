@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
-from microcosm.logic.reader import MOST_INSTANCES, read_rule_text
+from microcosm.logic.rule_reader import MOST_INSTANCES, read_rule_text
 from microcosm.logic.rulebook import parse_rules
 
 RULES = Path(__file__).parents[2] / "rules"

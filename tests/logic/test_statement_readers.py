@@ -8,15 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.logic import statement as s
-from microcosm.logic.document import read_givens
-from microcosm.logic.names import KEYWORDS
-from microcosm.logic.statement import Fault
-from microcosm.logic.statement_grammar import parse
-from microcosm.logic.statement_lane import recognise
-from microcosm.logic.statement_tokens import Names
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
+from microcosm.text import statement as s
+from microcosm.text.mc_reader import read_givens
+from microcosm.text.names import KEYWORDS
+from microcosm.text.statement import Fault
+from microcosm.text.statement_grammar import parse
+from microcosm.text.statement_lane import recognise
+from microcosm.text.statement_tokens import Names
 
 PIECES = (
     *"<>{}[]=,:#\"\\?!|-. \t", "->", "||", "<>", "!<", "≺", "≬", "a", "b", "c1", "p:1",

@@ -8,15 +8,15 @@ from random import Random
 
 import pytest
 
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.logic.predicates import base_facts
 from microcosm.orderings.computation import Computation
 from microcosm.orderings.monitor import violations
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import queue_execution
 from microcosm.orderings.verdicts import Verdict, classify
-from microcosm.relations.base import base_facts
-from microcosm.relations.givens import Givens
-from microcosm.relations.told import Message
 from tests.orderings import oracle
 from tests.orderings.notation import computation_of
 

@@ -13,13 +13,13 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.cli.communication import communication
+from microcosm.cli.commands.communication import communication
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
 from microcosm.orderings.verdicts import classify
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.told import Message
-from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
 from tests.orderings.test_enumeration import drawn
 from tests.traces.logs import read_text
 

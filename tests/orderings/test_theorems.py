@@ -254,8 +254,8 @@ def test_lemma_31_inversion() -> None:
 
 
 def test_names_of_the_orderings() -> None:
-    from microcosm.logic.statement import ORDERINGS
     from microcosm.orderings.ordering import Ordering
+    from microcosm.text.statement import ORDERINGS
 
     assert tuple(one.value for one in Ordering) == NAMES == tuple(ORDERINGS)
 

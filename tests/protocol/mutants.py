@@ -33,30 +33,30 @@ COMPARATORS = "test_comparators.py test_delivery.py"
 MUTANTS = [
     m(
         "E1 ids from 0",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         ("self._clock = 1 ", "self._clock = 0 "),
         ("SlidingArray[Outgoing](1)", "SlidingArray[Outgoing]()"),
     ),
-    m("E2 the wrong id in an ack", "hybrid.py", ("Ack(message.mid)", "Ack(last)")),
+    m("E2 the wrong id in an ack", "hybrid/common.py", ("Ack(message.mid)", "Ack(last)")),
     m(
         "E3 u2 not maintained",
-        "hybrid_sps.py",
+        "hybrid/sps.py",
         ("if self._u2 == mid and buffer.peek.receiver == receiver:", "if False:"),
     ),
     m(
         "E4 m2 not maintained",
-        "hybrid_sps.py",
+        "hybrid/sps.py",
         ("if self._m2 == mid and self._missing.next <= self._p2:", "if False:"),
     ),
     m(
         "E4 m2 only clamped",
-        "hybrid_sps.py hybrid_optimal.py",
+        "hybrid/sps.py hybrid/optimal.py",
         ("if self._m2 == mid and self._missing.next <= self._p2:", "if False:"),
         ("start = self._m2\n", "start = self._m2 = max(self._m2, self._buffer.first)\n"),
     ),
     m(
         "E5 the first permit twice",
-        "hybrid_sps.py",
+        "hybrid/sps.py",
         (
             "            mid = buffer.first\n",
             "            mid = buffer.first\n"
@@ -67,12 +67,12 @@ MUTANTS = [
     m("E6 messages to oneself travel", "machine.py", ("mine = self.me in receivers", "mine = False")),
     m(
         "E7 an early permit is dropped",
-        "hybrid.py",
+        "hybrid/common.py",
         ("if next_one.permit and last > self._permitted.get(sender, 0):", "if next_one.permit:"),
     ),
     m(
         "E8 an empty payload counts as acknowledged",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         (
             "            if not message.acked:\n                self._emit",
             "            if message.payload is not None:\n                self._emit",
@@ -80,39 +80,39 @@ MUTANTS = [
     ),
     m(
         "E9 one field for index and flag",
-        "hybrid_sps.py",
+        "hybrid/sps.py",
         ("        copy.permit = self._u2", "        copy.permit = copy.waits = self._u2"),
     ),
     m(
         "E10 one predecessor for all",
-        "hybrid.py",
+        "hybrid/common.py",
         (
             "pids = [self._last_sent.get(j, 0) for j in to]",
             "pids = [max(self._last_sent.get(j, 0) for j in to)] * len(to)",
         ),
     ),
     m("E11 nobody is a receiver", "machine.py", ("if not receivers:", "if False:")),
-    m("E12 an ack of a stranger", "hybrid_basic.py", ("if message.receiver != sender:", "if False:")),
+    m("E12 an ack of a stranger", "hybrid/basic.py", ("if message.receiver != sender:", "if False:")),
     m(
         "E12 an ack of what was not sent",
-        "hybrid_sps.py",
+        "hybrid/sps.py",
         ("if message.receiver != sender or not message.sent:", "if message.receiver != sender:"),
     ),
     m(
         "E13 absurd permits",
-        "hybrid.py",
+        "hybrid/common.py",
         ("if mid > self._delivered.get(sender, 0) + self.window:", "if False:"),
     ),
-    m("E13 absurd acks", "hybrid_basic.py", ("if mid >= unacked.next:", "if False:")),
-    m("E14 no window", "hybrid.py", ("if len(held) >= self.window and", "if False and")),
+    m("E13 absurd acks", "hybrid/basic.py", ("if mid >= unacked.next:", "if False:")),
+    m("E14 no window", "hybrid/common.py", ("if len(held) >= self.window and", "if False and")),
     m(
         "the window refuses what all wait for",
-        "hybrid.py",
+        "hybrid/common.py",
         ("and message.pid != last and message.pid not in held", "and message.pid not in held"),
     ),
     m(
         "flag after add",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         ("            message.permit = unacked.first < unacked.next  # before it is added itself\n", ""),
         (
             "            unacked.add(message)\n",
@@ -121,7 +121,7 @@ MUTANTS = [
     ),
     m(
         "loops not nested",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         (
             "            unacked.remove()\n            while unacked.first < unacked.next:",
             "            unacked.remove()\n        if True:\n            while unacked.first < unacked.next:",
@@ -129,12 +129,12 @@ MUTANTS = [
     ),
     m(
         "never flag",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         ("message.permit = unacked.first < unacked.next ", "message.permit = False "),
     ),
     m(
         "permit after deliver",
-        "hybrid.py",
+        "hybrid/common.py",
         (
             "            if next_one.permit and last > self._permitted.get(sender, 0):\n"
             "                self._await_permit(sender, last)\n",
@@ -149,7 +149,7 @@ MUTANTS = [
     ),
     m(
         "ack on receive",
-        "hybrid.py",
+        "hybrid/common.py",
         (
             "        held[message.pid] = message\n",
             "        held[message.pid] = message\n        self._emit(sender, Ack(message.mid))\n",
@@ -157,34 +157,34 @@ MUTANTS = [
     ),
     m(
         "line 31 strict",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         ("self._missing.first >= waiting[0].waits", "self._missing.first > waiting[0].waits"),
     ),
-    m("line 45 strict", "hybrid.py", ("if message.mid <= last:", "if message.mid < last:")),
-    m("line 58 not strict", "hybrid_basic.py", ("if mid < unacked.first:", "if mid <= unacked.first:")),
+    m("line 45 strict", "hybrid/common.py", ("if message.mid <= last:", "if message.mid < last:")),
+    m("line 58 not strict", "hybrid/basic.py", ("if mid < unacked.first:", "if mid <= unacked.first:")),
     m(
         "A3 without |J| > 1",
-        "hybrid_multicast.py",
+        "hybrid/multicast.py",
         ("len(self._unacked) > 0 or len(message.pids) > 1", "len(self._unacked) > 0"),
     ),
     m(
         "section 5.7: two missing acks are enough",
-        "hybrid_multicast.py",
+        "hybrid/multicast.py",
         ("message.permit and len(left) <= 1:", "message.permit and len(left) <= 2:"),
     ),
     m(
         "section 5.7: a single missing ack makes no difference",
-        "hybrid_multicast.py",
+        "hybrid/multicast.py",
         ("message.permit and len(left) <= 1:", "message.permit and not left:"),
     ),
     m(
         "section 5.7: the permit comes twice",
-        "hybrid_multicast.py",
+        "hybrid/multicast.py",
         ("if receiver != told:", "if True:"),
     ),
     m(
         "permits that count twice",
-        "hybrid_basic.py",
+        "hybrid/basic.py",
         (
             "self._missing.remove((sender, mid))",
             "self._missing.remove(next(iter(self._missing), (sender, mid)))",
@@ -192,7 +192,7 @@ MUTANTS = [
     ),
     m(
         "SPS multicast: own copies not in the flag",
-        "hybrid_multicast_sps.py",
+        "hybrid/multicast_sps.py",
         (
             "        end = copy.group.end\n        if self._buffer.first",
             "        end = copy.group.start\n        if self._buffer.first",
@@ -200,17 +200,17 @@ MUTANTS = [
     ),
     m(
         "SPS multicast: own copies not in the permit",
-        "hybrid_multicast_sps.py",
+        "hybrid/multicast_sps.py",
         ("groups.peek.end <= buffer.first:", "groups.peek.start < buffer.first:"),
     ),
     m(
         "SPS: p2 not maintained",
-        "hybrid_optimal.py",
+        "hybrid/optimal.py",
         ("if self._p2 == at and self._sender_of(missing.first) == sender:", "if False:"),
     ),
     m(
         "SPS: waits for nothing of the first sender's",
-        "hybrid_optimal.py",
+        "hybrid/optimal.py",
         (
             "(copy.waits <= first or copy.receiver == asker)",
             "(copy.waits <= first + 1 or copy.receiver == asker)",
@@ -218,31 +218,31 @@ MUTANTS = [
     ),
     m(
         "SPS: looks beyond the second asker's permit",
-        "hybrid_optimal.py",
+        "hybrid/optimal.py",
         ("buffer[at].waits <= end", "True"),
         tests="test_hybrid.py",
     ),
     m(
         "SPS: looks one permit too far",
-        "hybrid_optimal.py",
+        "hybrid/optimal.py",
         ("buffer[at].waits <= end", "buffer[at].waits <= end + 1"),
         tests="test_hybrid.py",
     ),
     m(
         "SPS: stops one permit too early",
-        "hybrid_optimal.py",
+        "hybrid/optimal.py",
         ("buffer[at].waits <= end", "buffer[at].waits < end"),
         tests="test_hybrid.py",
     ),
     m(
         "E13 a predecessor older than the last delivery",
-        "hybrid.py",
+        "hybrid/common.py",
         ("if message.pid < last:", "if False:"),
         tests="test_hybrid.py",
     ),
     m(
         "a predecessor that was delivered last is refused",
-        "hybrid.py",
+        "hybrid/common.py",
         ("if message.pid < last:", "if message.pid <= last:"),
         tests="test_hybrid.py",
     ),
@@ -266,13 +266,13 @@ MUTANTS = [
     ),
     m(
         "dependencies: the receiver does not wait",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         ("if d == self.me and self._delivered.get(s, 0) < n:", "if False:"),
         tests=DEPENDENCIES,
     ),
     m(
         "dependencies: a permit waits for acks only",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         (
             "            if self._missing.first < message.waits:\n                return\n            assert",
             "            assert",
@@ -281,7 +281,7 @@ MUTANTS = [
     ),
     m(
         "dependencies: what was not said is nothing",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         (
             "            if carried is None:\n                return None\n"
             "            for s, d, mid in carried:",
@@ -291,31 +291,31 @@ MUTANTS = [
     ),
     m(
         "dependencies: none of one's own",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         ("for d, mid in self._open.items() if d != message.receiver}", "for d, mid in ()}"),
         tests=DEPENDENCIES,
     ),
     m(
         "dependencies: of what came after the causal send too",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         ("(self._missing.index(key) or 0) >= message.waits", "False"),
         tests=DEPENDENCIES,
     ),
     m(
         "dependencies: one more than the budget",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         ("return None if len(needs) > budget else", "return None if len(needs) > budget + 1 else"),
         tests=DEPENDENCIES,
     ),
     m(
         "dependencies: nobody tries again after an ack",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         ("        self._try_send()  # there is less to be named\n", ""),
         tests=DEPENDENCIES,
     ),
     m(
         "dependencies: nobody tries again what was held back for another sender",
-        "hybrid_dependencies.py",
+        "hybrid/dependencies.py",
         ("freed |= self._blocked.pop(sender, set())", "freed |= set()"),
         tests=DEPENDENCIES,
     ),
@@ -382,7 +382,7 @@ MUTANTS = [
     ),
     m(
         "migration: nothing is held",
-        "tree_migration.py",
+        "tree/migration.py",
         (
             "elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:",
             "elif False:",
@@ -391,13 +391,13 @@ MUTANTS = [
     ),
     m(
         "migration: what comes from behind is held too",
-        "tree_migration.py",
+        "tree/migration.py",
         ("sender != arrived.behind and packet.origin", "packet.origin"),
         tests="test_tree_migration.py",
     ),
     m(
         "migration: it goes on before the way behind it is empty",
-        "tree_migration.py",
+        "tree/migration.py",
         (
             "            self._emit(sender, Migration(_FLUSH, actor, goal))",
             "            self._rest(actor, self._arrived[actor])",
@@ -406,13 +406,13 @@ MUTANTS = [
     ),
     m(
         "migration: what was held comes in the wrong order",
-        "tree_migration.py",
+        "tree/migration.py",
         ("arrived.held.pop(0)", "arrived.held.pop()"),
         tests="test_tree_migration.py",
     ),
     m(
         "snapshot: the link of the first marker stays open",
-        "tree_snapshot.py",
+        "tree/snapshot.py",
         (
             "            part = self._record(marker)\n        if",
             "            self._record(marker)\n            return None\n        if",
@@ -421,19 +421,19 @@ MUTANTS = [
     ),
     m(
         "snapshot: links are not recorded",
-        "tree_snapshot.py",
+        "tree/snapshot.py",
         ("part.links[sender].append(packet)", "pass"),
         tests="test_tree_snapshot.py",
     ),
     m(
         "snapshot: links are recorded beyond the marker",
-        "tree_snapshot.py",
+        "tree/snapshot.py",
         ("            if sender in part.open:\n", "            if True:\n"),
         tests="test_tree_snapshot.py",
     ),
     m(
         "snapshot: only who begins records its state",
-        "tree_snapshot.py",
+        "tree/snapshot.py",
         (
             "        part = Snapshot(state,",
             "        state = state if marker.origin == self.me else -1\n        part = Snapshot(state,",
@@ -442,7 +442,7 @@ MUTANTS = [
     ),
     m(
         "M-Route without its premise",
-        "tree_model.py",
+        "tree/model.py",
         ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
         tests="test_tree_model.py",
     ),

@@ -14,8 +14,8 @@ from microcosm.protocol.monitor import Monitored
 from microcosm.protocol.newtop import Newtop
 from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
 from microcosm.protocol.rst import RST
-from microcosm.protocol.topology import binary_tree
-from microcosm.protocol.tree import TreeNode, hops
+from microcosm.protocol.tree.static import TreeNode, hops
+from microcosm.protocol.tree.topology import binary_tree
 from tests.protocol.random_net import RandomNet
 
 

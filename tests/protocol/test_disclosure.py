@@ -7,11 +7,11 @@ from itertools import product
 
 import pytest
 
+from microcosm.givens.relation import Relation
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Clocked, Message, Packet, Permit, Plain, Secret
-from microcosm.relations.relation import Relation
 from tests.protocol.random_net import RandomNet
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from microcosm.protocol.catalogue import with_budget
-from microcosm.protocol.hybrid_dependencies import HybridDependencies
+from microcosm.protocol.hybrid.dependencies import HybridDependencies
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Dependent, Packet, Permit
 from microcosm.simulation.causal_check import check

@@ -7,7 +7,7 @@ from random import Random
 import msgpack
 import pytest
 
-from microcosm.protocol.hybrid_durable import HybridDurable
+from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from microcosm.protocol.tree_model import (
+from microcosm.protocol.tree.model import (
     Configuration,
     Mail,
     Rec,
@@ -23,7 +23,7 @@ from microcosm.protocol.tree_model import (
     well_formed,
     well_formed_tree,
 )
-from microcosm.protocol.tree_order import (
+from microcosm.protocol.tree.order import (
     arrives_before,
     arrives_before_printed,
     causes,

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
-from microcosm.relations.base import PREDICATES, base_facts
-from microcosm.relations.givens import Givens, Stamp
-from microcosm.relations.told import Message
+from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.message import Message
+from microcosm.logic.predicates import PREDICATES, base_facts
 
 EVENTS = "abcd"
 messages = st.builds(

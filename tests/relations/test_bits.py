@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations.bits import bits, from_positions, lowest, marks, transposed
+from microcosm.order.bits import bits, from_positions, lowest, marks, transposed
 
 WIDTHS = st.sampled_from([1, 7, 64, 65, 300, 5_000])
 

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from microcosm.relations.certificate import Certificate
-from microcosm.relations.knowledge import Knowledge
-from microcosm.relations.possible import Possibilities
-from microcosm.relations.relation import Relation
+from microcosm.givens.relation import Relation
+from microcosm.worlds.certificate import Certificate
+from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.possible import Possibilities
 from tests import drat
 from tests.families import crafted
 from tests.oracle import Triple

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from microcosm.relations.bits import bits
-from microcosm.relations.clock import Clock
-from microcosm.relations.clock_agreement import agreeing
-from microcosm.relations.clock_rows import ClockRows
-from microcosm.relations.happens_before import Cycle
-from microcosm.relations.labels import Labels
+from microcosm.givens.clock import Clock
+from microcosm.order.bits import bits
+from microcosm.order.clock_agreement import agreeing
+from microcosm.order.clock_order import ClockRows
+from microcosm.order.happens_before import Cycle
+from microcosm.order.labels import Labels
 from tests.relations.test_clock_rows import clocks
 from tests.strategies import microcosms
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations.clock import Clock, between
-from microcosm.relations.clock_rows import ClockRows
-from microcosm.relations.relation import Relation
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.relation import Relation
+from microcosm.order.clock_order import ClockRows
 
 PROCESSES = ("p", "q", "r")
 

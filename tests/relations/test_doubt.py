@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations.bits import from_positions
-from microcosm.relations.doubt import Doubt, Waiting
+from microcosm.order.bits import from_positions
+from microcosm.order.doubt import Doubt, Waiting
 
 WIDE = 1200
 """More positions than a row has room for at first."""

@@ -12,18 +12,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
+from microcosm.compare.digest import givens_digest
+from microcosm.compare.same_givens import same_givens
 from microcosm.errors import TextError
-from microcosm.logic.document import read_givens, write_mc
-from microcosm.relations import exact
-from microcosm.relations.givens import Givens
-from microcosm.relations.stamps import StampOrder, too_late
-from microcosm.state.digest import givens_digest
-from microcosm.state.same_givens import same_givens
-from microcosm.traces import jsonl, parquet
+from microcosm.givens import exact
+from microcosm.givens.givens import Givens
+from microcosm.order.stamps import StampOrder, too_late
+from microcosm.text.mc_reader import read_givens, write_mc
 from microcosm.traces.event import LARGEST, TraceEvent
-from microcosm.traces.lines import Lines
+from microcosm.traces.formats import jsonl, parquet
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.text.lines import Lines
 
 
 @st.composite

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations.happens_before import cycle_or_order, edge_sets, repaired
+from microcosm.order.happens_before import cycle_or_order, edge_sets, repaired
 
 
 @given(st.integers(1, 12), st.randoms(use_true_random=False))

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
-from microcosm.relations.bits import bits
-from microcosm.relations.chain_cover import Wide
-from microcosm.relations.happens_before import Cycle
-from microcosm.relations.labels import Labels
-from microcosm.relations.rows import Rows
+from microcosm.order.bits import bits
+from microcosm.order.chain_cover import Wide
+from microcosm.order.happens_before import Cycle
+from microcosm.order.labels import Labels
+from microcosm.order.rows import Rows
 from tests.relations.test_rows import SIZE, RowsMachine, closure
 
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from microcosm.relations.bits import bits
-from microcosm.relations.pending import Pending
-from microcosm.relations.rows import Rows
+from microcosm.order.bits import bits
+from microcosm.order.edits import Pending
+from microcosm.order.rows import Rows
 
 SIZE = 40
 

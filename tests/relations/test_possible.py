@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations import fit, sat, stamped
-from microcosm.relations.fit import Fit, fault
-from microcosm.relations.knowledge import Knowledge
-from microcosm.relations.orientation import Orientation
-from microcosm.relations.possible import Possibilities, Undecided
-from microcosm.relations.possible_table import MEMBERS
-from microcosm.relations.relation import Relation
-from microcosm.relations.search import Outcome, complete, guess
-from microcosm.relations.stamps import StampOrder
+from microcosm.givens.relation import Relation
+from microcosm.order.stamps import StampOrder
+from microcosm.worlds import candidate as fit
+from microcosm.worlds import sat, stamped
+from microcosm.worlds.candidate import Fit, fault
+from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.possible import Possibilities, Undecided
+from microcosm.worlds.possible_table import MEMBERS
+from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.search import Outcome, complete, guess
 from tests import posets
 from tests.families import crafted, planted
 from tests.posets import Fact

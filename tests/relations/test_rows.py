@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from microcosm.relations.bits import bits
-from microcosm.relations.happens_before import Cycle
-from microcosm.relations.rows import Rows
+from microcosm.order.bits import bits
+from microcosm.order.happens_before import Cycle
+from microcosm.order.rows import Rows
 
 SIZE = 8
 

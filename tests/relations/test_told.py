@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm
-from microcosm.engine.ground import Universe
+from microcosm.engine.edb import Universe
 from microcosm.engine.processes import Processes
-from microcosm.relations.givens import Givens
-from microcosm.relations.links import Linking
-from microcosm.relations.told import Message, Told
-from microcosm.traces.plain_log import plain_extraction
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message, Told
+from microcosm.givens.order_columns import Linking
+from microcosm.traces.columns import plain_extraction
 from microcosm.traces.report import Report
 
 Row = tuple[Literal["send", "receive", ""], str, str, str]

@@ -22,7 +22,7 @@ from microcosm.replica.journal.disk import Disk, Flat
 from microcosm.replica.network.endpoint import Endpoint
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.node import Node
+from microcosm.replica.node.node import Node
 from microcosm.replica.opening import APPLICATION
 
 RING = Keyring([Key(1, b"k" * 32)])

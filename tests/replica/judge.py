@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.relations.relation import Relation
 from microcosm.replica.dots import Stream
 from microcosm.replica.replica import Replica
 from tests.replica.network.causal import History, faults

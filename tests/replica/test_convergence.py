@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
+from microcosm.compare.bisimilarity import bisimilar
+from microcosm.compare.digest import analogy_digest
 from microcosm.errors import Contradiction
+from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.replica import Replica
-from microcosm.replica.side_by_side import level
 from microcosm.replica.store import Memory
-from microcosm.state.bisimilarity import bisimilar
-from microcosm.state.digest import analogy_digest
 
 SIGNS = ("<", "<", "<", "||", "<>", "!<")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.protocol.disclosure import Disclosure
-from microcosm.protocol.hybrid_durable import HybridDurable
+from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Message
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory

@@ -11,15 +11,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined
 from microcosm.replica.dots import Dot, Dots, Run
 from microcosm.replica.errors import WrongReplica
 from microcosm.replica.evolution import Append, Evolution
-from microcosm.replica.exchange import Exchange
+from microcosm.replica.exchange.exchange import Exchange
+from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.replica import Replica
-from microcosm.replica.side_by_side import level
 from microcosm.replica.store import Memory
-from microcosm.state.bisimilarity import bisimilar
 
 NAMES = ("a", "b", "c")
 

@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import Contradiction
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
 from microcosm.replica.dots import Dot
 from microcosm.replica.evolution import Add, Append, Evolution
+from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.journal import Journal
 from microcosm.replica.opening import APPLICATION
 from microcosm.replica.replica import Replica
-from microcosm.replica.side_by_side import level
 from microcosm.replica.store import Memory, Store
-from microcosm.state.forgetting import without_events
+from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm
 
 INITIAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)

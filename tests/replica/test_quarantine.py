@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.compare.digest import analogy_digest
 from microcosm.errors import Contradiction
-from microcosm.logic.kernel import check
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.replica.conflicts import Conflict, quarantine
 from microcosm.replica.dots import Dot
 from microcosm.replica.evolution import Add, Append, Evolution
-from microcosm.replica.quarantine import Conflict, quarantine
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
-from microcosm.state.digest import analogy_digest
 from microcosm.state.microcosm import Microcosm
 
 Fact = tuple[str, str, str]

@@ -9,14 +9,14 @@ from random import Random
 import pytest
 
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.protocol.disclosure import Disclosure
-from microcosm.protocol.hybrid_basic import HybridBasic
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.replica.errors import Malformed, WrongReplica
+from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.outbox import drained
 from microcosm.replica.replica import Replica
-from microcosm.replica.side_by_side import level
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm
 

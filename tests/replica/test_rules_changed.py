@@ -8,18 +8,18 @@ from random import Random
 
 import pytest
 
+from microcosm.compare.digest import analogy_digest
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
-from microcosm.logic.kernel import check
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from microcosm.replica.dots import Dot
 from microcosm.replica.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
-from microcosm.state.digest import analogy_digest
 from tests.engine.test_changed_rules import VARIANTS, contradictory
 from tests.random_rules import random_rules
 from tests.rulesets import ten, without

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.hybrid_dependencies import BUDGET
+from microcosm.protocol.hybrid.dependencies import BUDGET
 from microcosm.simulation.causal_check import check
 from microcosm.simulation.events import DELIVER, SEND, Event
 from microcosm.simulation.network import Constant, Link, Network

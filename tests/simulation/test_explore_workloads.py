@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
-from microcosm.protocol.hybrid_basic import HybridBasic
-from microcosm.protocol.hybrid_multicast import HybridMulticast
-from microcosm.protocol.hybrid_multicast_sps import Copy, HybridMulticastSPS
-from microcosm.protocol.hybrid_sps import HybridSPS
+from microcosm.protocol.hybrid.basic import HybridBasic
+from microcosm.protocol.hybrid.multicast import HybridMulticast
+from microcosm.protocol.hybrid.multicast_sps import Copy, HybridMulticastSPS
+from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.protocol.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.simulation.explore import Explored, Explorer, explore
 from microcosm.simulation.explore_state import Scope, State
 from microcosm.simulation.explore_workloads import survey, workloads

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.hybrid import Hybrid
+from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Packet
 from microcosm.simulation.causal_check import check

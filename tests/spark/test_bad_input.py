@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from microcosm.spark import microcosms, pieces, reading
-from microcosm.spark.events import Reading, event_from, rows
-from microcosm.spark.pieces import Piece, by_lines, by_row_groups
-from microcosm.state.digest import analogy_digest_of
+from microcosm.compare.digest import analogy_digest_of
+from microcosm.spark.bisim import microcosms
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import reading
+from microcosm.spark.io.events import Reading, event_from, rows
+from microcosm.spark.io.input_splits import Piece, by_lines, by_row_groups
 from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.jsonl import line_of
+from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 
 AS_IT_IS = Reading(None, None, {})

@@ -15,13 +15,12 @@ import pytest
 
 from microcosm import Microcosm, bisimilar
 from microcosm.cli.app import main
+from microcosm.compare.digest import analogy_digest_of
 from microcosm.errors import Contradiction
 from microcosm.files import shipped
-from microcosm.logic.document import givens_to_json, read_givens
-from microcosm.spark import bisim as job
-from microcosm.spark import classes
-from microcosm.state.digest import analogy_digest_of
-from microcosm.state.possibility import Worlds
+from microcosm.queries.possible import Worlds
+from microcosm.spark.bisim import classes, job
+from microcosm.text.mc_reader import givens_to_json, read_givens
 from tests.spark.conftest import table
 
 pytestmark = pytest.mark.spark

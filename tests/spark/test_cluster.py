@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark import extract as job
-from microcosm.traces.jsonl import line_of
+from microcosm.spark.extract import job
+from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import ROOT, table
 from tests.spark.test_extract import traces
 

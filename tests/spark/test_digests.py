@@ -9,13 +9,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.compare.digest import analogy_digest
 from microcosm.errors import MicrocosmError
 from microcosm.files import decode
-from microcosm.logic.document_json import decode_json, givens_from_json
-from microcosm.spark import plain_lines, plain_rows
-from microcosm.spark.digests import digests
-from microcosm.state.digest import analogy_digest
+from microcosm.spark.bisim import plain_lines, plain_rows
+from microcosm.spark.bisim.digests import digests
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.json_form import decode_json, givens_from_json
 from tests.spark.test_plain import FACTS, GOOD, RECORDS
 
 IDS = st.one_of(st.sampled_from(("x", "ü", "2020-01-01")), st.sampled_from(("", None, 5)))

@@ -15,15 +15,16 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.errors import TextError
-from microcosm.spark import extract as job
-from microcosm.spark import gathered, pieces
-from microcosm.spark.extract import Asked
-from microcosm.spark.output import SCHEMA
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.spark.extract import group_by_trace as gathered
+from microcosm.spark.extract import job
+from microcosm.spark.extract.job import Asked
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.staging import SCHEMA
+from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.jsonl import line_of
+from microcosm.traces.extract import extract
+from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.spark.conftest import table
 from tests.traces.runs import shiviz_text, simulated
@@ -114,7 +115,7 @@ def test_a_large_file_is_read_in_pieces_and_lines_keep_their_numbers(
     lines[100] = "half of a li\n"
     log = tmp_path / "log.jsonl"
     log.write_text("".join(lines), encoding="utf-8")
-    monkeypatch.setattr("microcosm.spark.pieces.LARGEST", 1000)
+    monkeypatch.setattr("microcosm.spark.io.input_splits.LARGEST", 1000)
     found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert found.summary["events"] == len(events) - 1
     assert found.summary["reported"]["bad-line"] == 1
@@ -206,12 +207,12 @@ def test_a_job_killed_half_way_and_started_again_gives_the_same(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.extract._Job._events", killed)
+        patch.setattr("microcosm.spark.extract.job._Job._events", killed)
         with pytest.raises(Killed):
             job.extract(spark, [str(log)], str(out))
     assert not (out / "edges").exists()
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.events.rows", killed)  # what was read is not read again
+        patch.setattr("microcosm.spark.io.events.rows", killed)  # what was read is not read again
         found = job.extract(spark, [str(log)], str(out))
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     assert found.summary == whole.summary

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from microcosm.spark import gathered, reading
-from microcosm.spark.events import arrow_schema
+from microcosm.spark.extract import group_by_trace as gathered
+from microcosm.spark.io import reading
+from microcosm.spark.io.events import arrow_schema
 
 EVENTS = arrow_schema(reading.EVENTS)
 SIZES = arrow_schema(reading.SIZES)

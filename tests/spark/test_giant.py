@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark import extract as job
-from microcosm.spark import routes
-from microcosm.spark.extract import Asked
-from microcosm.traces import formats
+from microcosm.spark.extract import job
+from microcosm.spark.extract.job import Asked
+from microcosm.spark.giant import routes
+from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.jsonl import line_of
+from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.spark.conftest import table
 from tests.spark.test_scan import chained

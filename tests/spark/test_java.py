@@ -82,7 +82,7 @@ def test_without_pyspark_spark_says_what_to_do(
 
 def test_jobs_use_nothing_that_spark_connect_lacks() -> None:
     used = set()
-    for file in Path(session.__file__).parent.glob("*.py"):
+    for file in Path(session.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute):
                 used.add(node.attr)

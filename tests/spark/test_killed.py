@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark import extract as job
-from microcosm.spark import written
-from microcosm.spark.extract import Asked
-from microcosm.traces.jsonl import line_of
+from microcosm.spark.extract import job
+from microcosm.spark.extract.job import Asked
+from microcosm.spark.io import sink as written
+from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import LIGHT, table
 from tests.spark.test_extract import traces
 from tests.spark.test_giant import both
@@ -60,7 +60,7 @@ def test_a_worker_that_is_killed(
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     marker = tmp_path / "killed"
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.reading.names_of_traces", lambda *_: Deadly(marker))
+        patch.setattr("microcosm.spark.io.reading.names_of_traces", lambda *_: Deadly(marker))
         found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert marker.exists()
     assert found.summary == whole.summary
@@ -70,7 +70,7 @@ def test_a_worker_that_is_killed(
 DRIVER = """
 import os, signal, sys
 from microcosm.spark import extract as job
-from microcosm.spark.output import Output
+from microcosm.spark.io.staging import Output
 from microcosm.spark.session import session
 
 class Killed(Output):

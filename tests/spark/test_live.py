@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.events import row_of
-from microcosm.spark.lanes import Lane, Letter, lane_from, letter_from
-from microcosm.spark.live import Live
+from microcosm.spark.io.events import row_of
+from microcosm.spark.stream.kernel import Live
+from microcosm.spark.stream.state import Lane, Letter, lane_from, letter_from
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report

@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.events import arrow_schema
-from microcosm.spark.matching import ENDS, matched
+from microcosm.spark.giant.matching import ENDS, matched
+from microcosm.spark.io.events import arrow_schema
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import executions
 from microcosm.traces.messages import exchange

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.compare.digest import analogy_digest
 from microcosm.errors import MicrocosmError
-from microcosm.logic.document_json import givens_from_json
-from microcosm.spark.plain import plain_digest
-from microcosm.state.digest import analogy_digest
+from microcosm.queries.possible import Worlds
+from microcosm.spark.bisim.plain import plain_digest
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.possibility import Worlds
+from microcosm.text.json_form import givens_from_json
 
 NAMES = st.sampled_from(("a", "b", "c", "d", "ü", "f g", "", "\ud800"))
 GOOD = st.sampled_from(("a", "b", "c", "d", "ü", "f g"))

@@ -11,9 +11,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.events import EVENT, arrow_schema, row_of
-from microcosm.spark.found import TABLES, found
-from microcosm.spark.plain_traces import plain
+from microcosm.spark.extract.plain_traces import plain
+from microcosm.spark.extract.trace_kernel import TABLES, found
+from microcosm.spark.io.events import EVENT, arrow_schema, row_of
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report

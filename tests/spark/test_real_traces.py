@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark import extract as job
-from microcosm.traces import formats
+from microcosm.spark.extract import job
+from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report

@@ -8,16 +8,16 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm
+from microcosm.compare.analogy import analogous
 from microcosm.errors import Contradiction
+from microcosm.givens.givens import Givens
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.givens import Givens
-from microcosm.state.analogy import analogous
 from tests.notation import mc
 from tests.random_rules import random_givens, random_rules
 
 pytest.importorskip("pyarrow")
 
-from microcosm.spark import microcosms
+from microcosm.spark.bisim import microcosms
 
 
 def folder(tmp_path: Path, text: str) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark import source
-from microcosm.spark.events import rows
-from microcosm.traces import formats
-from microcosm.traces.jsonl import line_of
+from microcosm.spark.io import source
+from microcosm.spark.io.events import rows
+from microcosm.traces import reading as formats
+from microcosm.traces.formats.jsonl import line_of
 from tests.spark.test_extract import traces
 from tests.traces.runs import shiviz_text
 

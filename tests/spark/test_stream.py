@@ -14,11 +14,11 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.errors import MicrocosmError
-from microcosm.spark import extract as batch
-from microcosm.spark import stream as job
-from microcosm.spark.stream import Asked
+from microcosm.spark.extract import job as batch
+from microcosm.spark.stream import job
+from microcosm.spark.stream.job import Asked
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.jsonl import line_of
+from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import table
 from tests.spark.test_extract import traces
 

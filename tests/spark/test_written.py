@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from microcosm.spark import written
+from microcosm.spark.io import sink as written
 
 NUMBERS = pa.schema([("number", pa.int64()), ("word", pa.string())])
 

@@ -34,100 +34,101 @@ EXACT = "tests/relations/test_exact.py"
 
 MUTANTS = [
     Mutant(
-        "what is possible beside a verdict", "cli/claims.py",
+        "what is possible beside a verdict", "cli/commands/proof_input.py",
         'if stated["possible"] != [sign', 'if False and [sign', CLAIMS,
     ),
     Mutant(
-        "no verdict though one relation is left", "cli/rederived.py",
+        "no verdict though one relation is left", "cli/commands/rederived.py",
         'if stated["verdict"] is None and len(', "if False and len(", CLAIMS,
     ),
     Mutant(
-        "what is possible against the verdict", "cli/rederived.py",
+        "what is possible against the verdict", "cli/commands/rederived.py",
         'if not {*stated["possible"]} <= {*meant}:', "if False:", CLAIMS,
     ),
-    Mutant("fields that no answer has", "cli/claims.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
+    Mutant("fields that no answer has",
+        "cli/commands/proof_input.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
     Mutant(
-        "an answer where no world fits", "cli/claims.py",
+        "an answer where no world fits", "cli/commands/proof_input.py",
         'if told != [None, [], [], {}] or stated["exact"] is not True:', "if False:", CLAIMS,
     ),
     Mutant(
-        "what is exact by its word", "cli/rederived.py",
+        "what is exact by its word", "cli/commands/rederived.py",
         "if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:", "if False:",
         CLAIMS,
     ),
     Mutant(
-        "exact where worlds do not know all", "cli/rederived.py",
+        "exact where worlds do not know all", "cli/commands/rederived.py",
         "    if unheeded := ignored(givens):\n", "    if unheeded := ():\n", CLAIMS,
     ),
     Mutant(
-        "events that nothing names", "cli/rederived.py", "strangers) != strangers:", "[]) is None:", CLAIMS
+        "events that nothing names", "cli/commands/rederived.py", "strangers) != strangers:", "[]) is None:", CLAIMS
     ),
     Mutant(
-        "a conflict that is not given", "cli/rederived.py",
+        "a conflict that is not given", "cli/commands/rederived.py",
         "return found[0] if len(found) == 1 and statement(found[0]) == text else None",
         "return (found or facts)[0]", CLAIMS,
     ),
     Mutant(
-        "a conflict that is not minimal", "cli/rederived.py",
+        "a conflict that is not minimal", "cli/commands/rederived.py",
         "        if not _has_world(_together([*given[:at]", "        if False and (_together([*given[:at]",
         CLAIMS,
     ),
     Mutant(
-        "a conflict that fits a world", "cli/rederived.py",
+        "a conflict that fits a world", "cli/commands/rederived.py",
         "if (why := _unproved(None, (), _together(given, givens))) is not None:",
         "if (why := None) is not None:", CLAIMS,
     ),
     Mutant(
-        "a world that does not fit", "cli/rederived.py",
+        "a world that does not fit", "cli/commands/rederived.py",
         "if (why := _unfit(order, pairs, sign, pair, givens)) is not None:", "if (why := None) is not None:",
         CLAIMS,
     ),
     Mutant(
-        "the last minimisation of a conflict", "state/conflict.py",
+        "the last minimisation of a conflict", "queries/conflict.py",
         "    return minimal(pairs, contradict)\n", "    return pairs\n", CONFLICT,
     ),
     Mutant(
-        "a forgotten event's stamp is kept", "state/forgetting.py",
+        "a forgotten event's stamp is kept", "state/forget.py",
         "left.stamps.pop(event, None)", "left.stamps", FORGETTING,
     ),
     Mutant(
-        "a forgotten event's clock is kept", "state/forgetting.py",
+        "a forgotten event's clock is kept", "state/forget.py",
         "left.clocks.pop(event, None)", "left.clocks", FORGETTING,
     ),
     Mutant(
-        "a forgotten event's messages are kept", "state/forgetting.py",
+        "a forgotten event's messages are kept", "state/forget.py",
         "[m for m in givens.messages if m.event not in gone]", "givens.messages", FORGETTING,
     ),
     Mutant(
-        "stamps refute nothing", "state/forgetting.py",
+        "stamps refute nothing", "state/forget.py",
         "givens.refuted or givens.stamps or givens.clocks", "givens.refuted or givens.clocks", FORGETTING,
     ),
     Mutant(
-        "numbers as floats", "relations/exact.py", "found = Decimal(text)", "found = Decimal(float(text))",
+        "numbers as floats", "givens/exact.py", "found = Decimal(text)", "found = Decimal(float(text))",
         EXACT,
     ),
     Mutant(
-        "an interval narrowed to floats", "relations/exact.py",
+        "an interval narrowed to floats", "givens/exact.py",
         "math.nextafter(near, math.inf)", "math.nextafter(near, -math.inf)", EXACT,
     ),
     Mutant(
-        "assumptions are never discharged", "logic/kernel.py",
+        "assumptions are never discharged", "kernel/check.py",
         "if line == rest.assumed and place >= rest.outside:", "if False:", ASSUMED,
     ),
     Mutant(
-        "assumptions of premises before it are discharged", "logic/kernel.py",
+        "assumptions of premises before it are discharged", "kernel/check.py",
         "if line == rest.assumed and place >= rest.outside:", "if line == rest.assumed:", ASSUMED,
     ),
     Mutant(
-        "assumptions beyond an evolution", "logic/kernel.py",
+        "assumptions beyond an evolution", "kernel/check.py",
         "if rest.setting is not setting:", "if False:", ASSUMED,
     ),
     Mutant(
-        "assumptions that are left", "logic/kernel.py",
+        "assumptions that are left", "kernel/check.py",
         "for line, path in self.given.rests_on[id(start.node)].items():", "for line, path in ():", ASSUMED,
     ),
     Mutant(
-        "no limit on earlier microcosms", "logic/kernel.py",
+        "no limit on earlier microcosms", "kernel/check.py",
         "if len(self.earlier) == EARLIER:", "if len(self.earlier) == 5 * EARLIER:", COST,
     ),
 ]  # fmt: skip

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.compare.analogy import analogous, compared, differing, first_difference
+from microcosm.compare.digest import analogy_digest, analogy_digest_of
+from microcosm.compare.known_rows import known_rows
+from microcosm.compare.verdict_rows import KNOWN, cover, related_names, seeds_own, transposed, verdict_rows
 from microcosm.errors import Contradiction
-from microcosm.logic.document import read_givens
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.bits import bits
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.state.analogy import analogous, compared, differing, first_difference
-from microcosm.state.digest import analogy_digest, analogy_digest_of
-from microcosm.state.known_rows import known_rows
+from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.verdict_rows import KNOWN, cover, related_names, seeds_own, transposed, verdict_rows
+from microcosm.text.mc_reader import read_givens
 from tests import oracle
 from tests.enumeration import as_givens, enumerated
 from tests.rulesets import ADDED, TEN, extended, ten, without
@@ -164,7 +164,7 @@ def test_rules_edited_where_they_are_shipped_are_others(monkeypatch: pytest.Monk
     shipped = Microcosm.parse("a || e \n e || b")
     edited = Microcosm.parse("a || e \n e || b", rules=without("Un-1"))
     assert first_difference(shipped, edited) == ("a", "b")
-    monkeypatch.setattr("microcosm.state.digest.read_rules", lambda: edited.rules)
+    monkeypatch.setattr("microcosm.compare.digest.read_rules", lambda: edited.rules)
     assert analogy_digest_of(edited.givens) == analogy_digest(edited)
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from microcosm import Correspondence, Microcosm, MicrocosmError, Relation
 from microcosm.errors import Undefined, UnknownEvent
-from microcosm.relations.relation import SPELLINGS, read_relation
-from microcosm.state.hasse import longest_chain
-from microcosm.state.neighbourhood import between, concurrent, frontier, future, pairs, past, with_verdict
-from microcosm.state.world import World
+from microcosm.givens.relation import SPELLINGS, read_relation
+from microcosm.queries.hasse import longest_chain
+from microcosm.queries.neighbours import between, concurrent, frontier, future, pairs, past, with_verdict
+from microcosm.worlds.world import World
 
 ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'
 

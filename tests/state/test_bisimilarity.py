@@ -15,12 +15,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation, bisimilar
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation as R
-from microcosm.state.analogy import analogous
-from microcosm.state.bisimilarity import Bisimilarity, after
-from microcosm.state.irredundant import is_irredundant
+from microcosm.compare.analogy import analogous
+from microcosm.compare.bisimilarity import Bisimilarity, after
+from microcosm.compare.irredundant import is_irredundant
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation as R
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
 from tests.fixpoint import State, classes, forward_classes, removals

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
-from microcosm.relations.givens import Givens
-from microcosm.state.difference import Knowledge, difference
+from microcosm.compare.difference import Knowledge, difference
+from microcosm.givens.givens import Givens
 from tests.rulesets import without
 from tests.strategies import drawn_from, microcosms, worlds
 

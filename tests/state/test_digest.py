@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm
-from microcosm.logic.document import read_givens
-from microcosm.relations.givens import Givens
-from microcosm.state.analogy import analogous
-from microcosm.state.digest import analogy_digest, analogy_digest_of, givens_digest
-from microcosm.state.same_givens import same_givens
+from microcosm.compare.analogy import analogous
+from microcosm.compare.digest import analogy_digest, analogy_digest_of, givens_digest
+from microcosm.compare.same_givens import same_givens
+from microcosm.givens.givens import Givens
+from microcosm.text.mc_reader import read_givens
 from tests import oracle
 from tests.enumeration import as_givens, enumerated, inside
 from tests.rulesets import without
@@ -180,7 +180,7 @@ def test_a_digest_is_the_same_in_every_process(seed: str) -> None:
     program = """
 import sys
 from microcosm import Contradiction, Microcosm
-from microcosm.state.digest import analogy_digest, givens_digest
+from microcosm.compare.digest import analogy_digest, givens_digest
 m = Microcosm.parse(sys.argv[1])
 print(analogy_digest(m), givens_digest(m.givens))
 """

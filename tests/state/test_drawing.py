@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 
 from microcosm import Microcosm, Relation
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.state import drawing
-from microcosm.state.sketch import MOST, sketch
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.queries import drawing
+from microcosm.queries.drawing_model import MOST, sketch
 from tests.strategies import microcosms
 
 SVG = "{http://www.w3.org/2000/svg}"

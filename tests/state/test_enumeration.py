@@ -13,11 +13,11 @@ from hypothesis import given
 
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import parse_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.world import all_worlds
+from microcosm.worlds.world import all_worlds
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside, side_by_side, up_to_renaming
 from tests.proofs import answers, proved

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 )
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.relations.correspondence import GIVEN_RELATIONS, Correspondence
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from tests import oracle
 from tests.model import Model, same_givens

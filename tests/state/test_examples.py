@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 import pytest
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.relations.relation import Relation
+from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from tests.notation import mc, table, verdicts
 from tests.proofs import proved, steps

@@ -9,12 +9,12 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.logic.document import read_givens
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.state.forgetting import without_events
+from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.mc_reader import read_givens
 from tests import oracle
 from tests.enumeration import Facts, as_givens, up_to_renaming
 from tests.notation import mc

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, bisimilar
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.state import irredundant as module
-from microcosm.state.analogy import analogous
-from microcosm.state.irredundant import irredundant, is_irredundant, redundant
+from microcosm.compare import irredundant as module
+from microcosm.compare.analogy import analogous
+from microcosm.compare.irredundant import irredundant, is_irredundant, redundant
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
 from tests import oracle
 from tests.state.test_analogy import BOOKS
 from tests.strategies import microcosms

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation
-from microcosm.logic import kernel
-from microcosm.state.world import World
-from microcosm.traces.content import Contents
-from microcosm.traces.correspondences import extract
+from microcosm.kernel import check as kernel
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
+from microcosm.traces.formats.content import Contents
+from microcosm.worlds.world import World
 from tests.strategies import rngs
 
 ALICE = "alice:1 < alice:2\nsend alice:2 = m1 alice -> lock\n"

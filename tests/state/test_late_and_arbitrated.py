@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 
 from microcosm.errors import Contradiction
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.world import World
+from microcosm.worlds.world import World
 from tests.proofs import proved
 from tests.strategies import rngs, worlds, worlds_and_givens
 

@@ -9,9 +9,9 @@ from hypothesis import given, reject, settings
 
 from microcosm import Microcosm, Relation
 from microcosm.errors import Contradiction
+from microcosm.givens.givens import Givens
 from microcosm.logic.rulebook import RuleBook
-from microcosm.relations.givens import Givens
-from microcosm.state.neighbourhood import between, future, pairs, past, with_verdict
+from microcosm.queries.neighbours import between, future, pairs, past, with_verdict
 from tests.rulesets import ADDED, TEN, extended, without
 from tests.strategies import microcosms
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 
 from microcosm import Microcosm, Relation
 from microcosm.engine.naive import Naive
-from microcosm.logic import kernel
+from microcosm.givens.givens import Givens
+from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.relations.givens import Givens
-from microcosm.state.offline import Inconsistent, Offline
+from microcosm.queries.offline import Inconsistent, Offline
 from tests import oracle, posets
 from tests.enumeration import Facts, as_givens, enumerated, inside, up_to_renaming
 from tests.notation import mc

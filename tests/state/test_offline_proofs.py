@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.families import Family
 from microcosm import Microcosm
-from microcosm.logic import kernel
+from microcosm.givens.givens import Givens
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.knowledge import Knowledge
+from microcosm.worlds.constraints import Knowledge
 from tests import posets
 from tests.derivations import Node
 from tests.families import planted

@@ -14,11 +14,11 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.files import shipped
-from microcosm.logic import kernel
+from microcosm.givens.givens import Givens
+from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.givens import Givens
-from microcosm.state import offline
-from microcosm.state.offline import Inconsistent, Offline
+from microcosm.queries import offline
+from microcosm.queries.offline import Inconsistent, Offline
 from tests.assuming import Assuming
 from tests.cli.conftest import Run, run  # noqa: F401
 from tests.enumeration import as_givens, enumerated

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.logic import kernel
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.world import World
+from microcosm.worlds.world import World
 from tests.model import Model, same_givens
 from tests.notation import mc
 from tests.strategies import truth, worlds_and_givens

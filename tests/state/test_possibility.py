@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import Undefined
-from microcosm.logic.document import read_givens
-from microcosm.relations.clock import Clock
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.possible import Undecided
-from microcosm.relations.relation import Relation
-from microcosm.state.conflict import Clocked, conflict, statement
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.queries.conflict import Clocked, conflict, statement
+from microcosm.queries.possible import Worlds
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.possibility import Worlds
+from microcosm.text.mc_reader import read_givens
+from microcosm.worlds.possible import Undecided
 from tests import oracle, posets
 from tests.enumeration import as_givens, enumerated, up_to_renaming
 from tests.notation import mc

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation
-from microcosm.relations.base import STRONGER
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.told import Message
-from microcosm.state.offline import Inconsistent, Offline
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.logic.predicates import STRONGER
+from microcosm.queries.offline import Inconsistent, Offline
 from tests.strategies import rngs
 
 WHOLE = """

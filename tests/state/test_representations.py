@@ -16,18 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant
 
+from microcosm.compare.analogy import analogous
+from microcosm.compare.digest import analogy_digest
 from microcosm.engine.program import initial
 from microcosm.errors import Undefined
-from microcosm.relations import shape
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.labels import Labels
-from microcosm.relations.relation import Relation
-from microcosm.relations.rows import Rows
-from microcosm.relations.told import Message
-from microcosm.state.analogy import analogous
-from microcosm.state.bulk import VERDICTS
-from microcosm.state.digest import analogy_digest
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.order import representation as shape
+from microcosm.order.labels import Labels
+from microcosm.order.rows import Rows
+from microcosm.queries.batch import VERDICTS
 from microcosm.state.microcosm import Microcosm
 from tests.proofs import proved, steps
 from tests.state.test_evolution import Evolving

@@ -13,21 +13,21 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm
+from microcosm.compare.analogy import analogous
+from microcosm.compare.bisimilarity import after, bisimilar
+from microcosm.compare.difference import difference
+from microcosm.compare.digest import analogy_digest, analogy_digest_of
+from microcosm.compare.irredundant import irredundant
 from microcosm.engine.form import closes_givens
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
-from microcosm.logic import kernel
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel import check as kernel
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.state.analogy import analogous
-from microcosm.state.bisimilarity import after, bisimilar
-from microcosm.state.difference import difference
-from microcosm.state.digest import analogy_digest, analogy_digest_of
-from microcosm.state.irredundant import irredundant
-from microcosm.state.offline import are_shipped
-from microcosm.state.sketch import sketch
+from microcosm.queries.drawing_model import sketch
+from microcosm.queries.offline import are_shipped
 from tests.engine.test_changed_rules import VARIANTS
 from tests.proofs import proved
 from tests.random_rules import random_givens, random_rules

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import parse_rules
-from microcosm.relations.correspondence import Correspondence
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
 from microcosm.state.microcosm import Microcosm
-from microcosm.state.world import World, all_worlds
+from microcosm.worlds.world import World, all_worlds
 from tests import oracle
 from tests.enumeration import as_givens, enumerated
 from tests.notation import mc

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from microcosm import Contradiction, Correspondence, Microcosm, Relation, Undefined
 from microcosm.errors import MicrocosmError
-from microcosm.logic.document import write_mc
-from microcosm.logic.names import quote
-from microcosm.relations.givens import Givens
+from microcosm.givens.givens import Givens
 from microcosm.state import timeline
 from microcosm.state.timeline import Timeline
+from microcosm.text.mc_reader import write_mc
+from microcosm.text.names import quote
 from tests.strategies import microcosms
 
 TraceFunction = Callable[[FrameType, str, Any], Any]

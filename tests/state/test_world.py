@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations.clock import Clock
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.state.world import World, all_worlds
+from microcosm.givens.clock import Clock
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.worlds.world import World, all_worlds
 from tests.notation import mc
 from tests.oracle import initial, refusal, stated
 from tests.strategies import rngs, shares, worlds, worlds_and_givens

@@ -12,13 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from microcosm.relations.bits import bits
-from microcosm.relations.clock_rows import ClockRows
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import bits
+from microcosm.order.clock_order import ClockRows
+from microcosm.traces import reading as formats
 from microcosm.traces.execution import executions
+from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
 from tests.traces.samples import Sample
 

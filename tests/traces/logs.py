@@ -6,11 +6,11 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-from microcosm.traces import formats
+from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.text.lines import Lines
 
 REAL = Path(__file__).parents[2].parent / "shared" / "traces"
 """Real logs, where there are any."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.jsonl import event_stated, line_of
+from microcosm.traces.formats.jsonl import event_stated, line_of
 
 
 @dataclass
@@ -117,7 +117,7 @@ def jsonl(seed: int, size: int = 60) -> Sample:
 def parquet(seed: int, size: int = 60) -> Sample:
     from io import BytesIO
 
-    from microcosm.traces import parquet as columns
+    from microcosm.traces.formats import parquet as columns
 
     def encoded(text: str) -> bytes:
         out = BytesIO()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.relations.clock import between
-from microcosm.relations.relation import Relation
+from microcosm.givens.clock import between
+from microcosm.givens.relation import Relation
 from microcosm.traces.clocks import Clocks, covers, ticked
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import executions

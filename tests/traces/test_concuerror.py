@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from tests.traces.logs import read_text, told
 
 REPORT = """\

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.relations.clock import Clock, between
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.traces import jsonl
-from microcosm.traces.correspondences import extract
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
 from microcosm.traces.extraction import Extraction
+from microcosm.traces.formats import jsonl
 from microcosm.traces.report import Report
 from tests.traces.logs import read_text
 from tests.traces.runs import DROPPED, RUNS, TICKING_RUNS, Run, kept_of, shiviz_text

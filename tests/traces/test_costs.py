@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import microcosm
-from microcosm.traces import formats
+from microcosm.traces import reading as formats
 from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 from tests.traces.samples import SAMPLES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from microcosm.relations.relation import Relation
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.givens.relation import Relation
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from tests.traces.logs import read_text, told
 
 RING = """\

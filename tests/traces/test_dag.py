@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import TraceError
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from tests.traces.logs import read_text, told
 
 COMMITS = """\

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
 
 SPANS = [{"traceID": "t", "spanID": f"s{at}", "startTime": at, "duration": 9} for at in range(6)]

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from microcosm.errors import TextError, TraceError
-from microcosm.traces import formats
+from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.lines import Lines
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.text.lines import Lines
 
 OWN = '{"process": "p", "seq": 1, "kind": "internal"}\n'
 SHIVIZ = 'a text\np {"p": 1}\n'

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from microcosm.errors import TraceError
-from microcosm.traces.correspondences import Extraction, extract
+from microcosm.traces.extract import Extraction, extract
 from microcosm.traces.report import KINDS, Irregularity, Report
 from tests.traces.logs import read_text, told
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.traces import json_units, lines
-from microcosm.traces.json_units import units
-from microcosm.traces.lines import Lines
 from microcosm.traces.report import Report
+from microcosm.traces.text import json_units, lines
+from microcosm.traces.text.json_units import units
+from microcosm.traces.text.lines import Lines
 from tests.traces.logs import read_text, told
 
 KEYS = frozenset(("data",))

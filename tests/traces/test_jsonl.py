@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
-from microcosm.relations.exact import of_float
-from microcosm.traces import jsonl, lines
+from microcosm.givens.exact import of_float
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
-from microcosm.traces.jsonl import line_of
+from microcosm.traces.formats import jsonl
+from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
+from microcosm.traces.text import lines
 from tests.traces.logs import damaged, read_text, told
 from tests.traces.runs import RUNS, Run
 

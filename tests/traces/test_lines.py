@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
-from microcosm.traces import lines
-from microcosm.traces import packed as packing
-from microcosm.traces.lines import Lines, open_lines
 from microcosm.traces.report import Report
+from microcosm.traces.text import lines
+from microcosm.traces.text import packed as packing
+from microcosm.traces.text.lines import Lines, open_lines
 
 
 def lines_of(content: bytes, limit: int = lines.LINE_LIMIT) -> tuple[list[tuple[int, str]], Report]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from microcosm.traces.correspondences import extract
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
 
 

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from tests.traces.logs import closed, read_text, told
 
 PROGRAM = """\

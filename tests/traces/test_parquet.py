@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.relations.exact import of_float
-from microcosm.traces import formats, jsonl, parquet
+from microcosm.givens.exact import of_float
+from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
+from microcosm.traces.formats import jsonl, parquet
 from tests.traces.logs import read_text, told
 
 pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from microcosm import Microcosm, Relation, files
-from microcosm.logic.document import read_givens, write_mc
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.text.mc_reader import read_givens, write_mc
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
 
 LOG = files.shipped("examples") / "photo-album.jsonl"

@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.errors import TraceError
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
+from microcosm.traces.columns import plain_extraction
+from microcosm.traces.extract import extract
 from microcosm.traces.extraction import Extraction
-from microcosm.traces.plain_log import plain_extraction
 from microcosm.traces.report import Report
 
 Step = tuple[int, int]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from microcosm.relations.givens import Givens
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.givens.givens import Givens
+from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from tests.traces.logs import REAL

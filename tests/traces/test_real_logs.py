@@ -11,11 +11,11 @@ from itertools import combinations
 
 import pytest
 
-from microcosm.relations.clock import Clock, between
-from microcosm.relations.givens import Givens
-from microcosm.relations.relation import Relation
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from tests.traces.logs import REAL, told

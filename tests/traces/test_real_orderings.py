@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.traces import formats
+from microcosm.traces import reading as formats
 from tests.traces.logs import REAL
 
 pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="no collection of real logs beside the checkout")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.logic.document import read_givens
-from microcosm.logic.document_text import write_mc
-from microcosm.traces.correspondences import extract
+from microcosm.text.mc_reader import read_givens
+from microcosm.text.mc_writer import write_mc
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.jsonl import line_of
+from microcosm.traces.extract import extract
+from microcosm.traces.formats.jsonl import line_of
 from tests.traces.logs import read_text, told
 
 CHANNELS = "1,0 c!a\n1,1 c?a\n{0}\n1,0 c!b\n2,0 c!d\n2,1 c?b\n"
@@ -160,7 +160,7 @@ def test_links_between_last_events_close_no_cycle() -> None:
 
 
 def test_names_of_executions_are_unique_over_files(tmp_path: Path) -> None:
-    from microcosm.traces import formats
+    from microcosm.traces import reading as formats
 
     for name, own in (("a", 1), ("b", 2)):
         (tmp_path / name).write_text(f'=== run ===\nx\n{name} {{"{name}": {own}}}\n')

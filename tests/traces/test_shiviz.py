@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
-from microcosm.traces import shapes, shiviz
-from microcosm.traces.records import Delimiter
+from microcosm.traces.formats import shiviz
+from microcosm.traces.text import shapes
+from microcosm.traces.text.records import Delimiter
 from tests.traces.logs import damaged, read_text, told
 from tests.traces.runs import TICKING_RUNS, Run, shiviz_text
 

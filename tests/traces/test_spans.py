@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from microcosm.relations.givens import Givens
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.givens.givens import Givens
+from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
+from microcosm.traces.formats.spans import Span, Spans
 from microcosm.traces.report import Report
-from microcosm.traces.spans import Span, Spans
 from tests.traces.logs import closed, read_text, told
 
 Event = list[TraceEvent]

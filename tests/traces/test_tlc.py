@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from itertools import permutations
 
-from microcosm.traces import formats
-from microcosm.traces.correspondences import extract
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
 from tests.traces.logs import read_text, told
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, said
 from microcosm.errors import TextError, Undefined
-from microcosm.logic.document import parse_statement
-from microcosm.logic.names import quote
-from microcosm.logic.statement import Correspondences
+from microcosm.text.mc_reader import parse_statement
+from microcosm.text.names import quote
+from microcosm.text.statement import Correspondences
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.logic.question import Sentence
+    from microcosm.text.questions import Sentence
 
 
 def add(session: Session, sentence: Sentence) -> Answer:

@@ -1,6 +1,6 @@
 """The table of commands: what each looks like, what it says, an example, and what answers it.
 
-A command is one entry here and one rule, of the same name, in `logic/questions.lark`.
+A command is one entry here and one rule, of the same name, in `text/questions.lark`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from microcosm.cli.session import changes, hypotheses, keeping, questions
 if TYPE_CHECKING:
     from microcosm.cli.session.answer import Answer
     from microcosm.cli.session.session import Session
-    from microcosm.logic.question import Sentence
+    from microcosm.text.questions import Sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from prompt_toolkit.lexers import Lexer
 
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import Session
-from microcosm.logic.names import NAME, STRING, quote
-from microcosm.logic.question import ASK, complete_command, expected_after
+from microcosm.text.names import NAME, STRING, quote
+from microcosm.text.questions import ASK, complete_command, expected_after
 
 MOST = 50
 """So many completions are offered."""

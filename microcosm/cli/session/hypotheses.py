@@ -6,23 +6,24 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from microcosm.cli import exits, explain
+from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.questions import distinct, triple
+from microcosm.cli.show import explain
 from microcosm.errors import TextError
-from microcosm.relations.relation import Relation
+from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
+    from microcosm.givens.correspondence import Correspondence
     from microcosm.logic.derivation import Derivation
-    from microcosm.logic.question import Sentence
-    from microcosm.relations.correspondence import Correspondence
     from microcosm.state.microcosm import Microcosm
+    from microcosm.text.questions import Sentence
 
 
 def possible(session: Session, sentence: Sentence) -> Answer:
     """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
-    from microcosm.cli import possible as command
+    from microcosm.cli.commands import possible as command
 
     left, right = _two(session, sentence)
     found = session.known.possible(left, right)
@@ -33,8 +34,8 @@ def possible(session: Session, sentence: Sentence) -> Answer:
 
 def offline(session: Session, sentence: Sentence) -> Answer:
     """`offline A B`: what cannot be and what must be, with proofs."""
-    from microcosm.cli import offline as command
-    from microcosm.state.offline import Inconsistent
+    from microcosm.cli.commands import offline as command
+    from microcosm.queries.offline import Inconsistent
 
     left, right = _two(session, sentence)
     known = session.known
@@ -56,8 +57,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
 
 def assume(session: Session, sentence: Sentence) -> Answer:
     """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
-    from microcosm.relations.correspondence import Correspondence
-    from microcosm.state.offline import REFUTED, Inconsistent
+    from microcosm.givens.correspondence import Correspondence
+    from microcosm.queries.offline import REFUTED, Inconsistent
 
     left, relation, right = triple(session, sentence)
     if relation not in REFUTED:
@@ -79,7 +80,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
             yield from _tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.cli.lemmas import proof_object
+        from microcosm.cli.show.lemmas import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
@@ -89,7 +90,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
-    from microcosm.cli import check as command
+    from microcosm.cli.commands import check as command
 
     known = session.known
     conflict = known.conflict()
@@ -105,7 +106,7 @@ def check(session: Session, sentence: Sentence) -> Answer:
             yield from _tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.cli.lemmas import proof_object
+        from microcosm.cli.show.lemmas import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         stated = command.statements(conflict)
@@ -137,7 +138,7 @@ _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
 def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
-    from microcosm.cli.possible import joined
+    from microcosm.cli.commands.possible import joined
 
     count = 0
     for a, b, left in _narrowed(known, fact):
@@ -155,9 +156,9 @@ def _followed(known: Microcosm, fact: Correspondence) -> Fields:
 
 
 def _tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
-    from microcosm.cli.provenance import Provenance
-    from microcosm.cli.render import proof_lines
-    from microcosm.cli.style import Style
+    from microcosm.cli.show.provenance import Provenance
+    from microcosm.cli.show.render import proof_lines
+    from microcosm.cli.show.style import Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)

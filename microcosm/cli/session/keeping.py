@@ -16,14 +16,14 @@ from microcosm.files import STDIN
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.logic.question import Sentence
+    from microcosm.text.questions import Sentence
 
 UNSAVED = "there are unsaved changes (`diff` shows them)"
 
 
 def save(session: Session, sentence: Sentence) -> Answer:
     """`save`, `save FILE`: write what is given. What is not ours is replaced by `save!` only."""
-    from microcosm.cli.change import write_givens
+    from microcosm.cli.commands.change import write_givens
 
     path = _target(session, sentence)
     refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
@@ -56,7 +56,7 @@ def leave(session: Session, sentence: Sentence) -> Answer:
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
     """`help`: what can be said; `help COMMAND`: with examples."""
     from microcosm.cli.session.commands import COMMANDS
-    from microcosm.logic.question import complete_command
+    from microcosm.text.questions import complete_command
 
     asked = sentence.of("WORD")
     if not asked:

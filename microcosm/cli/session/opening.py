@@ -13,8 +13,8 @@ from microcosm.cli import reading
 from microcosm.errors import TextError
 
 if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
-    from microcosm.relations.givens import Givens
     from microcosm.state.microcosm import Microcosm
 
 MICROCOSM_ENDING = ".mc"
@@ -84,10 +84,10 @@ def digest_now(path: str) -> str | None:
 
 def _givens(content: bytes, path: str) -> Givens | None:
     """What a microcosm file gives; None where the content is that of a log."""
-    from microcosm.logic.document import read_givens
-    from microcosm.traces import formats
-    from microcosm.traces.lines import open_lines
+    from microcosm.text.mc_reader import read_givens
+    from microcosm.traces import reading as formats
     from microcosm.traces.report import Report
+    from microcosm.traces.text.lines import open_lines
 
     if path.endswith(MICROCOSM_ENDING):
         return read_givens(files.decode(content, path), path)
@@ -103,9 +103,9 @@ def _givens(content: bytes, path: str) -> Givens | None:
 
 
 def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.cli import traces
-    from microcosm.traces.correspondences import extract
-    from microcosm.traces.plain_log import plain_extraction
+    from microcosm.cli.commands import logs as traces
+    from microcosm.traces.columns import plain_extraction
+    from microcosm.traces.extract import extract
 
     report = traces.report_of(strict=False)
     found = None if how.of_a_log or len(paths) > 1 else plain_extraction(paths[0], report)
@@ -119,7 +119,7 @@ def _log(paths: list[str], how: How) -> Opened:
 
 
 def _nothing() -> Givens:
-    from microcosm.relations.givens import Givens
+    from microcosm.givens.givens import Givens
 
     return Givens()
 

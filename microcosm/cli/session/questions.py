@@ -7,18 +7,20 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from microcosm.cli import ask, exits, explain, output
+from microcosm.cli import exits, output
+from microcosm.cli.commands import ask
 from microcosm.cli.session.answer import Answer, Fields, packed
+from microcosm.cli.show import explain
 from microcosm.errors import TextError
-from microcosm.logic.names import quote
-from microcosm.relations.relation import SPELLINGS, Relation
-from microcosm.state import neighbourhood
+from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.queries import neighbours as neighbourhood
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.logic.derivation import Derivation
-    from microcosm.logic.question import Part, Sentence
     from microcosm.state.microcosm import Microcosm
+    from microcosm.text.questions import Part, Sentence
 
 DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
@@ -94,9 +96,9 @@ def why(session: Session, sentence: Sentence) -> Answer:
 
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
-    from microcosm.cli.provenance import Provenance
-    from microcosm.cli.render import proof_lines
-    from microcosm.cli.style import Style
+    from microcosm.cli.show.provenance import Provenance
+    from microcosm.cli.show.render import proof_lines
+    from microcosm.cli.show.style import Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     for sentence in explain.sentences(stated, proof, provenance):
@@ -154,7 +156,7 @@ def events(session: Session, sentence: Sentence) -> Answer:
 
 def givens(session: Session, sentence: Sentence) -> Answer:
     """`givens`: what is given, as a file would say it."""
-    from microcosm.logic.document import givens_to_json, iter_mc
+    from microcosm.text.mc_reader import givens_to_json, iter_mc
 
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given))

@@ -15,14 +15,14 @@ from unicodedata import east_asian_width
 from microcosm.cli import exits, output
 from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.opening import How, Opened
-from microcosm.cli.style import Style
+from microcosm.cli.show.style import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
-from microcosm.logic.names import quote, shown
-from microcosm.logic.question import ASK, Part, read_sentence
-from microcosm.relations.givens import Givens
+from microcosm.givens.givens import Givens
 from microcosm.state.judged import MOST_NAMES
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
+from microcosm.text.names import quote, shown
+from microcosm.text.questions import ASK, Part, read_sentence
 
 PROMPT = "> "
 
@@ -169,7 +169,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
             yield from exits.side_lines(error, sys.stdout, givens)
 
     def fields() -> Fields:
-        from microcosm.cli.lemmas import proof_object
+        from microcosm.cli.show.lemmas import proof_object
 
         sides = [proof_object(side) for side in getattr(error, "derivations", ())]
         message = error.message if isinstance(error, TextError) else str(error)

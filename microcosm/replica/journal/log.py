@@ -33,9 +33,9 @@ from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import DISK, Disk, Lock
 from microcosm.replica.journal.examine import examine, look
 from microcosm.replica.journal.files import Files
+from microcosm.replica.journal.group_commit import Waiting
 from microcosm.replica.journal.look import disagreement
 from microcosm.replica.journal.reader import Reader
-from microcosm.replica.journal.waiting import Waiting
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Record
 

@@ -22,16 +22,16 @@ from microcosm.protocol.packets import Ack, Message, Permit
 from microcosm.replica.network.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
 from microcosm.replica.network.batch import Batch
 from microcosm.replica.network.congestion import Congestion
+from microcosm.replica.network.deadlock_avoidance import Relief
 from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.handshake import Meeting
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.meeting import Meeting
 from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.peer import NEVER, Peer
 from microcosm.replica.network.process import MessageId
-from microcosm.replica.network.relief import Relief
 from microcosm.replica.network.sealing import CONTENT, EXCHANGE, GREETING, OVERHEAD, Destination, Sealer, tag
-from microcosm.replica.network.standing import standing
+from microcosm.replica.network.status import standing
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, packed, read_content
 
 Address = tuple[str, int]

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from microcosm.protocol.hybrid_durable import HybridDurable
+from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
 from microcosm.replica.network.membership import Fence, Member, Membership

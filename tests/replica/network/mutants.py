@@ -52,7 +52,7 @@ MUTANTS = [
     ),
     Mutant(
         "who is full refuses for ever",
-        "replica/network/relief.py",
+        "replica/network/deadlock_avoidance.py",
         "            durable.spare = True\n",
         "            pass\n",
         "test_back_pressure.py -k three_for_each",
@@ -83,7 +83,7 @@ MUTANTS = [
     ),
     Mutant(
         "recordings of greetings are believed",
-        "replica/network/meeting.py",
+        "replica/network/handshake.py",
         "fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)",
         "fresh = True",
         f"{SECURITY} recording",
@@ -111,7 +111,7 @@ MUTANTS = [
     ),
     Mutant(
         "the index of waiting copies is not kept up after an eviction",
-        "protocol/hybrid_durable.py",
+        "protocol/hybrid/durable.py",
         "        if self._m2 < self._buffer.first:",
         "        if False:",
         "../../protocol/test_hybrid_durable.py -k go_last",

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.replica.network.pieces import HEAD, MOST_PIECES, MOST_UNFINISHED, Assembly, pieces
+from microcosm.replica.network.fragments import HEAD, MOST_PIECES, MOST_UNFINISHED, Assembly, pieces
 
 
 @given(

@@ -1,0 +1,94 @@
+"""`repl`: sit down with a microcosm or a log, ask it, change it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.cli.commands.logs import Execution, Format, Pattern
+
+app = typer.Typer()
+
+
+@app.command("repl")
+def repl(
+    file: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|TRACE",
+            help="A microcosm, or a log of some files; - is standard input. Without, an empty microcosm.",
+        ),
+    ] = None,
+    format: Format = None,
+    pattern: Pattern = None,
+    process: Annotated[
+        str | None, typer.Option("--process", metavar="P", help="Only what process P of the log could know.")
+    ] = None,
+    trace: Execution = None,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
+    ] = False,
+    script: Annotated[
+        str | None,
+        typer.Option("--script", metavar="FILE", help="The lines are there, not on standard input."),
+    ] = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+) -> int:
+    """Ask and change a microcosm in a session.
+
+    FILE is read as `online` reads it, a log as `extract` does. A log is not changed by statements unless
+    --edit is given; `suppose a < b` takes one as given until `undo`. Each line is a question (`a < b?`,
+    `why a < b`, `past of a`), a statement to add (`a < b`), or a command (`undo`, `diff`, `save`); `help`
+    lists them. In a terminal there are history, completion (Tab) and Ctrl-C for an answer that takes too
+    long. From a pipe, each line is repeated and answered: 4 is the exit code where one could not be read, 1
+    where one was refused, else 0. --json answers with one object a line.
+
+    \b
+    Examples:
+      microcosm repl album.mc
+      microcosm repl photo-album.jsonl --process phone
+      zcat run.jsonl.gz | microcosm repl - --script questions.txt
+      echo 'why unshare < view' | microcosm repl album.mc
+    """
+    from microcosm.cli.reading import rulebook, standard_input_once
+    from microcosm.cli.session import script as scripted
+    from microcosm.cli.session.opening import How, opened
+    from microcosm.cli.session.session import Session
+    from microcosm.files import STDIN, read_bytes
+    from microcosm.gc_paused import without_collection
+
+    paths = file or []
+    standard_input_once(paths)
+    how = How(rulebook(rules), strict, format, pattern, process, trace, edit)
+    lines = None if script is None else read_bytes(script).splitlines(keepends=True)
+    with without_collection():
+        session = Session(opened(paths, how), how)
+    gc.freeze()  # it stays as long as the session: no search for garbage need go through it
+    if STDIN in paths and lines is None:
+        _ask_the_terminal()
+    if json:
+        return scripted.run(session, scripted.standard_input() if lines is None else lines, json=True)
+    if not output.is_hushed():
+        output.say(f"{session.told}; `help` lists what can be said")
+    if lines is None and output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
+        from microcosm.cli.session import terminal
+
+        return terminal.run(session)
+    return scripted.run(session, scripted.standard_input() if lines is None else lines, json=False)
+
+
+def _ask_the_terminal() -> None:
+    """Where the log came by standard input, questions come from the terminal; else `UsageError` is raised."""
+    try:
+        if not output.is_terminal(sys.stdout):
+            raise OSError
+        sys.stdin = open("/dev/tty", encoding="utf-8")  # noqa: SIM115 (it stays open as standard input does)
+    except OSError:
+        message = "standard input is the log, and there is no terminal to ask questions from"
+        raise exits.UsageError(f"{message}: give them with --script FILE") from None

@@ -1,0 +1,153 @@
+"""The rules as people meet them: `rules list`, `rules show`, `rules check`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.errors import RuleError
+
+if TYPE_CHECKING:
+    from microcosm.logic.rule import Rule
+
+app = typer.Typer(help="The rules of the calculus: list them, show one, check them.", no_args_is_help=True)
+
+_PLACE = r"(?:Definition|Figure|Section|Theorem|Lemma|Example)s?"
+_CITATION = re.compile(rf"seed\s+\d+(?:,\s*{_PLACE}\s*\w+(?:\.\w+)*)*")
+
+
+@app.command("list")
+def list_rules(json: options.Json = False, rules: options.Rules = None) -> int:
+    """All rules, with what they conclude and where they come from.
+
+    \b
+    Example:
+      microcosm rules list
+    """
+    from microcosm.cli.reading import rulebook
+    from microcosm.logic.printer import premise_text
+
+    book = rulebook(rules)
+    if json:
+        output.emit({"rules": [_fields(rule) for rule in book.rules]})
+        return exits.HOLDS
+
+    from rich.text import Text
+
+    from microcosm.cli.commands.table import draw, new_table
+
+    drawn = new_table("rule", "file", "concludes", "source")
+    for rule in book.rules:
+        concludes = ", ".join(premise_text(judged, {}) for judged in rule.conclusions)
+        cells = (rule.name, _place(rule), concludes, citation(rule))
+        drawn.add_row(*(Text(cell) for cell in cells))
+    draw(drawn)
+    return exits.HOLDS
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The rule's name, e.g. In-Tr.")],
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """One rule, as its file has it.
+
+    \b
+    Example:
+      microcosm rules show Un-2
+    """
+    from difflib import get_close_matches
+
+    from microcosm.cli.reading import rulebook
+
+    book = rulebook(rules)
+    found = book.named(name)
+    if not found:
+        near = get_close_matches(name, [rule.name for rule in book.rules])
+        meant = f"did you mean {' or '.join(near)}?" if near else "`microcosm rules list` has all names."
+        raise exits.UsageError(f"there is no rule {name}; {meant}")
+    for rule in found:
+        if json:
+            output.emit({**_fields(rule), "text": rule.text})
+        else:
+            output.note(_place(rule) + (f", {citation(rule)}" if citation(rule) else ""))
+            output.say(rule.text.rstrip())
+    return exits.HOLDS
+
+
+@app.command("check")
+def check(json: options.Json = False, rules: options.Rules = None) -> int:
+    """Whether the rules are well-formed.
+
+    They must be readable, negation must be stratified, and each rule should be able to fire at all. Exit
+    0 if all is well, 1 if some rule can never fire, 4 if they are in error.
+
+    \b
+    Example:
+      microcosm rules check --rules my-rules
+    """
+    from microcosm.cli.reading import rulebook
+    from microcosm.engine.strata import never_fire, strata
+
+    try:
+        book = rulebook(rules)
+        found = strata(book)
+    except RuleError as error:
+        if json:
+            output.emit({"valid": False, "errors": [_fault(error)], "never_fire": [], "strata": None})
+        raise
+    idle = never_fire(book)
+    for rule, reason in idle:
+        output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")
+    if json:
+        never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
+        output.emit({"valid": True, "errors": [], "never_fire": never, "strata": len(found)})
+    else:
+        output.say(f"{len(book.rules)} rules, {len(found)} strata, negation is stratified")
+    return exits.REFUTED if idle else exits.HOLDS
+
+
+def citation(rule: Rule) -> str:
+    """Where a rule comes from, as its comments say, or those at the top of its file; or nothing."""
+    for text in (rule.text, _head(rule)):
+        comments = " ".join(line.partition("#")[2].strip() for line in text.splitlines() if "#" in line)
+        found = _CITATION.search(comments)
+        if found:
+            return " ".join(found.group().split())
+    return ""
+
+
+def _head(rule: Rule) -> str:
+    """The comments before the first rule of the rule's file."""
+    from microcosm import files
+
+    if rule.file is None:
+        return ""
+    return files.read_text(rule.file).partition("\nrule ")[0]
+
+
+def _place(rule: Rule) -> str:
+    from pathlib import Path
+
+    name = Path(rule.file).name if rule.file else "?"
+    return f"{name}:{rule.line}"
+
+
+def _fields(rule: Rule) -> dict[str, object]:
+    from microcosm.logic.printer import premise_text
+
+    return {
+        "name": rule.name,
+        "file": rule.file,
+        "line": rule.line,
+        "conclusions": [premise_text(judged, {}) for judged in rule.conclusions],
+        "source": citation(rule) or None,
+    }
+
+
+def _fault(error: RuleError) -> dict[str, object]:
+    return {"file": error.file, "line": error.line, "column": error.column, "message": error.message}

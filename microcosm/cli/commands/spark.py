@@ -1,0 +1,243 @@
+"""Jobs on Spark: `spark bisim`, many microcosms compared; `spark extract` and `spark stream`, many traces."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.cli.commands.logs import Format, Pattern, known_format
+
+app = typer.Typer(
+    help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
+    no_args_is_help=True,
+)
+
+LOCAL = "local[2,4]"
+
+Folder = Annotated[
+    str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")
+]
+Master = Annotated[
+    str,
+    typer.Option("--master", metavar="URL", help="Where Spark runs; two cores of this machine by default."),
+]
+StrictRows = Annotated[bool, typer.Option("--strict", help="A row or line that is odd is an error.")]
+
+
+@app.command("bisim")
+def bisim(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="INPUT", help="Parquet or .jsonl, a microcosm a row; or a folder of .mc files."
+        ),
+    ],
+    out: Folder,
+    pairs: Annotated[
+        str | None,
+        typer.Option("--pairs", metavar="FILE", help="Two ids a line: tell why these differ, if they do."),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Also what the offline rules leave of pairs of events.")
+    ] = False,
+    master: Master = LOCAL,
+    strict: StrictRows = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Which microcosms of a table are bisimilar, and which are consistent.
+
+    Writes Parquet: DIR/classes (id, digest, class, consistent), where class is the least id of those that
+    are bisimilar; and for the pairs asked for that differ DIR/differences (left_id, right_id, a, b,
+    left_verdict, right_verdict); with --offline DIR/offline (id, a, b, possible), a row for each pair of
+    events of which something is excluded. A row has an id and the fields of the JSON form; the id of a
+    file is its name without ending. A job that was killed is started again by the same command.
+
+    \b
+    Example:
+      microcosm spark bisim replicas/ --out compared/
+    """
+    job, session = _job("bisim")
+
+    with _progress(), session(master) as spark:
+        [source] = _seen_by_all(master, [source])
+        found = job.bisim(spark, source, out, pairs, strict, rules, offline)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+@app.command("extract")
+def extract(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT", help="Logs of any format, Parquet of events, or folders of them."),
+    ],
+    out: Folder,
+    concurrent: Annotated[
+        str | None,
+        typer.Option(
+            "--concurrent", metavar="FILTER", help="Also || between the events that FILTER chooses."
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
+        ),
+    ] = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            "--slices", metavar="N", min=1, help="Do a giant trace in N slices; by size if not given."
+        ),
+    ] = None,
+    format: Format = None,
+    pattern: Pattern = None,
+    master: Master = LOCAL,
+    strict: StrictRows = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """The events, edges and frontiers of many traces.
+
+    Writes Parquet: DIR/events; DIR/edges (trace, left, relation, right, source), the edges from which all
+    that is ordered follows; DIR/frontiers (trace, process, last, knows), the positions up to which a
+    process knew of the others by its last event. FILTER is a condition in SQL on the columns of events.
+    What is odd about a log is counted in `reported`. A job that was killed is started again by the same
+    command.
+
+    \b
+    Examples:
+      microcosm spark extract logs/ --out extracted/
+      microcosm spark extract run.jsonl --out extracted/ --concurrent "label = 'upload'"
+    """
+    job, session = _job("extract")
+
+    asked = job.Asked(concurrent, token, format, pattern, strict, slices)
+    known_format(format)
+    with _progress(), session(master) as spark:
+        found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+@app.command("stream")
+def stream(
+    path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="A folder of logs, to which more may come, or one log.")
+    ],
+    out: Folder,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="DIR", help="Where the stream keeps how far it has come.")
+    ],
+    once: Annotated[
+        bool, typer.Option("--once", help="Take what is there now, and end; else go on until Ctrl-C.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="How often to look for more.")
+    ] = 5.0,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            "--wait",
+            metavar="SECONDS",
+            min=0,
+            help="How long events wait for earlier ones of their process; 60, with --once 0.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int,
+        typer.Option(
+            "--keep", metavar="N", min=1, help="How many events of a process are remembered for late ones."
+        ),
+    ] = 10_000,
+    format: Format = None,
+    pattern: Pattern = None,
+    master: Master = LOCAL,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """The events, edges and frontiers of traces that are still being written.
+
+    Writes Parquet as `spark extract` does, with a folder batch=N for each batch: edges as soon as both
+    ends are known, and a row of frontiers each time that one has grown; the last batch counts. Started
+    again with the same checkpoint it goes on where it stopped; nothing is told twice. Vector times are not
+    used: what orders is the order of each process and the messages that are named.
+
+    \b
+    Example:
+      microcosm spark stream logs/ --out followed/ --checkpoint followed.state/ --once
+    """
+    job, session = _job("stream")
+
+    known_format(format)
+    waiting = wait if wait is not None else 0.0 if once else 60.0
+    asked = job.Asked(format, pattern, waiting, None if once else every, keep)
+    with _progress(), session(master) as spark:
+        found = job.stream(spark, path, out, checkpoint, asked)
+    _warn(found.faults, found.summary["reported"])
+    return _answer(out, found.summary, found.stages, json)
+
+
+def _job(name: str) -> tuple[Any, Any]:
+    """The module of a job, and what starts a session. Raises `NoSpark` before anything is loaded."""
+    from microcosm.spark.session import require_packages, require_streams, session
+
+    require_packages()
+    if name == "stream":
+        require_streams()
+    return import_module(f"microcosm.spark.{name}"), session
+
+
+def _seen_by_all(master: str, paths: list[str]) -> list[str]:
+    """Paths as the workers of a master see them: elsewhere than here they have folders of their own."""
+    if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return paths
+    return [path if "://" in path else os.path.abspath(path) for path in paths]
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """How far jobs are, on standard error."""
+    from microcosm.spark.progress import LOGGER
+
+    logger = logging.getLogger(LOGGER)
+    teller = _Teller()
+    before = logger.level
+    logger.addHandler(teller)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(teller)
+        logger.setLevel(before)
+
+
+class _Teller(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        output.complain(record.getMessage())
+
+
+def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
+    for fault in faults:
+        output.warn(output.printable(fault))
+    for kind, count in reported.items():
+        told = sum(fault.endswith(f"[{kind}]") for fault in faults)
+        if count > told:
+            output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
+
+
+def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float], json: bool) -> int:
+    if json:
+        output.emit({**summary, "stages": dict(stages)})
+    else:
+        counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
+        output.say(f"{out}: {counts}")
+    return exits.HOLDS

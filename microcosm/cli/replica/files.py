@@ -1,0 +1,121 @@
+"""The files of a replica: `replica fsck`, `replica backup`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.cli.replica import keys as replica_keys
+from microcosm.cli.replica import knowledge as replica_knowledge
+from microcosm.cli.replica import members as replica_members
+from microcosm.cli.replica import serve as replica_serve
+from microcosm.cli.replica import status as replica_status
+
+if TYPE_CHECKING:
+    from microcosm.replica.journal.fsck import Report
+
+app = typer.Typer(
+    help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
+)
+for part in (replica_knowledge, replica_serve, replica_status, replica_members):
+    app.registered_commands += part.app.registered_commands
+app.add_typer(replica_members.member, name="member")
+app.add_typer(replica_keys.app, name="key")
+
+Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
+
+
+@app.command("fsck")
+def fsck(
+    path: Path,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was."),
+    ] = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Whether a journal is what was written to it.
+
+    Checks the write-ahead log, the pages, the chain of hashes through all records, and the head file, which
+    says how far they were durable. Changes nothing without --repair. A last transaction that a crash cut
+    short is no damage. Exit 0 if all is well or was repaired, 4 if it is damaged.
+
+    \b
+    Example:
+      microcosm replica fsck album.journal
+    """
+    from microcosm.replica.journal.fsck import fsck as check
+
+    found = check(path, repair=repair)
+    for fault in found.faults:
+        output.complain(f"damaged: {fault}")
+    if json:
+        output.emit(
+            {
+                "file": path,
+                "application": found.application,
+                "version": found.schema,
+                "snapshot": found.through,
+                "first": found.first,
+                "last": found.last,
+                "dropped": found.dropped,
+                "faults": list(found.faults),
+                "lost": found.lost,
+                "copy": found.copy,
+                "repaired": found.repaired,
+            }
+        )
+    else:
+        output.say(*_lines(found))
+    return exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
+
+
+def _lines(found: Report) -> list[str]:
+    """What was found, for people."""
+    count = found.last - found.first + 1
+    kept = f"records {found.first} to {found.last}" if count > 0 else "no records"
+    before = "" if found.through is None else f", after a snapshot through record {found.through}"
+    lines = [f"{output.printable(found.application)}, version {found.schema}: {kept}{before}"]
+    if found.dropped:
+        lines.append(
+            f"{found.dropped} pages of a transaction that a crash cut short; nobody was told it stood"
+        )
+    if found.lost is not None:
+        lines.append(f"lost: records {found.last + 1} to {found.lost}")
+    if found.repaired:
+        lines.append(f"repaired; the files as they were are in {output.printable(found.copy or '')}")
+    elif found.faults:
+        lines.append("damaged; --repair cuts what does not check, and keeps a copy")
+    else:
+        lines.append("all is well")
+    return lines
+
+
+@app.command("backup")
+def backup(
+    path: Path,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Copy a journal as it is at this moment, while it is in use or not.
+
+    The copy is checked as it is made, and is durable when the command ends.
+
+    \b
+    Example:
+      microcosm replica backup album.journal album.backup
+    """
+    from microcosm.replica.journal.make import backup as copy
+    from microcosm.replica.journal.reader import Reader
+
+    with Reader(path, application=None) as reader:
+        last = copy(reader, out)
+    if json:
+        output.emit({"file": path, "copy": out, "last": last})
+    else:
+        output.say(f"{output.printable(out)}: up to record {last}")
+    return exits.HOLDS

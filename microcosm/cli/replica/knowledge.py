@@ -1,0 +1,268 @@
+"""What a replica knows: `replica init`, `query`, `import`, `export`, `exchange`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.errors import Contradiction, Undefined
+
+if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
+    from microcosm.replica.conflicts import Conflict
+    from microcosm.replica.replica import Replica
+
+app = typer.Typer()
+
+Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
+
+
+@app.command("init")
+def init(
+    path: Path,
+    name: Annotated[str, typer.Option("--name", metavar="N", help="What the others call this replica.")],
+    member: Annotated[
+        list[str] | None,
+        typer.Option("--member", metavar="N", help="A replica that takes part; once for each, this one too."),
+    ] = None,
+    json: options.Json = False,
+) -> int:
+    """Make a new, empty replica.
+
+    Removals are remembered until all members are known to have them, for ever where no member is stated.
+
+    \b
+    Example:
+      microcosm replica init phone.journal --name phone --member phone --member laptop
+    """
+    from pathlib import Path as File
+
+    from microcosm.text.names import unfit
+
+    fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
+    if fault is not None:
+        raise exits.UsageError(f"--name and --member: {fault}")
+    if File(path).exists():
+        raise Undefined(f"{path}: there is something already; choose another path, or remove it")
+    with opened(path, name, members=tuple(member or ())) as replica:
+        if json:
+            output.emit(
+                {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
+            )
+        else:
+            output.say(f"{path} is the replica {name}")
+    return exits.HOLDS
+
+
+@app.command("query")
+def query(
+    path: Path,
+    left: options.First,
+    right: options.Second,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="What cannot be and what must be, as `microcosm offline`.")
+    ] = False,
+    possible: Annotated[
+        bool, typer.Option("--possible", help="What some world has, as `microcosm possible`.")
+    ] = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    must_exist: options.MustExist = False,
+) -> int:
+    """What a replica knows of two events, with a proof.
+
+    Answers and exits as `online` does; as `offline` or `possible` where asked so.
+
+    \b
+    Example:
+      microcosm replica query phone.journal unshare view --offline
+    """
+    from microcosm.cli import reading
+    from microcosm.cli.commands import ask
+    from microcosm.cli.commands import offline as decisions
+    from microcosm.cli.commands import possible as possibilities
+    from microcosm.queries.offline import Inconsistent
+
+    reading.distinct(left, right)
+    if offline and possible:
+        raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
+    with looked_into(path, rules=reading.rulebook(rules)) as replica:
+        known = replica.known
+        if must_exist:
+            known.require(left, right)
+        ask.note_unknown_events(known, left, right)
+        unknown = ask.unknown_events(known, left, right)
+        if possible:
+            found = known.possible(left, right)
+            if json:
+                output.emit({**possibilities.fields(left, right, found), **unknown})
+            else:
+                output.say(*possibilities.lines(left, right, found))
+            return exits.HOLDS if found.relations else exits.REFUTED
+        if offline:
+            try:
+                decided = known.offline(left, right)
+            except Inconsistent as problem:
+                fields: dict[str, object] = {"pair": [left, right], "verdict": None}
+                decisions.report_inconsistent(known, problem, fields if json else None)
+                return exits.REFUTED
+            if json:
+                output.emit({**decisions.offline_answer(left, right, decided), **unknown})
+            else:
+                decisions.show(known, left, right, decided)
+            return decisions.exit_of(decided)
+        verdict, proof = known.online(left, right), known.why(left, right)
+        if json:
+            output.emit({**ask.answer(left, right, verdict, proof), **unknown})
+        else:
+            ask.show_verdict(left, verdict, right)
+            if proof is not None:
+                output.say("")
+                ask.show_proof(known, proof)
+        return ask.exit_of(verdict)
+
+
+@app.command("import")
+def import_(path: Path, file: options.File, json: options.Json = False) -> int:
+    """Take over what a microcosm file states, all of it or nothing.
+
+    Its internal events happen at the replica, those of them that it does not know, in order; its external and
+    refuted correspondences are learnt. Exit 1 where that contradicts what the replica knows.
+
+    \b
+    Example:
+      microcosm replica import phone.journal album.mc
+    """
+    from microcosm.cli import reading
+
+    givens = reading.givens_of(file)
+    left_out = [
+        what
+        for what in ("stamps", "clocks", "messages", "orderings", "tokens", "complete")
+        if getattr(givens, what)
+    ]
+    with opened(path) as replica:
+        try:
+            events, facts = taken_over(replica, givens)
+        except (Contradiction, Undefined) as error:
+            exits.refusal(error, givens, about=file)
+            output.note("nothing was changed")
+            return exits.REFUTED
+        if left_out:
+            output.warn(f"a replica takes over no {', '.join(left_out)}")
+        if json:
+            output.emit({"file": path, "events": events, "correspondences": facts, "left_out": left_out})
+        else:
+            output.say(f"{events} events, {facts} correspondences are new")
+    return exits.HOLDS
+
+
+@app.command("export")
+def export(path: Path, out: options.Out = None, json: options.Json = False) -> int:
+    """Write what a replica knows as a microcosm file; what is set aside is left out.
+
+    \b
+    Example:
+      microcosm replica export phone.journal -o phone.mc
+    """
+    from microcosm.cli.commands.change import write_givens
+
+    with looked_into(path) as replica:
+        if replica.conflicts:
+            output.warn(f"{replica.counts()['quarantined']} correspondences that are set aside are left out")
+        write_givens(replica.known.givens, out, json)
+    return exits.HOLDS
+
+
+@app.command("exchange")
+def exchange(
+    one: Annotated[str, typer.Argument(metavar="A", help="The journal of a replica.")],
+    other: Annotated[str, typer.Argument(metavar="B", help="The journal of another.")],
+    json: options.Json = False,
+) -> int:
+    """Let two replicas on this machine tell each other what one of them lacks.
+
+    Both know the same afterwards, but for what one of them has forgotten. Exit 0, whether or not they
+    contradict each other; what does is set aside, and `replica status` shows it.
+
+    \b
+    Example:
+      microcosm replica exchange phone.journal laptop.journal
+    """
+    from microcosm.replica.exchange.side_by_side import level
+
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(opened(path)) for path in (one, other))
+        if first.name == second.name:
+            raise Undefined(f"both are replicas of the name {first.name}; each must have its own")
+        traffic = level(first, second)
+        same = first.digest() == second.digest()
+        aside = [str(conflict) for conflict in first.conflicts]
+        if json:
+            output.emit(
+                {
+                    "messages": traffic.messages,
+                    "bytes": traffic.bytes,
+                    "new": list(traffic.new),
+                    "same": same,
+                    "digests": [first.digest(), second.digest()],
+                    "conflicts": aside,
+                }
+            )
+            return exits.HOLDS
+        for replica, new in zip((first, second), traffic.new, strict=True):
+            output.say(f"{replica.name} takes {new} evolutions")
+        output.say(f"{traffic.messages} messages, {traffic.bytes:,} bytes")
+        output.say(
+            "both know the same" if same else "they know the same, but for what one of them has forgotten"
+        )
+        for each in aside:
+            output.warn(f"set aside, for it contradicts itself: {each}")
+    return exits.HOLDS
+
+
+@contextmanager
+def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
+    """The replica of a journal, closed afterwards; with a name a new one."""
+    from microcosm.replica.opening import open_store
+    from microcosm.replica.replica import Replica
+
+    with closing(open_store(path, create=name is not None)) as store:
+        yield Replica(store, name, **options_)
+
+
+@contextmanager
+def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
+    """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
+    from microcosm.replica.opening import Opened
+    from microcosm.replica.replica import Replica
+
+    with closing(Opened(path)) as store:
+        yield Replica(store, **options_)
+
+
+def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
+    """Append and learn what a microcosm is given; how many events and correspondences were new."""
+    known = set(replica.known.givens.internal)
+    events = [event for event in givens.internal if event not in known]
+    with replica.transaction():
+        for event in events:
+            replica.local(event)
+        facts = [*givens.external.values(), *givens.refuted.values()]
+        return len(events), sum(len(replica.learn(fact)) for fact in facts)
+
+
+def show_conflict(conflict: Conflict) -> None:
+    """Both sides of what is set aside."""
+    import sys
+
+    from microcosm.givens.givens import Givens
+
+    givens = Givens()
+    for fact in (*conflict.facts, *conflict.orders):
+        givens.add(fact)
+    exits.show_sides(Contradiction("", conflict.derivations()), sys.stdout, givens)

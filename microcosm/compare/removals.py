@@ -1,0 +1,165 @@
+"""The shortest way to tell two analogous microcosms apart by removals (seed 003, Definition 6.1).
+
+Analogous microcosms that are given different things may come to differ when the same is removed from both:
+where one is given `a < b` and the other infers it, removing what the inference rests on leaves `a < b` in
+the first only. The fewest removals that do so are a minimum cut between a and b in the order of the
+other. No smaller set will do: if after some removals the one knows `x < y` and the other does not, then
+some link of the chain from x to y in the former does not follow in the latter, which is cut there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations, islice
+
+from microcosm.compare.analogy import first_difference
+from microcosm.compare.cut import GivenOrder, Pair
+from microcosm.errors import Contradiction
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
+from microcosm.state.microcosm import Microcosm
+
+Found = tuple[list[Correspondence], Pair]
+"""What to remove from each that is given it, and a pair of which the verdicts then differ."""
+
+TRIES = 512
+"""So many sets of removals are tried under rules of which nothing is known."""
+
+
+def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
+    """A smallest set of removals after which two analogous microcosms differ, under the shipped rules.
+
+    None where removals cannot tell them apart: they are given the same, or differ in what follows from
+    what cannot be removed, or in what decides no verdict. Cost: a cut for each thing that only one of them
+    is given, until a single removal is found to do.
+
+    >>> one, other = Microcosm.parse("a < c < b"), Microcosm.parse("a < c < b \\n a < b")
+    >>> removed, pair = shortest_removals(one, other)
+    >>> [str(fact) for fact in removed], pair
+    (['a < c'], ('a', 'b'))
+    """
+    left, right = GivenOrder(one), GivenOrder(other)
+    best: Found | None = None
+    limit = 1 + len(one.givens.external) + len(other.givens.external)
+    ways = (_concurrent(left, right), _ordered(left, right), _ordered(right, left), _related(left, right))
+    for way in chain.from_iterable(ways):
+        removed = way.removals(limit)
+        if removed is not None:
+            best, limit = (removed, way.pair), len(removed)
+        if limit == 1:
+            break
+    return best
+
+
+def tried_removals(one: Microcosm, other: Microcosm) -> tuple[Found | None, bool]:
+    """As `shortest_removals` under any rules, by trying; and whether all, or all shorter ones, were tried.
+
+    Cost: two microcosms, and a comparison, for each of at most `TRIES` sets of removals. Of more, what does
+    under the shipped rules is tried, too.
+    """
+    external = {**one.givens.external, **other.givens.external}
+    facts = [fact for _, fact in sorted(external.items())]
+    sets = chain.from_iterable(combinations(facts, size) for size in range(1, len(facts) + 1))
+    for removed in islice(sets, TRIES):
+        try:
+            left, right = (_without(known, removed) for known in (one, other))
+        except Contradiction:  # less may contradict more, by rules that ask for absence
+            continue
+        pair = first_difference(left, right)
+        if pair is not None:
+            return (list(removed), pair), True
+    if next(sets, None) is None:
+        return None, True
+    return shortest_removals(one, other), False
+
+
+def _without(known: Microcosm, removed: Iterable[Correspondence]) -> Microcosm:
+    givens = known.givens.copy()
+    for fact in removed:
+        givens.external.pop(fact.key(), None)
+    return Microcosm(givens, rules=known.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Removing `first` and cutting the order of `pair` in one of `orders` (if any) tells two apart there."""
+
+    pair: Pair
+    first: tuple[Correspondence, ...] = ()
+    orders: tuple[GivenOrder, ...] = ()
+
+    def removals(self, below: int) -> list[Correspondence] | None:
+        """The removals, if there are fewer than `below`."""
+        if not self.orders:
+            return list(self.first) if len(self.first) < below else None
+        a, b = self.pair
+        best = None
+        for order in self.orders:
+            links = order.cut(a, b, below - len(self.first))
+            if links is not None:
+                best = [*(Correspondence(v, Relation.BEFORE, w) for v, w in links), *self.first]
+                below = len(best)
+        return best
+
+
+def _ordered(has: GivenOrder, lacks: GivenOrder) -> Iterator[_Way]:
+    """Links that stay in the one when they are cut in the other.
+
+    Of two links in a row, one can be cut with no more removals than the link over both; this is left out.
+    """
+    pairs = [
+        (fact.left, fact.right)
+        for key, fact in has.givens.external.items()
+        if fact.relation is Relation.BEFORE and key not in lacks.givens.external
+    ]
+    pairs += [(a, b) for a, b in has.fixed_links if not lacks.fixed(a, Relation.BEFORE, b)]
+    after: dict[str, set[str]] = {}
+    before: dict[str, set[str]] = {}
+    for a, b in pairs:
+        after.setdefault(a, set()).add(b)
+        before.setdefault(b, set()).add(a)
+    for a, b in sorted(set(pairs)):
+        if after[a].isdisjoint(before[b]):
+            yield _Way((a, b), orders=(lacks,))
+
+
+def _concurrent(left: GivenOrder, right: GivenOrder) -> Iterator[_Way]:
+    """`||` that can be removed from the one, and follows from clocks in the other."""
+    for fact in _external(Relation.CONCURRENT, left, right):
+        a, b = fact.left, fact.right
+        if left.fixed(a, fact.relation, b) is not right.fixed(a, fact.relation, b):
+            yield _Way((a, b), first=(fact,))
+
+
+def _related(left: GivenOrder, right: GivenOrder) -> Iterator[_Way]:
+    """`<>` given to one only, which shows once the pair is not ordered any more."""
+    external = _external(Relation.RELATED, left, right)
+    keys = {fact.key() for fact in external}
+    facts = [*external, *(fact for fact in _under_tokens(left, right) if fact.key() not in keys)]
+    for fact in facts:
+        a, b, key = fact.left, fact.right, fact.key()
+        fixed = [side.fixed(a, Relation.RELATED, b) for side in (left, right)]
+        known = [now or key in side.givens.external for now, side in zip(fixed, (left, right), strict=True)]
+        if fixed[0] is fixed[1] and known[0] is known[1]:
+            continue
+        first = () if known[0] is not known[1] else (fact,)
+        if left.before(a, b):
+            yield _Way((a, b), first, (left, right))
+        elif left.before(b, a):
+            yield _Way((b, a), first, (left, right))
+        else:
+            yield _Way((a, b), first)
+
+
+def _external(relation: Relation, *sides: GivenOrder) -> list[Correspondence]:
+    found = {key: f for side in sides for key, f in side.givens.external.items() if f.relation is relation}
+    return [found[key] for key in sorted(found)]
+
+
+def _under_tokens(left: GivenOrder, right: GivenOrder) -> Iterator[Correspondence]:
+    """The pairs of every token that the two do not share."""
+    groups = [{frozenset(group) for group in side.givens.tokens.values()} for side in (left, right)]
+    for group in sorted(sorted(group) for group in groups[0] ^ groups[1]):
+        for a, b in combinations(group, 2):
+            yield Correspondence(a, Relation.RELATED, b)

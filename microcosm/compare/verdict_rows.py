@@ -1,0 +1,188 @@
+"""The online verdicts of a microcosm as rows of bits, in an order that does not depend on its history.
+
+The engine numbers events as it met them. Here event k is the k-th of a list of names, so that the rows of
+two microcosms can be compared, and hashed, as they are.
+
+Of `?` and silence nothing is kept unless asked for: under the rules of the seed the relations that are known
+decide which is which. The rules for `?` (Un-1 to Un-4) ask for relations of `|-`, for `_` of `|-0`, and
+whether an event is in M. A pair has some relation of `|-0` exactly where it has one of `|-`, for what
+In-OK holds back is outranked on the same pair; and an event of which nothing is known is `?` to every
+other, in M (Un-3) or not (Un-4). `tests/state/test_analogy.py` tries it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+
+from microcosm.engine.engine import Engine
+from microcosm.engine.program import online
+from microcosm.engine.views import Closure
+from microcosm.givens.relation import Relation
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
+from microcosm.order.bits import bits, from_positions
+
+KNOWN = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+"""The verdicts that say something; `>` is `<` read from the other event."""
+
+_CHUNK = 4096
+_BLOCK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRows:
+    """For each relation R and k: the set of all i with `names[i] R names[k]`, as bits.
+
+    For `<` these are the rows of the past. `SILENT` stands among the relations only where asked for.
+    """
+
+    names: list[str]
+    rows: dict[Relation, list[int]]
+
+    def put(self, i: int, verdict: Relation, k: int) -> None:
+        """Record the verdict on event i and event k; `?` is where nothing is recorded."""
+        if verdict is Relation.AFTER:
+            i, verdict, k = k, Relation.BEFORE, i
+        if verdict is not Relation.UNKNOWN:
+            self.rows[verdict][k] |= 1 << i
+
+
+PROVED = "e6b74ba1df4256cccd24a171843057b71a05aa4ddf1d14d84c9f2c835aba7ad1"
+"""The fingerprint of the rules of which the above is proved: those of the seed, as shipped."""
+
+
+@lru_cache(maxsize=16)
+def seeds_own(rules: RuleBook) -> bool:
+    """Whether the rules of `|-0` and `|-` are those of the seed, so that what is said above holds of them.
+
+    Rules that differ in anything but comments and names, even to the same effect, are taken as others: then
+    everything is derived and compared, silent pairs too.
+    """
+    return fingerprint(rules) == PROVED
+
+
+def fingerprint(rules: RuleBook) -> str:
+    """A digest of the rules that conclude `|-0` and `|-`, whatever their order. Cost: linear."""
+    said = {
+        repr((instance.conclusion, instance.premises))
+        for instance in rules.instances
+        if instance.conclusion.judgement is not Judgement.OFFLINE
+    }
+    return sha256("\n".join(sorted(said)).encode()).hexdigest()
+
+
+def related_names(engine: Engine) -> list[str]:
+    """The events of which some relation to another is known, sorted. Cost: one row an event, for `<` none."""
+    found = 0
+    for relation in KNOWN:
+        judged = engine.memo.judged(online(relation))
+        if isinstance(judged, Closure):
+            found |= from_positions(
+                {at for edge in judged.order.edges() for at in edge}, len(engine.universe)
+            )
+            continue
+        rows, columns = judged.support()
+        for at in bits((rows | columns) & engine.universe.named & ~found):
+            if judged.row(at) or judged.col(at):
+                found |= 1 << at
+    return sorted(engine.universe.names[at] for at in bits(found))
+
+
+def verdict_rows(engine: Engine, names: Sequence[str], *, silent: bool = False) -> VerdictRows:
+    """The verdicts on `names`; an event that the engine does not know has empty rows.
+
+    `silent` asks for the silent pairs too. Cost: a row of each relation an event, and n² / 64 word
+    operations several times over.
+    """
+    width = len(engine.universe)
+    named = engine.universe.named
+    position = [engine.universe.position.get(name, 0) for name in names]
+    position = [at if named >> at & 1 else 0 for at in position]  # at 0 there is no event
+    inside = sum(1 << at for at in set(position) if at)
+    rows: dict[Relation, list[int]] = {}
+    before = engine.memo.judged(online(Relation.BEFORE))
+    taken = [before.row(at) | before.col(at) if at else 0 for at in position]
+    for relation in KNOWN:
+        judged = engine.memo.judged(online(relation))
+        if relation is Relation.BEFORE:
+            found = [before.row(at) if at else 0 for at in position]
+        else:
+            found = [judged.row(at) & ~row if at else 0 for at, row in zip(position, taken, strict=True)]
+            taken = [row | new for row, new in zip(taken, found, strict=True)]
+        rows[relation] = _renumbered(found, position, width)
+    if silent:
+        unknown = engine.memo.judged(online(Relation.UNKNOWN))
+        found = [
+            inside & ~(row | unknown.row(at) | 1 << at) if at else 0
+            for at, row in zip(position, taken, strict=True)
+        ]
+        rows[Relation.SILENT] = _renumbered(found, position, width)
+    return VerdictRows(list(names), rows)
+
+
+def verdict_blocks(engine: Engine, names: Sequence[str], relation: Relation) -> Iterator[list[int]]:
+    """The rows of one relation as in `verdict_rows`, some hundred after another, all names being known here.
+
+    For more events than all rows of which can be held. Cost: as `verdict_rows`; memory: `_BLOCK` rows.
+    """
+    position = [engine.universe.position[name] for name in names]
+    width = len(engine.universe)
+    finer = KNOWN[: KNOWN.index(relation)]
+    for begin in range(0, len(names), _BLOCK):
+        block = position[begin : begin + _BLOCK]
+        found = []
+        for at in block:
+            column = engine.memo.judged(online(relation)).col(at)
+            for more in finer if column else ():
+                judged = engine.memo.judged(online(more))
+                column &= ~(judged.row(at) | judged.col(at))
+            found.append(column)
+        if any(found):
+            turned = transposed(found, width)
+            found = transposed([turned[at] for at in position], len(block))
+        yield found
+
+
+def cover(past: list[int]) -> list[int]:
+    """The transitive reduction of a strict order: of each past the events without one in between.
+
+    Cost: a row operation for each pair of the cover and, where events are numbered against the order,
+    some more.
+    """
+    reduced = []
+    for row in past:
+        rest, between = row, 0
+        while rest:
+            at = rest.bit_length() - 1
+            between |= past[at]
+            rest &= ~(between | 1 << at)
+        reduced.append(row & ~between)
+    return reduced
+
+
+def _renumbered(rows: list[int], position: list[int], width: int) -> list[int]:
+    """Row k for the column of position k; bit i of it for row i."""
+    if not any(rows):
+        return rows
+    columns = transposed(rows, width)
+    return [columns[at] for at in position]
+
+
+def transposed(rows: Iterable[int], width: int) -> list[int]:
+    """The columns of a bit matrix whose rows are below `2 ** width`.
+
+    Through text, for cutting every n-th character out of a string costs next to nothing in Python.
+
+    >>> [f"{row:b}" for row in transposed([0b001, 0b011, 0b101], 3)]
+    ['111', '10', '100']
+    """
+    listed = list(rows)
+    columns = [0] * width
+    for begin in range(0, len(listed), _CHUNK):
+        digits = "".join([f"{row:0{width}b}" for row in reversed(listed[begin : begin + _CHUNK])])
+        for at in range(width):
+            columns[width - 1 - at] |= int(digits[at::width], 2) << begin
+    return columns

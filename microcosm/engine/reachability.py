@@ -1,0 +1,277 @@
+"""Whether a search from a goal can succeed at all: a few row operations that say no early.
+
+The goals that a search for (a, b) can come to are pairs (x, y) with x reached from a and y from b, each
+on its own. Where no pair of these two sets is concluded without recursion, the search would be in vain.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from microcosm.engine.edb import RowRelation
+from microcosm.engine.join import Join, Scope
+from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.views import Closure, Union
+from microcosm.order.bits import lowest
+
+WIDE = 64
+"""A set of so many related events is followed through a relation event by event, a larger one is not."""
+
+FAR = 1 << 12
+"""The same, where much depends on it."""
+
+FEW = 8
+"""So many pairs of sets that hold in no pair are remembered."""
+
+MANY = 16
+"""So many sets of pairs are looked after, no more."""
+
+LEADS = 256
+"""Of so many events it is remembered where they lead to."""
+
+
+class Outlook:
+    """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
+
+    def __init__(self, pred: Pred, bodies: tuple[Body, ...], scope: Scope) -> None:
+        self._base = [_Base(body, scope) for body in bodies if not body.reads((pred,))]
+        self._moves: list[tuple[RowRelation, bool]] = []
+        self._bounded = True
+        self._leads: dict[int, int | None] = {}  # where an event leads to
+        self._linked: dict[tuple[int, bool], int | None] = {}
+        self._scope = scope
+        self._vain: deque[tuple[int, int]] = deque(maxlen=FEW)  # left and right ends, no pair of which holds
+        for body in bodies:
+            for read in body.reads((pred,)):
+                moves = list(_moves(body, read, scope))
+                self._moves.extend(move for move in moves if move not in self._moves)
+                self._bounded = self._bounded and bool(moves)
+
+    def forget(self) -> None:
+        """The ground changed: what was remembered may not hold any more."""
+        self._leads.clear()
+        self._linked.clear()
+        self._vain.clear()
+        for base in self._base:
+            base.forget()
+
+    def hopeless(self, a: int, b: int) -> int:
+        """A set with a in it, none of it holding with b; 0 says nothing. Cost: some row operations a rule."""
+        if not self._bounded:
+            return 0
+        if len(self._leads) > LEADS:
+            self.forget()
+        left, right = self._lead(a), self._lead(b)
+        if left is None or right is None or not all(r.barred(a, b, left, right) for r in self._base):
+            return 0
+        self._vain.append((left, right))
+        return left
+
+    def ahead(self, a: int, b: int) -> tuple[int, int, list[int]]:
+        """Where a and b lead to, or more, and which rules without recursion may conclude something there."""
+        linked = (self.linked(a), self.linked(b)) if self._bounded else (None, None)
+        left, right = (self._scope.domain if found is None else found for found in linked)
+        return left, right, [at for at, rule in enumerate(self._base) if not rule.barred(a, b, left, right)]
+
+    def before(self, event: int) -> int:
+        """Every event that leads to one along orders alone, and itself."""
+        found = 1 << event
+        for relation, forwards in self._moves:
+            if isinstance(relation, Closure):
+                found |= relation.col(event) if forwards else relation.row(event)
+        return found
+
+    def linked(self, event: int, forwards: bool = True) -> int | None:
+        """Every event that one leads to (or that leads to it), and itself; None: that takes very long."""
+        if len(self._linked) > LEADS:
+            self._linked.clear()
+        key = event, forwards
+        if key not in self._linked:
+            self._linked[key] = self._reached(event, forwards, FAR)
+        return self._linked[key]
+
+    def lefts(self, rule: int) -> int:
+        """The events of which, as left ends, a rule without recursion may conclude something."""
+        return self._base[rule].lefts()
+
+    def vain(self, b: int) -> int:
+        """Events that were found not to hold with b when others were asked about. Cost: a bit test a set."""
+        found = 0
+        for left, right in tuple(self._vain):  # another thread may add to it
+            if right >> b & 1:
+                found |= left
+        return found
+
+    def _lead(self, event: int) -> int | None:
+        found = self._leads.get(event, 0)
+        if found == 0:  # every event leads to itself
+            found = self._leads[event] = self._reached(event)
+        return found
+
+    def _reached(self, start: int, forwards: bool = True, most: int = WIDE) -> int | None:
+        """Every event that recursive rules lead to (or from), or None where that takes long."""
+        reached, done = 1 << start, [0] * len(self._moves)
+        while True:
+            before = reached
+            for at, (relation, onwards) in enumerate(self._moves):
+                found = image(relation, onwards is forwards, reached & ~done[at], most)
+                if found is None:
+                    return None
+                done[at] |= reached | (found if isinstance(relation, Closure) else 0)
+                reached |= found
+            if reached == before:
+                return reached
+
+
+class _Base:
+    """A rule without recursive premise."""
+
+    def __init__(self, body: Body, scope: Scope) -> None:
+        self._scope = scope
+        self._body = body
+        self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
+        self._nones = [(none, own, Join(none, (LEFT, RIGHT), own, scope)) for none, own in _bars(body)]
+        self._served: dict[int, list[int]] = {}
+        self._proven: deque[int] = deque(maxlen=FEW)  # events that have made a pattern true of all ends
+
+    def lefts(self) -> int:
+        """The events that the premises about the left end allow for it."""
+        found = self._scope.domain
+        for p in self._body.pairs:
+            if p.positive and LEFT in p.ends:
+                found &= self._scope.relation(p.source).support()[0 if p.left == LEFT else 1]
+        return found
+
+    def forget(self) -> None:
+        """The ground may have changed."""
+        self._served.clear()
+
+    def barred(self, a: int, b: int, left: int, right: int) -> bool:
+        """Whether the rule surely concludes no pair of `left` and `right`, to which a and b belong.
+
+        `right` is always the same for one b.
+        """
+        if any(not left & ~served for served in self._served.get(b, ())):
+            return True
+        if any(0 in self._scope.relation(p.source).support() for p in self._body.pairs if p.positive):
+            return True
+        ends = {LEFT: left, RIGHT: right}
+        for one in self._body.ones:
+            if one.variable in ends:
+                subset = self._scope.subset(one.source)
+                ends[one.variable] &= subset if one.positive else ~subset
+        if not ends[LEFT] or not ends[RIGHT]:
+            return True
+        if any(not self._between(middle, ends) for middle in self._middles):
+            return True
+        return any(
+            self._met_by_all(none, own, join.solve({LEFT: a, RIGHT: b}, self._scope.domain), ends, b)
+            for none, own, join in self._nones
+        )
+
+    def _met_by_all(self, none: Body, own: int, found: int, ends: dict[int, int], b: int) -> bool:
+        """Whether of every pair of the ends some event of `found` makes the pattern true, which must not be.
+
+        A few events of `found` are tried, far from each other. Each leaves over the left ends that it does
+        not serve, with all right ones, and the right ends that it does not serve, with the other left ones.
+        What an event serves on the left that serves all on the right is remembered for the next left end.
+        """
+        left_over = [(ends[LEFT], ends[RIGHT])]
+        proven = [event for event in self._proven if event < found.bit_length() and found >> event & 1]
+        for event in dict.fromkeys([*proven, *spread(found)]):
+            served = dict.fromkeys((LEFT, RIGHT), -1)
+            for p in none.pairs:
+                served[p.left if p.right == own else p.right] &= self._towards(p, own, event)
+            if not ends[RIGHT] & ~served[RIGHT] and served[LEFT] != -1:
+                self._served.setdefault(b, []).append(served[LEFT])
+            halves = [
+                half
+                for left, right in left_over
+                for half in ((left & ~served[LEFT], right), (left & served[LEFT], right & ~served[RIGHT]))
+            ]
+            left_over = [(left, right) for left, right in halves if left and right]
+            if not left_over:
+                if event not in self._proven:
+                    self._proven.appendleft(event)
+                return True
+            if len(left_over) > MANY:
+                return False
+        return False
+
+    def _between(self, middle: int, ends: dict[int, int]) -> int:
+        """The events that may stand for an intermediate one."""
+        found = self._scope.domain
+        for p in self._body.pairs:
+            other = p.left if p.right == middle else p.right
+            if p.positive and middle in p.ends and other in ends:
+                seen = image(self._scope.relation(p.source), p.left == other, ends[other])
+                found &= seen if seen is not None else -1
+        return found
+
+    def _towards(self, p: Pair, own: int, event: int) -> int:
+        relation = self._scope.relation(p.source)
+        return relation.col(event) if p.right == own else relation.row(event)
+
+
+def spread(events: int) -> list[int]:
+    """The first and the last of some events, and some between them."""
+    if not events:
+        return []
+    first, last = lowest(events), events.bit_length() - 1
+    found = [first, last]
+    for part in (2, 1, 3):
+        start = first + (last - first) * part // 4
+        found.append(start + lowest(events >> start))
+    return list(dict.fromkeys(found))
+
+
+def image(relation: RowRelation, forwards: bool, events: int, most: int = WIDE) -> int | None:
+    """Every event that one of `events` is related to (`forwards`) or that is related to it.
+
+    None: there are more than `most` of them.
+
+    In a transitive relation those of an event that is in the image already are skipped.
+    """
+    if isinstance(relation, Union):
+        found = 0
+        for part in relation.relations:
+            seen = image(part, forwards, events, most)
+            if seen is None:
+                return None
+            found |= seen
+        return found
+    rows = relation.row if forwards else relation.col
+    found, count = 0, 0
+    events &= relation.support()[0 if forwards else 1]
+    transitive = isinstance(relation, Closure)
+    while events:
+        count += 1
+        if count > most:
+            return None
+        at = lowest(events) if forwards else events.bit_length() - 1
+        found |= rows(at)
+        events &= ~(found if transitive else 0) & ~(1 << at)
+    return found
+
+
+def _moves(body: Body, read: Pair, scope: Scope) -> Iterator[tuple[RowRelation, bool]]:
+    """How a recursive rule leads from an event of its conclusion to one of its recursive premise."""
+    middle = next(v for v in (read.left, read.right) if v not in (LEFT, RIGHT))
+    kept = read.left if read.right == middle else read.right
+    left_out = LEFT if kept == RIGHT else RIGHT
+    for p in body.pairs:
+        if p.positive and p.ends == {left_out, middle}:
+            relation, forwards = scope.relation(p.source), p.left == left_out
+            for part in relation.relations if isinstance(relation, Union) else [relation]:
+                yield part, forwards
+            return
+
+
+def _bars(body: Body) -> Iterator[tuple[Body, int]]:
+    """The patterns that must have no solution, each with its own variable, where they are plain."""
+    for none in body.nones:
+        own = {v for v in none.mentioned() if v not in (LEFT, RIGHT)}
+        plain = not none.nones and all(one.variable in own for one in none.ones)
+        if plain and len(own) == 1 and all(p.positive and p.ends != {LEFT, RIGHT} for p in none.pairs):
+            yield none, own.pop()

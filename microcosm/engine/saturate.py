@@ -1,0 +1,203 @@
+"""Saturation of one recursive stratum: the run that computes every row, to the least fixpoint.
+
+Row by row and in place: a row is left as soon as nothing is lacking within its bound, and tried again only
+for what changed since (semi-naive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial, reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from microcosm.engine.edb import RowRelation
+from microcosm.engine.gather import gathered
+from microcosm.engine.join import Join
+from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred, Source
+from microcosm.engine.propagation import Sweep, rules_of
+from microcosm.engine.views import Pointwise
+from microcosm.logic.judgement import Judgement
+from microcosm.order.bits import bits
+
+if TYPE_CHECKING:
+    from microcosm.engine.table import Tables
+
+
+class TableRule:
+    """One rule of a table: what it allows at most (`bound`), and the join that it takes beyond that."""
+
+    def __init__(self, pred: Pred, bound: Pointwise, rest: Body | None, reads: tuple[Pair, ...]) -> None:
+        self.pred = pred
+        self.bound = bound
+        self.rest = rest
+        self.reads = reads
+
+
+class Settling:
+    """A predicate while it is being saturated, and the scope in which its own rules see it so.
+
+    Without columns, `settling` tells joins to read it by whole rows only: a row may already hold a pair
+    whose converse stands in no row yet, and the rows that changed are what is tracked.
+    """
+
+    def __init__(self, rows: list[int], columns: list[int] | None) -> None:
+        self.settling = columns is None
+        self.row = rows.__getitem__
+        self.col = (rows if columns is None else columns).__getitem__
+
+    def holds(self, a: int, b: int) -> bool:
+        return bool(self.row(a) >> b & 1)
+
+    def support(self) -> tuple[int, int]:
+        return -1, -1
+
+
+class Fixpoint:
+    """One run of saturation: in place, row by row, semi-naive in the rows that changed."""
+
+    def __init__(self, tables: Tables, log: bool) -> None:
+        self.scope = tables.scope
+        self.domain = tables.scope.domain
+        width = self.domain.bit_length()
+        self.symmetric = tables.symmetric.issuperset(tables.preds)
+        self.rows = {pred: [0] * width for pred in tables.preds}
+        self.columns = {} if self.symmetric else {pred: [0] * width for pred in tables.preds}
+        self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
+            {p: {} for p in tables.preds} if log else None
+        )
+        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in tables.preds}
+        self._time = 0
+        self._settling: dict[Source, RowRelation] = {
+            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
+            for pred in tables.preds
+        }
+        joins = [
+            (
+                rule.pred,
+                self.rows[rule.pred],
+                rule.bound,
+                Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest else None,
+                self._reader(rule.reads),
+            )
+            for rule in tables.rules
+        ]
+        self._barred = {
+            number: barred
+            for number, rule in enumerate(r for r in tables.rules if not r.reads)
+            if rule.rest and (barred := gathered(rule.rest, self))
+        }
+        recursive = [rule for rule in tables.rules if rule.reads]
+        self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
+        self._bounds = list(tables.bounds.items())
+        self._base = [join for join, rule in zip(joins, tables.rules, strict=True) if not rule.reads]
+        self._steps = [join for join, rule in zip(joins, tables.rules, strict=True) if rule.reads]
+
+    def relation(self, source: Source) -> RowRelation:
+        """As any scope, but the stratum's own predicates are read as they stand."""
+        if source.kind == "any" and source.judgement is not None:
+            return self.any_of(source.judgement, self._settling)
+        return self._settling.get(source) or self.scope.relation(source)
+
+    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation]) -> RowRelation:
+        """As any scope."""
+        return self.scope.any_of(judgement, instead)
+
+    def subset(self, source: Source) -> int:
+        """As any scope."""
+        return self.scope.subset(source)
+
+    def run(self) -> None:
+        """To the least fixpoint."""
+        changed = 0
+        barred = self._barred
+        pending: list[tuple[int, list[tuple[int, int]]]] = []
+        for a in bits(self.domain):
+            masks: dict[Pointwise, int] = {}
+            others = self.domain & ~(1 << a)
+            for number, (pred, rows, bound, join, _) in enumerate(self._base):
+                mask = masks.get(bound)
+                if mask is None:
+                    mask = masks[bound] = bound.row(a, others)
+                lacking = mask & ~rows[a]
+                if lacking:
+                    if number in barred:
+                        gained = lacking & ~barred[number](a)
+                    else:
+                        gained = lacking if join is None else join.solve({LEFT: a}, lacking)
+                    if gained:
+                        self._gain(pred, a, gained)
+                        changed |= 1 << a
+            steps = []
+            for number, (_, rows, bound, _, _) in enumerate(self._steps):
+                mask = masks.get(bound)
+                if mask is None:
+                    mask = masks[bound] = bound.row(a, others)
+                if mask & ~rows[a]:
+                    steps.append((number, mask))
+            if steps:
+                pending.append((a, steps))
+            for pred, bounds in self._bounds:
+                self.bounds[pred][a] = reduce(or_, (masks[bound] for bound in bounds), 0)
+        if changed and self._passed_on is not None:
+            (pred,) = self.rows
+            rows = self.rows[pred]
+            wanting = {a: left for a, steps in pending if (left := steps[0][1] & ~rows[a])}
+            told = None if self.log is None else partial(self._tell, pred)
+            Sweep(self._passed_on, rows, wanting, told).run()
+            return
+        while pending and changed:
+            pending.reverse()  # later events first: most premises lead from an event to later ones
+            pending, changed = self._sweep(pending, changed)
+
+    def _sweep(
+        self, pending: list[tuple[int, list[tuple[int, int]]]], recent: int
+    ) -> tuple[list[tuple[int, list[tuple[int, int]]]], int]:
+        """Try each row that lacks something against what changed since; returns what still lacks."""
+        changed, left = 0, []
+        for a, steps in pending:
+            lacking_steps = []
+            for number, mask in steps:
+                pred, rows, _, join, reader = self._steps[number]
+                lacking = mask & ~rows[a]
+                if not lacking:
+                    continue
+                news = recent | changed
+                if join is None:
+                    gained = lacking
+                elif reader is None:
+                    gained = join.solve({LEFT: a}, lacking)
+                elif reader != LEFT:
+                    gained = join.solve({LEFT: a}, lacking, (reader, news))
+                else:
+                    gained = join.solve({LEFT: a}, lacking) if news >> a & 1 else 0
+                if gained:
+                    self._gain(pred, a, gained)
+                    changed |= 1 << a
+                if lacking & ~gained:
+                    lacking_steps.append((number, mask))
+            if lacking_steps:
+                left.append((a, lacking_steps))
+        return left, changed
+
+    def _reader(self, reads: tuple[Pair, ...]) -> int | None:
+        """The variable whose whole rows the one recursive premise reads: only changed ones bring news."""
+        if len(reads) != 1 or reads[0].source.kind == "any" or not self.symmetric:
+            return None
+        ends = (reads[0].left, reads[0].right)
+        if RIGHT in ends:
+            return ends[0] if ends[1] == RIGHT else ends[1]
+        return LEFT if LEFT in ends else None
+
+    def _gain(self, pred: Pred, a: int, gained: int) -> None:
+        self.rows[pred][a] |= gained
+        if self.columns:
+            columns = self.columns[pred]
+            for b in bits(gained):
+                columns[b] |= 1 << a
+        self._tell(pred, a, gained)
+
+    def _tell(self, pred: Pred, a: int, gained: int) -> None:
+        if self.log is not None:
+            self._time += 1
+            self.log[pred].setdefault(a, []).append((self._time, gained))

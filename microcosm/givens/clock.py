@@ -1,0 +1,70 @@
+"""Recorded vector times: up to n² givens in compressed form (docs/reading-003.md, clocks).
+
+A clock is kept as recorded. What it says about another clock is decided by comparing two numbers;
+an absent entry is 0. Clocks of different executions say nothing of each other: neither counted the other's
+events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microcosm.givens.relation import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The vector time recorded at an event of `process`.
+
+    `ticked` says that the event itself advanced its process's component, so that whoever has seen
+    that value has seen the event. An own component of 0 is never ticked. `execution` names the execution
+    whose events the clock counts, where a microcosm has clocks of several.
+    """
+
+    process: str
+    entries: dict[str, int]
+    ticked: bool = True
+    execution: str | None = None
+
+    @property
+    def own(self) -> int:
+        """The component of the event's own process."""
+        return self.entries.get(self.process, 0)
+
+    def beside(self, other: Clock) -> bool:
+        """Whether `other` is of the same process of the same execution."""
+        return self.process == other.process and self.execution == other.execution
+
+    def stated(self) -> list[object]:
+        """The clock as JSON has it: `[process, entries, ticked]`, and the execution where it names one."""
+        found: list[object] = [self.process, dict(self.entries), self.ticked]
+        return found if self.execution is None else [*found, self.execution]
+
+    def reached_by(self, other: Clock) -> bool:
+        """Whether `other`, of another process, has seen this event: x′ > x, or x′ = x and ticked."""
+        if self.execution != other.execution:
+            return False
+        seen = other.entries.get(self.process, 0)
+        return seen > self.own or (seen == self.own and self.ticked and self.own > 0)
+
+    def missed_by(self, other: Clock) -> bool:
+        """Whether `other`, of another process, cannot have seen this event: x′ < x."""
+        return self.execution == other.execution and other.entries.get(self.process, 0) < self.own
+
+
+def between(a: Clock, b: Clock) -> Relation | None:
+    """What the clocks of two events of *different* processes say, or None.
+
+    >>> a, b = Clock("p", {"p": 2}), Clock("q", {"p": 1, "q": 1})
+    >>> between(a, b), between(Clock("p", {"p": 1}), b)
+    (Relation.CONCURRENT, Relation.BEFORE)
+    >>> print(between(Clock("p", {"p": 1}, execution="run 1"), Clock("q", {"q": 1}, execution="run 2")))
+    None
+    """
+    if a.reached_by(b):
+        return Relation.BEFORE
+    if b.reached_by(a):
+        return Relation.AFTER
+    if a.missed_by(b) and b.missed_by(a):
+        return Relation.CONCURRENT
+    return None

@@ -1,0 +1,254 @@
+"""What a microcosm is given: plain data, in the order in which it was stated.
+
+Everything that the other layers deduce rests on one `Givens`: the internal chain I, the external
+correspondences X (seed 003, Definition 2.3), and the compressed or offline-only statements that go
+beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, filterfalse
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal
+
+from microcosm.gc_paused import without_collection
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.exact import Number
+from microcosm.givens.message import Message, Told
+from microcosm.givens.order_columns import Facts, Links
+from microcosm.givens.relation import Relation
+
+Stamp = int | tuple[Number, Number]
+"""A Lamport time, or a physical interval [earliest, latest]; in exact numbers, as they were written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a fact is given: the kind of given and where it came from."""
+
+    kind: Literal["internal", "external", "clocks", "token"]
+    source: str | None = None
+    """The provenance of an external correspondence, or the name of the token."""
+
+
+@dataclass(slots=True)
+class Givens:
+    """The givens of one microcosm; `external` and `refuted` are keyed by `Correspondence.key()`.
+
+    The order of `clocks` is the program order of events whose own components are equal. No
+    invariant beyond the types is enforced here; `microcosm.state` does that.
+    """
+
+    name: str | None = None
+    internal: list[str] = field(default_factory=list)
+    external: Facts = field(default_factory=dict)
+    refuted: Facts = field(default_factory=dict)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    clocks: dict[str, Clock] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    orderings: list[str] = field(default_factory=list)
+    complete: bool = False
+    tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    links: Links | None = field(default=None, init=False, repr=False, compare=False)
+    """What is external, in columns, as long as nobody has asked for `external` itself."""
+    told: Told | None = field(default=None, init=False, repr=False, compare=False)
+    """The messages, in columns, as long as nobody has asked for `messages` itself."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            # Only asked for what `link` and `tell` put off; or another thread just made it.
+            links = self.links if name == "external" else None
+            told = self.told if name == "messages" else None
+            with without_collection():
+                if links is not None:
+                    self.external, self.links = links.facts(), None
+                elif told is not None:
+                    self.messages, self.told = told.messages(), None
+            return object.__getattribute__(self, name)
+
+    def link(self, links: Links) -> None:
+        """Let all that is external be these links; there must be nothing external yet."""
+        assert not self.external
+        del self.external
+        self.links = links
+
+    def tell(self, told: Told) -> None:
+        """Let the messages be these; there must be none yet."""
+        assert not self.messages
+        del self.messages
+        self.told = told
+
+    @property
+    def externals(self) -> int:
+        """How many external correspondences there are."""
+        return len(self.external) if self.links is None else len(self.links)
+
+    @property
+    def beyond_worlds(self) -> bool:
+        """Whether the rules may refute what a world allows: an ordering is known, or a log complete."""
+        return bool(self.orderings) or (self.complete and bool(self.messages))
+
+    def copy(self) -> Givens:
+        """An independent copy; the members are immutable and shared. Cost: linear."""
+        links, told = self.links, self.told
+        copied = replace(
+            self,
+            internal=list(self.internal),
+            external=dict(self.external) if links is None else {},
+            refuted=dict(self.refuted),
+            stamps=dict(self.stamps),
+            clocks=dict(self.clocks),
+            messages=list(self.messages) if told is None else [],
+            orderings=list(self.orderings),
+            tokens=dict(self.tokens),
+        )
+        if links is not None:
+            copied.link(links)
+        if told is not None:
+            copied.tell(told)
+        return copied
+
+    def by_relation(self) -> dict[Relation, tuple[list[str], list[str]]]:
+        """For each relation that is stated, refuted or not, the left ends and the right ends; not of `links`.
+
+        >>> givens = Givens(); givens.add(Correspondence("a", Relation.BEFORE, "b")); givens.by_relation()
+        {Relation.BEFORE: (['a'], ['b'])}
+        """
+        found = {}
+        for facts in (self.external, self.refuted) if self.links is None else (self.refuted,):
+            signs = [key[1] for key in facts]
+            for sign in dict.fromkeys(signs):
+                alone = signs.count(sign) == len(signs)
+                stated = [*facts.values()] if alone else [facts[key] for key in facts if key[1] == sign]
+                lefts, rights = [*map(attrgetter("left"), stated)], [*map(attrgetter("right"), stated)]
+                found[stated[0].relation] = lefts, rights
+        return found
+
+    def add(self, correspondence: Correspondence) -> None:
+        """Record an external or refuted correspondence; one already given keeps its provenance."""
+        fact = correspondence.normal()
+        given = self.external if fact.relation in _EXTERNAL else self.refuted
+        given.setdefault(fact.key(), fact)
+
+    def members(self) -> Iterator[str]:
+        """The events that are *in* the microcosm (in I, in X, clocked or under a token), once each."""
+        return iter(self._members())
+
+    def named(self) -> Iterator[str]:
+        """Every event that any given names, members first, once each."""
+        return iter(self.numbers())
+
+    def numbers(self, first: int = 0) -> dict[str, int]:
+        """The number of each named event, from `first`, in the order of `named`."""
+        found = dict(zip(self._members(), count(first), strict=False))
+        refuted = chain.from_iterable(map(_ends, self.refuted.values()))
+        others = dict.fromkeys(filterfalse(found.__contains__, chain(refuted, self.stamps, self._apart())))
+        found.update(zip(others, count(first + len(found)), strict=False))
+        return found
+
+    def tellers(self) -> Iterable[str]:
+        """The events of the messages, as they are now, once for each."""
+        return map(attrgetter("event"), (*self.messages,)) if self.told is None else self.told.events()
+
+    def whose(self) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """Columns of events and of the process of each, as links and messages say."""
+        told, links = self.told, self.links
+        of_linked = None if links is None else links.processes
+        if links is not None and of_linked is not None:
+            yield links.names, of_linked
+        if told is None:
+            yield [m.event for m in self.messages], [m.process for m in self.messages]
+        elif of_linked is None:
+            yield [*told.events()], [*told.processes()]
+        else:
+            yield [*self._apart()], [*map(told.process.__getitem__, told.apart)]
+
+    def _apart(self) -> Iterable[str]:
+        """The events of messages; while the links are as told, only those that no link names."""
+        if self.told is None or self.links is None:
+            return self.tellers()
+        return map(self.told.event.__getitem__, self.told.apart)
+
+    def _members(self) -> Iterable[str]:
+        linked: Iterable[str]
+        if self.links is not None:
+            if not (self.internal or self.clocks or self.tokens):
+                return self.links.names
+            linked = self.links.names
+        else:
+            linked = chain.from_iterable(map(_ends, self.external.values()))
+        found = dict.fromkeys(chain(self.internal, linked, self.clocks))
+        for group in self.tokens.values():
+            found.update(dict.fromkeys(group))
+        return found
+
+
+_EXTERNAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+
+_ends = attrgetter("left", "right")
+
+
+class GivenFacts:
+    """Answers "is `a R b` given, and by what?" for a fixed `Givens`, in constant time a question.
+
+    Plain and complete: the kernel rests on it. The engine has its own, row-wise view of the givens.
+    """
+
+    def __init__(self, givens: Givens) -> None:
+        self.givens = givens
+        self.members = frozenset(givens.members())
+        self._chain = {event: at for at, event in enumerate(givens.internal)}
+        self._end = len(givens.internal)
+        self._stated = {event: at for at, event in enumerate(givens.clocks)}
+        self._tokens: dict[str, list[str]] = {}
+        self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
+        for token, group in givens.tokens.items():
+            for event in group:
+                self._tokens.setdefault(event, []).append(token)
+
+    def evidence(self, left: str, relation: Relation, right: str) -> Iterator[Evidence]:
+        """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
+        if left == right:
+            return
+        if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
+            yield Evidence("internal")
+        stated = self.givens.external if relation in _EXTERNAL else self.givens.refuted
+        fact = stated.get(Correspondence(left, relation, right).key())
+        if fact is not None and (fact.left, fact.right) == (left, right):
+            yield Evidence("external", fact.source)
+        if self._by_clocks(left, right) is relation or (
+            relation is Relation.NOT_BEFORE and self._missed(left, right)
+        ):
+            yield Evidence("clocks")
+        if relation is Relation.RELATED:
+            for token in self._tokens.get(left, ()):
+                if right in self._groups[token]:
+                    yield Evidence("token", token)
+
+    def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:
+        """What an `Init` of a fact shows beside its conclusion: nothing, its clocks, or its token."""
+        found = next(self.evidence(left, relation, right), None)
+        if found is not None and found.kind == "token":
+            return {"token": found.source}
+        if found is not None and found.kind == "clocks":
+            clocks = self.givens.clocks
+            return {"clocks": {event: clocks[event].stated() for event in (left, right)}}
+        return {}
+
+    def _missed(self, left: str, right: str) -> bool:
+        """Whether the clocks show that `left` is not before `right`."""
+        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
+        return a is not None and b is not None and not a.beside(b) and a.missed_by(b)
+
+    def _by_clocks(self, left: str, right: str) -> Relation | None:
+        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
+        if a is None or b is None:
+            return None
+        if not a.beside(b):
+            return between(a, b)
+        before = (a.own, self._stated[left]) < (b.own, self._stated[right])
+        return Relation.BEFORE if before else Relation.AFTER

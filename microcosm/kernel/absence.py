@@ -1,0 +1,252 @@
+"""The search of the kernel: does a microcosm judge this, or does it not?  (trusted)
+
+Negative premises and side conditions cannot be shown by a proof; the kernel decides them here, from
+the rule instances alone, by asking only what the question needs. It shares no code with the engine.
+
+A *row* is the set of partners of one event under one judgement and relation. Rows are worked out
+together: whoever needs a row waits for its events, is resumed once for each, and when nothing is
+left to resume, all rows are complete (tabled resolution). Absence is asked of complete rows only, in
+a search of its own, which is sound because negation is stratified.
+
+What rules mean: every event variable ranges over the events of the question (`events`), the variable
+of `no e in M with` over the members; a judgement never relates an event to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import NamedTuple
+
+from microcosm.errors import RuleError
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.relation import Relation
+from microcosm.kernel.givens import GivenRows
+from microcosm.kernel.plan import (
+    AnyEvent,
+    Binding,
+    Cover,
+    Goal,
+    Link,
+    Plan,
+    Pred,
+    Program,
+    Step,
+    variables,
+)
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.predicates import base_facts
+from microcosm.logic.rule import ANY, Base, Given, In, Judged, MostAccurate, NoneWith, Not, finer
+
+
+class Search:
+    """What one microcosm judges, under `program`, of `events` (all that givens and question name)."""
+
+    def __init__(self, program: Program, givens: Givens, events: Set[str]) -> None:
+        self.program = program
+        self.facts = GivenFacts(givens)
+        self.events = events
+        self.complete: dict[Goal, Set[str]] = {}
+        self.pending: list[Pred] = []
+        """What is being concluded from an absence, in the searches that wait for this one."""
+        self._given = GivenRows(self.facts)
+        self._base = base_facts(givens)
+        self._asked: set[str] = set()
+
+    def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:
+        """Each way to satisfy steps among which no judgement is affirmed."""
+        stack = [(0, binding)]
+        while stack:
+            at, binding = stack.pop()
+            if at == len(steps):
+                yield binding
+            else:
+                stack.extend((at + 1, found) for found in self.satisfying(steps[at], binding))
+
+    def satisfying(self, step: Step, binding: Binding) -> Iterator[Binding]:
+        """Each way to satisfy one step in which at most one event is unknown."""
+        unknown = [v for v in variables(step) if v not in binding]
+        if unknown:
+            for event in self._values(step, unknown[0], binding):
+                yield {**binding, unknown[0]: event}
+        elif self.true(step, binding):
+            yield binding
+
+    def true(self, step: Step, binding: Binding) -> bool:
+        """Whether a premise holds, all of whose events are known."""
+        match step:
+            case Judged(_, left, _, right):
+                return any(self._holds(j, binding[a], r, binding[b]) for j, a, r, b in self.readings(step))
+            case Given(left, relation, right):
+                assert isinstance(relation, Relation)
+                return any(True for _ in self.facts.evidence(binding[left], relation, binding[right]))
+            case In(event):
+                return binding[event] in self.facts.members
+            case Base(name, events):
+                return self._base.holds(name, *(binding[v] for v in events))
+            case Not(body):
+                return not self.true(body, binding)
+            case MostAccurate(of):
+                return not any(self.true(more, binding) for more in finer(of))
+            case NoneWith(event, body):
+                rows = (self._values(premise, event, binding) for premise in body)
+                return not self.facts.members.intersection(*rows)
+            case AnyEvent():
+                return True
+        raise AssertionError(f"not decided here: {step}")
+
+    def readings(self, judged: Judged) -> list[tuple[Judgement, str, Relation, str]]:
+        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions."""
+        judgement, left, relation, right = judged.judgement, judged.left, judged.relation, judged.right
+        if relation != ANY:
+            assert isinstance(relation, Relation)
+            return [(judgement, left, relation, right)]
+        ends = ((left, right), (right, left))
+        return [(judgement, a, r, b) for r in self.program.relations(judgement) for a, b in ends]
+
+    def _values(self, step: Step, variable: str, binding: Binding) -> Iterable[str]:
+        """Every event that satisfies a step as its `variable`, the others being known."""
+        if variable not in variables(step):
+            return self.events if self.true(step, binding) else ()
+        match step:
+            case AnyEvent():
+                return self.events
+            case In():
+                return self.facts.members
+            case Base(name, (_,)):
+                return self._base.events(name)
+            case Judged() | Given() | Cover() | Base():
+                ends = variables(step)
+                if len(ends) == 1:
+                    return ()  # nothing is related to itself
+                end = 1 - ends.index(variable)
+                return self._partners(step, end, binding[ends[end]], variable)
+        raise AssertionError(f"not decided here: {step}")
+
+    def _partners(self, step: Step, end: int, event: str, variable: str) -> Iterable[str]:
+        match step:
+            case Given(_, relation, _):
+                assert isinstance(relation, Relation)
+                return self._given.partners(relation, end, event)
+            case Cover():
+                return self._given.cover(end, event)
+            case Base(name, _):
+                return self._base.partners(name, end, event)
+            case Judged():
+                rows = (self.row(Goal(j, r, int(a == variable), event)) for j, a, r, _ in self.readings(step))
+                return (found for row in rows for found in row)
+        raise AssertionError(f"not decided here: {step}")
+
+    def _holds(self, judgement: Judgement, left: str, relation: Relation, right: str) -> bool:
+        """Whether a concrete judgement holds: in the row of an event that was asked about before."""
+        ahead, back = Goal(judgement, relation, 0, left), Goal(judgement, relation, 1, right)
+        if ahead in self.complete or (left in self._asked and back not in self.complete):
+            return right in self.row(ahead)
+        return left in self.row(back)
+
+    def row(self, goal: Goal) -> Set[str]:
+        """The complete row of a goal. Cost: what its rules have to look at, once for this microcosm."""
+        self._asked.add(goal.event)
+        row = self.ready(goal)
+        if row is None:
+            _Rows(self).complete(goal)
+            row = self.complete[goal]
+        return row
+
+    def ready(self, goal: Goal) -> Set[str] | None:
+        """The row of a goal where it is complete, or needs no other row and can be completed at once."""
+        if goal not in self.complete and self.program.is_reachability(goal):
+            reached, waiting = {goal.event}, [goal.event]
+            while waiting:
+                for event in self._given.cover(goal.end, waiting.pop()):
+                    if event not in reached:
+                        reached.add(event)
+                        waiting.append(event)
+            self.complete[goal] = reached - {goal.event}
+        return self.complete.get(goal)
+
+
+class _Task(NamedTuple):
+    """The rest of a rule that is being followed to find an event of the row `goal`."""
+
+    goal: Goal
+    plan: Plan
+    at: int
+    binding: Binding
+
+
+class _Rows:
+    """Rows that are worked out together; none is complete before all of them are."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.rows: dict[Goal, dict[str, None]] = {}
+        self.waiting: dict[Goal, list[tuple[_Task, str]]] = {}
+        self.agenda: list[_Task] = []
+
+    def complete(self, goal: Goal) -> None:
+        """Work out the row of `goal`, and all that it needs."""
+        self._open(goal)
+        while self.agenda:
+            task = self.agenda.pop()
+            if task.at < len(task.plan.steps):
+                self._advance(task, task.plan.steps[task.at])
+            else:
+                self._found(task.goal, task.binding[task.plan.wanted])
+        self.search.complete.update((g, row.keys()) for g, row in self.rows.items() if not g.link)
+
+    def _open(self, goal: Goal) -> None:
+        pred = (goal.judgement, goal.relation)
+        if pred in self.search.pending:
+            raise RuleError(f"negation is not stratified: {pred[0].turnstile} {pred[1]} rests on its absence")
+        self.rows[goal] = {}
+        self.waiting[goal] = []
+        for plan in self.search.program.plans(goal):
+            self.agenda.append(_Task(goal, plan, 0, {plan.known: goal.event}))
+
+    def _advance(self, task: _Task, step: Step) -> None:
+        match step:
+            case Judged():
+                for reading in self.search.readings(step):
+                    self._wait(task, *reading, False)
+            case Link(Judged(judgement, left, relation, right)):
+                assert isinstance(relation, Relation)
+                self._wait(task, judgement, left, relation, right, True)
+            case Not() | MostAccurate() | NoneWith():
+                self.search.pending.append((task.goal.judgement, task.goal.relation))
+                self._resume(task, self.search.satisfying(step, task.binding))
+                self.search.pending.pop()
+            case _:
+                self._resume(task, self.search.satisfying(step, task.binding))
+
+    def _resume(self, task: _Task, bindings: Iterable[Binding]) -> None:
+        for binding in bindings:
+            self.agenda.append(task._replace(at=task.at + 1, binding=binding))
+
+    def _wait(
+        self, task: _Task, judgement: Judgement, left: str, relation: Relation, right: str, link: bool
+    ) -> None:
+        """Resume the task with every x of a row, as the event that it does not know, now and later."""
+        end = 0 if left in task.binding else 1
+        known, sought = (left, right) if end == 0 else (right, left)
+        if known == sought:
+            return
+        goal = Goal(judgement, relation, end, task.binding[known], link)
+        row: Iterable[str] | None = self.search.ready(goal)
+        if row is None:
+            if goal not in self.rows:
+                self._open(goal)
+            self.waiting[goal].append((task, sought))
+            row = self.rows[goal]
+        for event in row:
+            self._with(task, sought, event)
+
+    def _with(self, task: _Task, variable: str, event: str) -> None:
+        if task.binding.get(variable, event) == event:
+            self.agenda.append(task._replace(at=task.at + 1, binding={**task.binding, variable: event}))
+
+    def _found(self, goal: Goal, event: str) -> None:
+        row = self.rows[goal]
+        if event != goal.event and event not in row:
+            row[event] = None
+            for task, sought in self.waiting[goal]:
+                self._with(task, sought, event)

@@ -1,0 +1,129 @@
+"""Rows of the givens, for the search of the kernel: who is given beside an event?  (trusted)
+
+`GivenFacts` decides single facts. Here they are listed, without expanding what is given in compressed
+form: the internal chain, clocks and tokens stand for up to n² facts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+
+from microcosm.givens.clock import Clock
+from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.relation import Relation
+
+Links = tuple[dict[str, list[str]], dict[str, list[str]]]
+"""The successors of each event, and its predecessors."""
+
+
+class GivenRows:
+    """The givens behind `facts`, row by row. End 0 asks for x in `event R x`, end 1 in `x R event`."""
+
+    def __init__(self, facts: GivenFacts) -> None:
+        self._facts = facts
+        self._givens = facts.givens
+        self._internal = _internal(facts.givens)
+
+    def partners(self, relation: Relation, end: int, event: str) -> Iterator[str]:
+        """Every x given in `relation` to the event; one may come twice. Cost: linear in the events."""
+        candidates = [self._stated.get(relation, ({}, {}))[end].get(event, [])]
+        if event in self._givens.clocks and relation is not Relation.RELATED:
+            candidates.append(list(self._givens.clocks))
+        for other in chain.from_iterable(candidates):
+            left, right = (event, other) if end == 0 else (other, event)
+            if any(True for _ in self._facts.evidence(left, relation, right)):
+                yield other
+        if relation is Relation.BEFORE and event in self._chain:
+            at = self._chain[event]
+            yield from self._internal[at + 1 :] if end == 0 else self._internal[:at]
+        if relation is Relation.RELATED:
+            for group in self._groups.get(event, ()):
+                yield from (other for other in group if other != event)
+
+    def cover(self, end: int, event: str) -> list[str]:
+        """Some x given in `<` to the event: all others are reached from it through these, step by step."""
+        return self._cover[end].get(event, [])
+
+    @cached_property
+    def _stated(self) -> dict[Relation, Links]:
+        found: dict[Relation, list[tuple[str, str]]] = {}
+        for fact in chain(self._givens.external.values(), self._givens.refuted.values()):
+            found.setdefault(fact.relation, []).append((fact.left, fact.right))
+        return {relation: _links(pairs) for relation, pairs in found.items()}
+
+    @cached_property
+    def _chain(self) -> dict[str, int]:
+        return {event: at for at, event in enumerate(self._internal)}
+
+    @cached_property
+    def _groups(self) -> dict[str, list[tuple[str, ...]]]:
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for group in self._givens.tokens.values():
+            for event in group:
+                found.setdefault(event, []).append(group)
+        return found
+
+    @cached_property
+    def _cover(self) -> Links:
+        return _links(_cover(self._givens))
+
+
+def _links(pairs: Iterable[tuple[str, str]]) -> Links:
+    after: dict[str, list[str]] = {}
+    before: dict[str, list[str]] = {}
+    for a, b in pairs:
+        after.setdefault(a, []).append(b)
+        before.setdefault(b, []).append(a)
+    return after, before
+
+
+def _internal(givens: Givens) -> list[str]:
+    """The internal chain; an event that stands in it twice counts at its last place, as in `GivenFacts`."""
+    return list(dict.fromkeys(reversed(givens.internal)))[::-1]
+
+
+def _cover(givens: Givens) -> Iterator[tuple[str, str]]:
+    """Pairs given in `<` whose transitive closure holds every pair given in `<`."""
+    yield from ((f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE)
+    yield from pairwise(_internal(givens))
+    executions: dict[str | None, dict[str, Clock]] = {}
+    for event, clock in givens.clocks.items():
+        executions.setdefault(clock.execution, {})[event] = clock
+    for clocks in executions.values():
+        yield from _clock_cover(clocks)
+
+
+def _clock_cover(clocks: dict[str, Clock]) -> Iterator[tuple[str, str]]:
+    """The pairs of `_cover` that the clocks of one execution give.
+
+    Consecutive events of a process; and into each process, wherever the highest component met so far
+    for another process p rises, a link from the last event of p that this component has seen. Let a of
+    p be seen by b. The last such rise at or before b has seen a too, so its link leaves from a or from
+    a later event of p, and arrives at b or at an earlier event of b's process.
+    """
+    processes: dict[str, list[str]] = {}
+    for event, clock in clocks.items():
+        processes.setdefault(clock.process, []).append(event)
+    needed: dict[str, list[int]] = {}  # by place in the process: what shows this event or a later one
+    for process, events in processes.items():
+        events.sort(key=lambda event: clocks[event].own)  # stable: equal ones stay in program order
+        yield from pairwise(events)
+        needed[process] = list(accumulate((_shown_by(clocks[e]) for e in reversed(events)), min))[::-1]
+    unseen_at_0 = {p: 0 for p, least in needed.items() if least[0] <= 0}  # only by negative components
+    for process, events in processes.items():
+        highest: dict[str, int] = {}
+        for event in events:
+            for other, seen in {**unseen_at_0, **clocks[event].entries}.items():
+                if other != process and other in needed and seen > highest.get(other, seen - 1):
+                    highest[other] = seen
+                    count = bisect_right(needed[other], seen)
+                    if count:
+                        yield processes[other][count - 1], event
+
+
+def _shown_by(clock: Clock) -> int:
+    """The least component that has seen the event (`Clock.reached_by`)."""
+    return clock.own if clock.ticked and clock.own > 0 else clock.own + 1

@@ -1,0 +1,193 @@
+"""The nodes of a derivation as JSON: what they say, and what is wrong with their form.  (trusted)
+
+Nothing here knows a rule or a given. Any JSON value may stand anywhere; what is no node is a `Fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any, NamedTuple, NoReturn
+
+from microcosm.errors import MicrocosmError
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
+from microcosm.kernel.plan import Binding
+from microcosm.logic.judgement import Judgement
+from microcosm.text.names import quote
+
+JUDGEMENTS = {judgement.value: judgement for judgement in Judgement}
+SIGNS = ("<", "||", "<>", "?", "!<", "!||", "!<>")
+"""The relations of conclusions."""
+
+DENIALS = (*SIGNS, "_", "in-both", "not-in", "none")
+"""The relations of leaves `absent`: `_` is any relation in either direction."""
+
+ASSUME = "assume"
+"""The leaf that a rule with an assumption discharges."""
+
+CLASH, CONTRADICTION = "Clash", "contradiction"
+"""The step from two judgements that no world has both of, and its relation."""
+
+_POSSIBLE = {"<": "<", ">": ">", "||": "|", "<>": "<>", "!<": ">|", "!>": "<|", "!||": "<>", "!<>": "|"}
+
+_NODE = frozenset(("rule", "conclusion", "premises"))
+EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes"))
+_CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
+_DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
+_LONGEST_PATH, _LONGEST_NAME = 20, 60
+
+Path = tuple[Any, int | str] | None
+"""How a node is reached: the path of the step above it, and its place there. None: the root."""
+
+
+class Fault(MicrocosmError):
+    """What is wrong with a derivation, after the path of the node."""
+
+
+def fail(path: Path, message: str) -> NoReturn:
+    """Raise the fault of the node at `path`."""
+    places: list[str] = []
+    while path is not None:
+        path, place = path
+        places.append(place if isinstance(place, str) else f"premises[{place}]")
+    if len(places) > _LONGEST_PATH:
+        places[8:-8] = [f"… {len(places) - 16} more …"]
+    raise Fault(f"{'.'.join(reversed(places)) or 'root'}: {message}")
+
+
+class Line(NamedTuple):
+    """What a node says: the conclusion of a step, or (`absent`) what a leaf denies.
+
+    As a pattern: events are variables, and relation None is any. The missing event of `not-in` is "".
+    """
+
+    absent: bool
+    judgement: str
+    left: str
+    relation: str | None
+    right: str
+
+    def matches(self, said: Line, binding: Binding) -> bool:
+        """Whether this pattern can say what `said` says, its variables standing for what `binding` says.
+
+        Variables that `binding` lacks are added to it.
+        """
+        return (
+            self.absent == said.absent
+            and self.judgement == said.judgement
+            and self.relation
+            in ((None, said.relation) if said.relation != CONTRADICTION else (CONTRADICTION,))
+            and binding.setdefault(self.left, said.left) == said.left
+            and binding.setdefault(self.right, said.right) == said.right
+        )
+
+    def __str__(self) -> str:
+        left, right = shown(self.left), shown(self.right)
+        if self.relation == "not-in":
+            return f"{left} not in M"
+        if self.relation in ("in-both", "none"):
+            return f"no event related to both {left} and {right}"
+        sign = _DENIES[self.judgement] if self.absent else JUDGEMENTS[self.judgement].turnstile
+        return f"{sign} {left} {self.relation} {right}"
+
+
+def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) -> Line:
+    """What a node over `events` says; it may have the keys `also` besides those of every node."""
+    if not isinstance(node, dict):
+        fail(path, "a node is an object with `rule`, `conclusion` and `premises`")
+    _exactly(node, _NODE, EVIDENCE | also, path, "the node")
+    rule, said, premises = node["rule"], node["conclusion"], node["premises"]
+    if not isinstance(rule, str):
+        fail(path, "`rule` is the name of a rule")
+    if not isinstance(premises, list):
+        fail(path, "`premises` is a list")
+    if not isinstance(said, dict):
+        fail(path, "`conclusion` is an object")
+    _exactly(said, _CONCLUSION, frozenset(), path, "`conclusion`")
+    absent = rule == "absent"
+    if rule in ("absent", ASSUME) and (premises or len(node) > len(_NODE)):
+        what = "a negative premise" if absent else "an assumption"
+        fail(path, f"{what} is a leaf: it has no premises and shows nothing")
+    judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
+    if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
+        fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")
+    signs = DENIALS if absent else (CONTRADICTION,) if rule == CLASH else SIGNS
+    if not isinstance(relation, str) or relation not in signs:
+        fail(path, f"`relation` is one of {' '.join(signs)}")
+    one_event = relation == "not-in"
+    if one_event and right is not None:
+        fail(path, "`right` is null beside `not-in`")
+    for event in (left,) if one_event else (left, right):
+        if not isinstance(event, str) or not event:
+            fail(path, "`left` and `right` are names of events")
+        if event not in events:
+            fail(path, f"{shown(event)} is named neither by the microcosm nor by what is proved")
+    if left == right and not absent:
+        fail(path, f"{shown(left)} is related to itself")
+    return Line(absent, judgement, left, relation, "" if one_event else right)
+
+
+def exclude(one: Line, other: Line) -> bool:
+    """Whether two lines judge one pair of events so that no relation is left to it."""
+    ends = {(other.left, other.right): other.relation, (other.right, other.left): _converse(other.relation)}
+    mine, theirs = str(one.relation), str(ends.get((one.left, one.right)))
+    known = mine in _POSSIBLE and theirs in _POSSIBLE and not (one.absent or other.absent)
+    return known and one.judgement == other.judgement and not set(_POSSIBLE[mine]) & set(_POSSIBLE[theirs])
+
+
+def _converse(relation: str | None) -> str | None:
+    return {"<": ">", "!<": "!>"}.get(str(relation), relation)
+
+
+def read_evolution(value: object, path: Path) -> tuple[bool, Correspondence]:
+    """Whether an `evolution` is an update, and the external given that is new."""
+    match value:
+        case {"add": [str(left), str(sign), str(right)], **rest} if not rest:
+            update = False
+        case {"update": [str(left), str(sign), str(right)], **rest} if not rest:
+            update = True
+        case _:
+            fail(path, '`evolution` is `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`')
+    if sign not in ("<", ">", "||", "<>"):
+        fail(path, f"`{shown(sign)}` is no relation of an external given")
+    return update, Correspondence(left, Relation(sign), right).normal()
+
+
+def read_assumption(value: object, judgement: str, path: Path) -> Line:
+    """What a step that discharges an assumption names as such: `[a, R, b]`, or the conclusion of the leaf."""
+    match value:
+        case [str(left), str(sign), str(right)]:
+            pass
+        case {"judgement": str(named), "left": str(left), "relation": str(sign), "right": str(right), **rest}:
+            if rest or named != judgement:
+                fail(path, "`assumes` is the conclusion of the leaf that is discharged")
+        case _:
+            fail(path, "`assumes` is `[a, R, b]`")
+    if sign == ">":
+        left, sign, right = right, "<", left
+    return Line(False, judgement, left, sign, right)
+
+
+def same(value: object, expected: object) -> bool:
+    """Whether two JSON values are equal, 1 and true being different. Descends no further than `expected`."""
+    if type(value) is not type(expected):
+        return False
+    if isinstance(value, dict) and isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(same(value[k], expected[k]) for k in expected)
+    if isinstance(value, list) and isinstance(expected, list):
+        return len(value) == len(expected) and all(map(same, value, expected))
+    return value == expected
+
+
+def shown(name: str) -> str:
+    """A name in a message, cut where it is long."""
+    return quote(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
+
+
+def _exactly(value: dict[str, Any], needed: Set[str], allowed: Set[str], path: Path, what: str) -> None:
+    if value.keys() == needed:
+        return
+    if missing := needed - value.keys():
+        fail(path, f"{what} lacks {', '.join(sorted(missing))}")
+    if unknown := value.keys() - needed - allowed:
+        fail(path, f"{what} has unknown keys: {', '.join(map(shown, sorted(unknown)[:5]))}")

@@ -1,0 +1,122 @@
+"""Rules as patterns: what the nodes of one step must say, and what is left to look for.  (trusted)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from microcosm.kernel.node import CONTRADICTION, Line
+from microcosm.kernel.plan import Step, planned, variables
+from microcosm.logic.rule import (
+    ANY,
+    Assume,
+    Evolution,
+    Given,
+    In,
+    Incompatible,
+    Instance,
+    Judged,
+    MostAccurate,
+    NoneWith,
+    Not,
+    Premise,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One instance of a rule, as a step is held against it."""
+
+    head: Line
+    nodes: tuple[Line, ...]
+    """What the premises of the step say, in the order of the rule."""
+    others: tuple[Step, ...]
+    """The premises that have no node, in an order in which they can be looked for."""
+    where: tuple[Step, ...]
+    """Conditions on the microcosm of the conclusion."""
+    evolution: Evolution | None
+    givens: tuple[Given, ...]
+    """Those of `others` that are given."""
+    assumes: Line | None
+    """What the premises may assume,"""
+    outside: int
+    """but for so many that come before it."""
+    clash: tuple[Line, Line] | None
+    """What the two premises of a contradiction say; `nodes` has the contradiction itself in their place."""
+    alone: bool
+    """Whether a given about the two events of the conclusion is the only premise."""
+
+
+def patterns(instance: Instance) -> Iterator[Pattern]:
+    """The patterns of an instance: one for each direction in which its premises `|-0 a _ b` may be read.
+
+    Two judgements of one pair that must be incompatible stand as one premise, their contradiction.
+    """
+    head = _said(instance.conclusion)
+    nodes: list[tuple[Line, ...]] = []
+    others: list[Premise] = []
+    where: list[Premise] = []
+    assumes, outside = None, 0
+    clash = _clash(instance)
+    for premise in instance.premises:
+        match premise:
+            case Assume(left, relation, right):
+                assumes = _said(Judged(instance.conclusion.judgement, left, relation, right))
+                outside = len(nodes)
+            case Judged() if clash and _said(premise) in clash:
+                if _said(premise) == clash[0]:
+                    nodes.append((clash[0]._replace(relation=CONTRADICTION),))
+            case Judged():
+                line = _said(premise)
+                turned = line._replace(left=line.right, right=line.left)
+                nodes.append((line, turned) if line.relation is None else (line,))
+            case Not(Judged() as denied):
+                line = _said(denied)
+                nodes.append((line._replace(absent=True, relation=line.relation or "_"),))
+            case Not(In(event)):
+                nodes.append((Line(True, "initial", event, "not-in", ""),))
+            case NoneWith() if both := _in_both(premise):
+                nodes.append((both,))
+            case NoneWith():
+                nodes.append((head._replace(absent=True, relation="none"),))
+                others.append(premise)
+            case MostAccurate():
+                where.append(premise)
+            case _:
+                others.append(premise)
+    givens = tuple(premise for premise in others if isinstance(premise, Given))
+    ends = {instance.conclusion.left, instance.conclusion.right}
+    alone = len(givens) == len(instance.premises) == 1 and {givens[0].left, givens[0].right} == ends
+    new = instance.evolution
+    for chosen in product(*nodes):
+        known = {event for line in (head, *chosen) for event in (line.left, line.right)}
+        known.update((new.left, new.right) if new else ())
+        steps = planned(others, known)
+        known.update(event for step in steps for event in variables(step))
+        yield Pattern(head, chosen, steps, planned(where, known), new, givens, assumes, outside, clash, alone)
+
+
+def _clash(instance: Instance) -> tuple[Line, Line] | None:
+    """The two premises that a rule asks to be incompatible, where they speak of one pair."""
+    if not any(isinstance(premise, Incompatible) for premise in instance.premises):
+        return None
+    lines = [_said(premise) for premise in instance.premises if isinstance(premise, Judged)]
+    pairs = {frozenset((line.left, line.right)) for line in lines}
+    return (lines[0], lines[1]) if len(lines) == 2 and len(pairs) == 1 and lines[0] != lines[1] else None
+
+
+def _said(judged: Judged) -> Line:
+    relation = None if judged.relation == ANY else str(judged.relation)
+    return Line(False, judged.judgement.value, judged.left, relation, judged.right)
+
+
+def _in_both(none: NoneWith) -> Line | None:
+    """The leaf of `no e in M with |-0 a _ e, |-0 b _ e`, if it is that, however it is turned."""
+    match none.body:
+        case (Judged(judgement, a, relation, b), Judged(other, c, another, d)):
+            one, two = {a, b} - {none.event}, {c, d} - {none.event}
+            related = a != b and c != d and len(one) == len(two) == 1
+            if judgement is other and relation == another == ANY and related:
+                return Line(True, judgement.value, one.pop(), "in-both", two.pop())
+    return None

@@ -1,0 +1,202 @@
+"""Covering an acyclic relation by chains of its edges, and labelling each position with what it knows.
+
+One pass over the positions in causal order. A position continues the chain of a predecessor that is still
+the last of its own and belongs to the same process; where no process is known, of the first such predecessor
+as stated. So chains that the data names are taken as they are and never searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol, runtime_checkable
+
+from microcosm.errors import MicrocosmError
+from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.vector_times import COMPONENT, FIELD, guards, merged
+
+Process = Callable[[int], Hashable]
+"""The process of a position; None where it is not known."""
+
+
+@runtime_checkable
+class ProcessOfAll(Protocol):
+    """A `Process` that can also tell many at once."""
+
+    def __call__(self, position: int) -> Hashable: ...
+
+    def of_all(self, size: int) -> list[Hashable]:
+        """The processes of all positions below `size`."""
+
+
+UNPLACED = 1 << 35
+"""The chain of a position without edges: its component of any vector is 0."""
+
+
+class Wide(MicrocosmError):
+    """A relation that needs more chains than its labels would be worth."""
+
+
+@dataclass(slots=True)
+class Cover:
+    """Labels of each position, and the edges that no chain contains.
+
+    `chain[v]` is the number of the chain of v, `index[v]` counts along it. `vector[v]` is what v knows of
+    other chains: how many of each, from the first, are before it; of its own chain it may know less.
+    `crossing[v]` are the predecessors of v by edges that are no links of a chain.
+    """
+
+    chains: list[list[int]]
+    chain: list[int]
+    index: list[int]
+    vector: list[int]
+    crossing: dict[int, list[int]]
+    ascending: bool
+    """Whether every edge leads from a smaller position to a larger one."""
+    rising: bool
+    """Whether every link of a chain does."""
+
+
+def cover(
+    size: int, edges: Iterable[tuple[int, int]], process: Process | None = None, most: int | None = None
+) -> Cover:
+    """The labels of positions below `size`. Raises `Cycle`, `Wide`.
+
+    Cost: linear in positions and edges, and some operations on a vector for each reception that brings
+    news; positions are sorted only where some edge leads downwards.
+
+    >>> labels = cover(4, [(0, 1), (2, 3), (0, 3)], "aabb".__getitem__)
+    >>> labels.chains, labels.crossing
+    ([[0, 1], [2, 3]], {3: [0]})
+    """
+    first = [NONE] * size
+    more: dict[int, list[int]] = {}
+    ascending = True
+    for a, b in edges:
+        if a >= b:
+            ascending = False
+            if a == b:
+                raise Cycle([a])
+        known = first[b]
+        if known == NONE:
+            first[b] = a
+        elif known == SEVERAL:
+            more[b].append(a)
+        else:
+            more[b] = [known, a]
+            first[b] = SEVERAL
+    owner = _owners(process, size) if process is not None else None
+    order = range(size) if ascending else _sorted(size, first, more)
+    return _label(order, first, more, owner, size if most is None else most, ascending)
+
+
+NONE, SEVERAL = -1, -2
+"""In the place of the first predecessor: there is none, or more than one."""
+
+
+def _owners(process: Process, size: int) -> list[Hashable] | None:
+    """The process of each position; None where none is known, which makes the same chains."""
+    owner = process.of_all(size) if isinstance(process, ProcessOfAll) else [process(v) for v in range(size)]
+    return None if owner.count(None) == size else owner
+
+
+def _sorted(size: int, first: list[int], more: dict[int, list[int]]) -> list[int]:
+    edges = [(a, b) for b, a in enumerate(first) if a >= 0]
+    edges += [(a, b) for b, several in more.items() for a in several]
+    return cycle_or_order(size, *edge_sets(size, edges))
+
+
+def _label(
+    order: Iterable[int],
+    first: list[int],
+    more: dict[int, list[int]],
+    owner: list[Hashable] | None,
+    most: int,
+    ascending: bool,
+) -> Cover:
+    size = len(first)
+    chain, index, vector = [UNPLACED] * size, [0] * size, [0] * size
+    chains: list[list[int]] = []
+    last: list[int] = []  # of each chain
+    crossing: dict[int, list[int]] = {}
+    guard = 0
+
+    def begin(v: int) -> int:
+        nonlocal guard
+        number = len(chains)
+        if number >= most:
+            raise Wide
+        chain[v] = number
+        chains.append([v])
+        last.append(v)
+        if number.bit_count() <= 1:
+            guard = guards(2 * number + 1)
+        return number
+
+    for v in order:
+        u = first[v]
+        if u >= 0:
+            number = chain[u]
+            if number == UNPLACED:
+                number = begin(u)
+            if last[number] == u and (owner is None or owner[u] == owner[v]):
+                last[number] = v
+                chain[v] = number
+                index[v] = index[u] + 1
+                vector[v] = vector[u]
+                continue
+            senders = [u]
+            before = NONE
+        elif u == NONE:
+            continue
+        else:
+            before = NONE
+            senders = more[v]
+            for u in senders:
+                number = chain[u]
+                if number == UNPLACED:
+                    number = begin(u)
+                if before < 0 and last[number] == u and (owner is None or owner[u] == owner[v]):
+                    before = u
+            if len(senders) > 2 or senders[0] == senders[1]:
+                senders = list(dict.fromkeys(senders))
+        if before < 0:
+            number = begin(v)
+            known = 0
+        else:
+            number = chain[v] = chain[before]
+            index[v] = index[before] + 1
+            known = vector[before]
+            last[number] = v
+            senders.remove(before)
+        if senders:
+            crossing[v] = senders
+            for u in senders:
+                # As `learnt`, written out: this is where the time goes.
+                sender = chain[u]
+                if sender != number:
+                    at, count = sender * FIELD, index[u] + 1
+                    if known >> at & COMPONENT < count:
+                        other = vector[u]
+                        if other != known:
+                            larger = ((known | guard) - other) & guard
+                            known = other ^ ((known ^ other) & (larger - (larger >> 31)))
+                        known += count - (known >> at & COMPONENT) << at
+        vector[v] = known
+    for v in order:
+        if index[v]:
+            chains[chain[v]].append(v)
+    rising = ascending or all(a < b for members in chains for a, b in pairwise(members))
+    return Cover(chains, chain, index, vector, crossing, ascending, rising)
+
+
+def learnt(known: int, senders: Iterable[int], own: int, labels: Cover, guard: int) -> int:
+    """The vector of a position of chain `own` that knows `known` and all that `senders` know, and these."""
+    for u in senders:
+        number = labels.chain[u]
+        at, count = number * FIELD, labels.index[u] + 1
+        if number != own and known >> at & COMPONENT < count:
+            known = merged(known, labels.vector[u], guard)
+            known += count - (known >> at & COMPONENT) << at
+    return known

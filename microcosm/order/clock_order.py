@@ -1,0 +1,240 @@
+"""Recorded clocks as relations over positions, never expanded into pairs.
+
+The events of a process form a chain, ordered by own component, then as stated. Along such a chain the
+component of any process normally never falls, so whatever a clock says of a whole chain is a prefix or a
+suffix of it, found by bisection; a chain whose recorded components do fall is scanned instead. Chains of
+different executions have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import from_positions
+
+
+class ClockRows:
+    """What the clocks of n events of P processes give, as rows of bits.
+
+    `relation` decides one pair in constant time; a row costs O(P · log n) steps on chains. Up to `KEPT`
+    events a mask is kept for each prefix of a chain, n²/8 bytes over all chains; for more events a mask for
+    each chain, out of which a prefix is cut.
+    """
+
+    KEPT = 1 << 14
+
+    def __init__(self, clocks: Mapping[str, Clock], position: Mapping[str, int]) -> None:
+        self._clock = {position[event]: _apart(clock) for event, clock in clocks.items()}
+        self._chains: dict[str, list[int]] = {}
+        for at, clock in self._clock.items():
+            self._chains.setdefault(clock.process, []).append(at)
+        by_execution: dict[str | None, list[str]] = {}
+        for process, chain in self._chains.items():
+            by_execution.setdefault(self._clock[chain[0]].execution, []).append(process)
+        self._together = by_execution
+        """The processes of each execution."""
+        for chain in self._chains.values():
+            chain.sort(key=lambda at: self._clock[at].own)  # stable: as stated where equal
+        self._rank = {at: rank for chain in self._chains.values() for rank, at in enumerate(chain)}
+        self._own = {p: [self._clock[at].own for at in chain] for p, chain in self._chains.items()}
+        self._ticked_last = {p: self._reach_ends(chain) for p, chain in self._chains.items()}
+        self._prefixes: dict[str, list[int]] = {}
+        self._masks: dict[str, tuple[int, bool]] = {}  # of whole chains, and whether positions rise along
+        self._components: dict[tuple[str, str], tuple[list[int], bool]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._clock)
+
+    def relation(self, a: int, b: int) -> Relation | None:
+        """What the clocks give between two positions (`AFTER` included), or None."""
+        one, other = self._clock.get(a), self._clock.get(b)
+        if one is None or other is None or a == b:
+            return None
+        if one.process == other.process:
+            return Relation.BEFORE if self._rank[a] < self._rank[b] else Relation.AFTER
+        return between(one, other)
+
+    def clock(self, at: int) -> Clock:
+        """The clock of a clocked position, with processes that are unique over all executions."""
+        return self._clock[at]
+
+    def chains(self) -> Iterable[tuple[str, list[int]]]:
+        """Each process and its clocked positions, in their order."""
+        return self._chains.items()
+
+    def support(self) -> int:
+        """The positions of all clocked events."""
+        return from_positions(self._clock, max(self._clock, default=0) + 1)
+
+    def cover(self) -> Iterator[tuple[int, int]]:
+        """Edges given by the clocks whose transitive closure is that of all that the clocks give.
+
+        Consecutive events of a process; and, for each event and other process, the last event of that
+        process that the clock has seen, unless the event's predecessor already had.
+        """
+        for process, chain in self._chains.items():
+            reached: dict[str, int] = {}
+            for rank, at in enumerate(chain):
+                if rank:
+                    yield chain[rank - 1], at
+                for other, seen in self._clock[at].entries.items():
+                    if other == process or other not in self._chains:
+                        continue
+                    count = self._reached(other, seen)
+                    if count > reached.get(other, 0):
+                        reached[other] = count
+                        yield self._chains[other][count - 1], at
+
+    def past(self, b: int) -> int:
+        """The row of all a with a < b by the clocks alone."""
+        clock = self._clock.get(b)
+        if clock is None:
+            return 0
+        row = self._prefix(clock.process, self._rank[b])
+        for other, seen in clock.entries.items():
+            if other == clock.process or other not in self._chains:
+                continue
+            count = self._reached(other, seen)
+            chain, last = self._chains[other], count - 1
+            # Among events of one own component a later, unticked one may follow the ticked one.
+            row |= self._prefix(other, count) & ~self._unreached(chain, last, seen)
+        return row
+
+    def future(self, a: int) -> int:
+        """The row of all b with a < b by the clocks alone."""
+        clock = self._clock.get(a)
+        if clock is None:
+            return 0
+        process, own = clock.process, clock.own
+        row = self._prefix(process) & ~self._prefix(process, self._rank[a] + 1)
+        least = own if clock.ticked and own > 0 else own + 1
+        for other in self._together[clock.execution]:
+            if other != process:
+                row |= self._where(other, process, lambda x: x >= least, bisect_left, least, above=True)
+        return row
+
+    def unseen(self, b: int) -> int:
+        """The row of all a of other processes with a !< b by the clocks: b has not seen their component."""
+        clock = self._clock.get(b)
+        if clock is None:
+            return 0
+        row = 0
+        for other in self._together[clock.execution]:
+            if other != clock.process:
+                seen = clock.entries.get(other, 0)
+                row |= self._prefix(other) & ~self._prefix(other, bisect_right(self._own[other], seen))
+        return row
+
+    def misses(self, a: int, b: int) -> bool:
+        """Whether the clocks alone give a !< b, a and b being of different processes."""
+        one, other = self._clock.get(a), self._clock.get(b)
+        return one is not None and other is not None and one.process != other.process and one.missed_by(other)
+
+    def concurrent(self, b: int) -> int:
+        """The row of all a with a || b by the clocks alone."""
+        clock = self._clock.get(b)
+        if clock is None:
+            return 0
+        process, own = clock.process, clock.own
+        row = 0
+        for other in self._together[clock.execution]:
+            if other == process:
+                continue
+            seen = clock.entries.get(other, 0)
+            unseen = self._prefix(other) & ~self._prefix(other, bisect_right(self._own[other], seen))
+            if unseen:
+                row |= unseen & self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
+        return row
+
+    def missed(self, a: int) -> int:
+        """The row of all b of other processes that cannot have seen a, so that a !< b."""
+        clock = self._clock.get(a)
+        if clock is None:
+            return 0
+        process, own = clock.process, clock.own
+        row = 0
+        for other in self._together[clock.execution]:
+            if other != process:
+                row |= self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
+        return row
+
+    def _reach_ends(self, chain: list[int]) -> dict[int, int]:
+        """For each own component, the length of the chain's prefix that ends at its last ticked event."""
+        ends: dict[int, int] = {}
+        for rank, at in enumerate(chain):
+            clock = self._clock[at]
+            if clock.ticked and clock.own > 0:
+                ends[clock.own] = rank + 1
+        return ends
+
+    def _reached(self, process: str, seen: int) -> int:
+        """How many events of `process`, from the first, end at the last one that `seen` has reached."""
+        return max(bisect_left(self._own[process], seen), self._ticked_last[process].get(seen, 0))
+
+    def _unreached(self, chain: list[int], last: int, seen: int) -> int:
+        """Unticked events with own component `seen` that stand before a ticked one (odd input only)."""
+        row = 0
+        while last >= 0 and self._clock[chain[last]].own == seen:
+            if not self._clock[chain[last]].ticked:
+                row |= 1 << chain[last]
+            last -= 1
+        return row
+
+    def _prefix(self, process: str, length: int | None = None) -> int:
+        if len(self._clock) > self.KEPT:
+            return self._cut_out(process, length)
+        prefixes = self._prefixes.get(process)
+        if prefixes is None:
+            prefixes = [0]
+            for at in self._chains[process]:
+                prefixes.append(prefixes[-1] | 1 << at)
+            self._prefixes[process] = prefixes
+        return prefixes[-1 if length is None else length]
+
+    def _cut_out(self, process: str, length: int | None) -> int:
+        chain = self._chains[process]
+        if process not in self._masks:
+            rising = all(a < b for a, b in itertools.pairwise(chain))
+            self._masks[process] = from_positions(chain, max(chain) + 1), rising
+        mask, rising = self._masks[process]
+        if length is None or length == len(chain):
+            return mask
+        return mask & (1 << chain[length]) - 1 if rising else from_positions(chain[:length], max(chain) + 1)
+
+    def _where(
+        self,
+        chain_of: str,
+        component_of: str,
+        test: Callable[[int], bool],
+        bisect: Callable[[list[int], int], int],
+        value: int,
+        *,
+        above: bool,
+    ) -> int:
+        """The events of a chain whose component for a process passes a test that is monotone in it."""
+        key = (chain_of, component_of)
+        if key not in self._components:
+            values = [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
+            self._components[key] = values, all(x <= y for x, y in itertools.pairwise(values))
+        values, rising = self._components[key]
+        if rising:
+            below = self._prefix(chain_of, bisect(values, value))
+            return self._prefix(chain_of) & ~below if above else below
+        row = 0
+        for at, x in zip(self._chains[chain_of], values, strict=True):
+            if test(x):
+                row |= 1 << at
+        return row
+
+
+def _apart(clock: Clock) -> Clock:
+    """The same clock with its execution in the name of each process: no two executions share a process."""
+    if clock.execution is None:
+        return clock
+    execution = clock.execution
+    entries = {f"{execution}\0{process}": count for process, count in clock.entries.items()}
+    return Clock(f"{execution}\0{clock.process}", entries, clock.ticked, execution)

@@ -1,0 +1,202 @@
+"""Happens-before as chain-cover labels: vector times over chains that the data names.
+
+Every event stands on a chain, at an index, and knows of each chain how long a prefix of it is in its past.
+Events between two receptions of a chain share one vector, so that labels take a vector for each reception and
+three numbers an event, and `a < b` is a comparison of two numbers. Nothing quadratic exists: a row of bits is
+made when somebody asks for that row.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from microcosm.order.chain_cover import UNPLACED, learnt
+from microcosm.order.happens_before import Cycle
+from microcosm.order.labelled import Labelled
+from microcosm.order.vector_times import COMPONENT, FIELD, guards, merged
+
+
+class Labels(Labelled):
+    """`HappensBefore` over positions below `size`, from an acyclic set of edges.
+
+    `process` names the chain that a position belongs to, or None; `most` is how many chains are allowed.
+    Raises `Cycle`, and `Wide` where there would be more chains. Memory: O(n + edges + P · receptions).
+
+    >>> labels = Labels(4, [(0, 1), (1, 2)])
+    >>> labels.before(0, 2), labels.before(2, 0), labels.chain(0, 2)
+    (True, False, [0, 1, 2])
+    >>> labels.add(2, 3); labels.remove(1, 2); labels.before(0, 3), labels.before(2, 3)
+    (False, True)
+    """
+
+    SPARE = 64
+    """So many chains more than twice those of a fresh cover, and it is time for a fresh one."""
+
+    updates = 0
+    """How many vectors changes have touched so far."""
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def grow(self, size: int) -> None:
+        more = size - self.size
+        if more > 0:
+            self.cover.chain.extend([UNPLACED] * more)
+            self.cover.index.extend([0] * more)
+            self.cover.vector.extend([0] * more)
+            self.size = size
+
+    def add(self, a: int, b: int) -> None:
+        if a == b:
+            raise Cycle([a])
+        labels = self.cover
+        if self.before(b, a):
+            back = self.chain(b, a)
+            assert back is not None
+            raise Cycle(back)
+        if self._has(a, b):
+            return
+        if len(labels.chains) > 2 * self._fresh + self.SPARE:
+            self._cover([*self.edges()])
+            labels = self.cover
+        labels.ascending = labels.ascending and a < b
+        if labels.chain[a] == UNPLACED:
+            self._begin(a)
+        if labels.chain[b] == UNPLACED:
+            if self._extends(a, b):
+                self._extend(a, b)
+                return
+            self._begin(b)
+        labels.crossing.setdefault(b, []).append(a)
+        if self._outgoing is not None:
+            self._outgoing.setdefault(a, []).append(b)
+        self._spread(a, b)
+
+    def remove(self, a: int, b: int) -> None:
+        labels = self.cover
+        several = labels.crossing.get(b, [])
+        if a in several:
+            if self._outgoing is not None:
+                self._outgoing[a].remove(b)
+            several.remove(a)
+            if not several:
+                del labels.crossing[b]
+            self._relabel(b)
+            return
+        assert self._has(a, b), "only an edge can be removed"
+        self._split(b)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _has(self, a: int, b: int) -> bool:
+        labels = self.cover
+        if a in labels.crossing.get(b, ()):
+            return True
+        linked = labels.chain[a] == labels.chain[b] != UNPLACED
+        return linked and labels.index[a] + 1 == labels.index[b]
+
+    def _begin(self, v: int) -> None:
+        """Put a position without edges on a chain of its own."""
+        labels = self.cover
+        labels.chain[v] = len(labels.chains)
+        labels.chains.append([v])
+        self._guard = self._guard << FIELD | guards(1)
+        self._place(v)
+
+    def _place(self, v: int) -> None:
+        if self._every is not None:
+            self._every |= 1 << v
+
+    def _extends(self, a: int, b: int) -> bool:
+        """Whether b may follow a on its chain."""
+        same = self._process is None or self._process(a) == self._process(b)
+        return same and self.cover.chains[self.cover.chain[a]][-1] == a
+
+    def _extend(self, a: int, b: int) -> None:
+        labels = self.cover
+        labels.rising = labels.rising and a < b
+        labels.chain[b] = labels.chain[a]
+        labels.index[b] = labels.index[a] + 1
+        labels.vector[b] = labels.vector[a]
+        labels.chains[labels.chain[a]].append(b)
+        self._place(b)
+        self.updates += 1
+
+    def _spread(self, a: int, b: int) -> None:
+        """Tell b, and whoever comes after it and does not know a yet, of a and its past."""
+        labels = self.cover
+        chain, index, vector = labels.chain, labels.index, labels.vector
+        own, count = chain[a] * FIELD, index[a] + 1
+        news = vector[a]
+        news += count - (news >> own & COMPONENT) << own
+        stack = [b]
+        while stack:
+            v = stack.pop()
+            members, at = labels.chains[chain[v]], index[v]
+            old = new = -1
+            while not self.before(a, v):
+                if vector[v] != old:
+                    old = vector[v]
+                    new = merged(old, news, self._guard)
+                vector[v] = new
+                self.updates += 1
+                stack.extend(self._crossings().get(v, ()))
+                at += 1
+                if at == len(members):
+                    break
+                v = members[at]
+
+    def _split(self, b: int) -> None:
+        """Let b begin a chain of its own, for nothing links it to its predecessor any more."""
+        affected, stack = {b}, [b]
+        while stack:
+            for w in self._after(stack.pop()):
+                if w not in affected:
+                    affected.add(w)
+                    stack.append(w)
+        order = sorted(affected, key=self._height)
+        labels = self.cover
+        old, number = labels.chains[labels.chain[b]], len(labels.chains)
+        self._guard = self._guard << FIELD | guards(1)
+        moved = old[labels.index[b] :]
+        del old[labels.index[b] :]
+        labels.chains.append(moved)
+        for index, v in enumerate(moved):
+            labels.chain[v], labels.index[v] = number, index
+        for v in order:
+            labels.vector[v] = self._learnt(v)
+        self.updates += len(order)
+
+    def _relabel(self, b: int) -> None:
+        """Compute the vector of b anew, and those of whoever rests on one that came out different."""
+        labels = self.cover
+        heap, queued = [(self._height(b), b)], {b}
+        while heap:
+            _, v = heappop(heap)
+            queued.discard(v)
+            known = self._learnt(v)
+            if not (known ^ labels.vector[v]) & ~(COMPONENT << labels.chain[v] * FIELD):
+                continue
+            labels.vector[v] = known
+            self.updates += 1
+            for w in self._after(v):
+                if w not in queued:
+                    queued.add(w)
+                    heappush(heap, (self._height(w), w))
+
+    def _learnt(self, v: int) -> int:
+        """The vector of v by those of its predecessors."""
+        labels = self.cover
+        number, index = labels.chain[v], labels.index[v]
+        known = labels.vector[labels.chains[number][index - 1]] if index else 0
+        senders = labels.crossing.get(v)
+        return learnt(known, senders, number, labels, self._guard) if senders else known
+
+    def _check(self) -> None:
+        """Assert every invariant: chains are chains of edges, and labels say what a fresh cover says."""
+        fresh = Labels(self.size, [*self.edges()])
+        for number, members in enumerate(self.cover.chains):
+            assert all(self.cover.chain[v] == number for v in members)
+            assert [self.cover.index[v] for v in members] == list(range(len(members)))
+        for b in range(self.size):
+            assert self.past(b) == fresh.past(b)
+            assert self.future(b) == fresh.future(b)

@@ -1,0 +1,157 @@
+"""What the four hybrid protocols share: FIFO at the receiver, and the permits it waits for (seed 001).
+
+A message carries three integers: its id, the id of its predecessor to the same receiver, and whether a
+permit will follow. The receiver delivers in the order of the predecessors (FIFO). The sender keeps a
+message back while a permit is missing for one that it delivered before; a permit comes once
+everything sent before the flagged message, to others, has been delivered. FIFO and permits together
+give causal delivery (Propositions 4.2 and 4.4).
+
+Corrections of the seed's algorithms are numbered E1 to E14 in docs/errata-protocols.md.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Container
+from typing import ClassVar
+
+from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingMap
+from microcosm.protocol.machine import (
+    DUPLICATE,
+    OUT_OF_WINDOW,
+    UNSOUND,
+    WINDOW,
+    Delivery,
+    Machine,
+)
+from microcosm.protocol.packets import Ack, Message, Packet, Permit
+
+
+class Hybrid(Machine):
+    """A process that buffers at the sender and at the receiver.
+
+    `window` bounds what is held of one sender, and how far a permit may run ahead (E13, E14).
+    """
+
+    __slots__ = ("_buffered", "_delivered", "_last_sent", "_permitted", "window")
+
+    _missing: SlidingMap[tuple[int, int]] | IndexableSlidingMap[tuple[int, int]]
+    """The missing permits: senders and ids."""
+
+    TOLERATES = frozenset({"loss", "duplicate", "reorder"})
+
+    def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
+        super().__init__(me, known)
+        self.window = window
+        self._last_sent: dict[int, int] = {}
+        self._delivered: dict[int, int] = {}
+        self._permitted: dict[int, int] = {}
+        self._buffered: dict[int, dict[int, Message]] = {}
+
+    def _on_message(self, sender: int, message: Message) -> str | None:
+        last = self._delivered.get(sender, 0)
+        self.operations += 1
+        if message.mid <= last:
+            self._emit(sender, Ack(message.mid))
+            return DUPLICATE
+        if message.pid < last:
+            return UNSOUND  # its predecessor is older than the message delivered last
+        held = self._buffered.get(sender)
+        if held is None:
+            held = self._buffered[sender] = {}
+        if len(held) >= self.window and message.pid != last and message.pid not in held:
+            return OUT_OF_WINDOW  # the message that all others wait for always fits
+        held[message.pid] = message
+        while last in held:
+            next_one = held.pop(last)
+            last = self._delivered[sender] = next_one.mid
+            self.operations += 1
+            # A permit may have overtaken its message, and permits are cumulative (E7).
+            if next_one.permit and last > self._permitted.get(sender, 0):
+                self._await_permit(sender, last)
+            self._deliver(Delivery(sender, next_one.payload, next_one))
+            self._emit(sender, Ack(last))  # after it, so that an ack proves a delivery
+        if not held:
+            self._buffered.pop(sender, None)
+        return None
+
+    def _on_permit(self, sender: int, permit: Permit) -> str | None:
+        mid = permit.mid
+        self.operations += 1
+        if mid > self._delivered.get(sender, 0) + self.window:
+            return OUT_OF_WINDOW
+        if mid > self._permitted.get(sender, 0):
+            self._permitted[sender] = mid
+        return self._permit(sender, mid)
+
+    def _predecessors(self, to: tuple[int, ...], mid: int) -> list[int]:
+        """The id of the last message to each receiver; from now on it is this one (E10)."""
+        pids = [self._last_sent.get(j, 0) for j in to]
+        for j in to:
+            self._last_sent[j] = mid
+        return pids
+
+    @abstractmethod
+    def _await_permit(self, sender: int, mid: int) -> None:
+        """A flagged message has been delivered."""
+
+    @abstractmethod
+    def _permit(self, sender: int, mid: int) -> str | None:
+        """A permit has come."""
+
+    @abstractmethod
+    def _on_ack(self, sender: int, ack: Ack) -> str | None:
+        """An ack has come."""
+
+    def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
+        """Packets that came before, permits and acks that only count; why is said at each of them.
+
+        What is delivered, the permits that are missing and what is unacknowledged are three separate parts
+        of the state. Sending alone connects them: without anything to send they do not interact.
+        """
+        delivered = self._delivered.get(sender, 0)
+        silent = silent and not self.unsent
+        if isinstance(packet, Message):
+            # It came before: acknowledged again, now or at any later time, and nothing changes.
+            return reorder and packet.mid <= delivered
+        if isinstance(packet, Permit):
+            # Its message is delivered, so nothing will be found missing on its account any more. It lets
+            # nothing be sent where nothing is to be sent, or if it came before. It has no answer.
+            return packet.mid <= delivered and (silent or (sender, packet.mid) not in self._missing)
+        if isinstance(packet, Ack) and reorder:
+            # Of a message that all have acknowledged: the permit again, now or at any later time. Else, what
+            # is unacknowledged shrinks in any order to the same, and each permit goes out once, when all
+            # that it waits for is there. (Not so if acks come twice: the answer depends on what came first.)
+            return packet.mid < self._oldest or (silent and once and self._awaits(sender, packet.mid))
+        return False
+
+    @property
+    @abstractmethod
+    def _oldest(self) -> int:
+        """All messages of this process with smaller ids are acknowledged by all their receivers."""
+
+    @abstractmethod
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        """Whether a copy of message `mid` is on its way to this receiver, unacknowledged."""
+
+    def _holds_back(self, message: Message) -> bool:
+        """Whether a message waits for messages of other senders, though its predecessor is delivered."""
+        return False
+
+    def _held_integers(self) -> int:
+        maps = len(self._last_sent) + len(self._delivered) + len(self._permitted)
+        return 2 * maps + sum(3 * len(held) for held in self._buffered.values())
+
+    def _check(self) -> None:
+        super()._check()
+        for sender, held in self._buffered.items():
+            last = self._delivered.get(sender, 0)
+            assert 0 < len(held) <= self.window + 1
+            assert last not in held or self._holds_back(held[last])
+            assert all(message.pid == pid for pid, message in held.items())
+
+    HANDLERS: ClassVar[dict[type, str]] = {
+        Message: "_on_message",
+        Ack: "_on_ack",
+        Permit: "_on_permit",
+    }

@@ -1,0 +1,316 @@
+"""The hybrid that trades metadata for latency, which seed 001 leaves to the future (section 6).
+
+SPS keeps a message at its sender while something before it may be undelivered. Here a message may go at
+once, and names what its receiver, and those who hear of it through that one, have to wait for: its
+*dependencies* (s, d, n), "message n of process s to process d may be undelivered, and the earlier ones of s
+to d". Process d delivers it once it has delivered message n of s; receiver-buffering thus goes beyond FIFO.
+The choice is made for each message: if it would name more than `budget` dependencies it waits for permits,
+as in Algorithm 1.
+
+What a message m of i to j depends on:
+
+- for each process d other than j, the last unacknowledged message of i to d that is earlier (to j: FIFO);
+- what the delivered messages depend on for which a permit is missing: they carried it.
+
+Where this is nothing, m is not flagged. Else a permit follows, which says that all that happened before m,
+to others than j, is delivered. So it is due when all earlier messages of i are acknowledged *and* the
+permits that m depends on have come: entries of the window stay until then. A message before which no permit
+is missing, but with too many unacknowledged ones to name, goes out flagged without dependencies: *opaque*.
+What its receiver sends afterwards waits for its permit.
+
+With a budget of 0 messages go out as CSPS has it; without a bound no message ever waits at its sender, and
+each is delivered as early as causality allows.
+
+Safety, by induction over deliveries. Let x, to d, happen before m, from i to j. When m goes to the network,
+either x is delivered; or x is of i and goes to j (FIFO); or m names (s, d, n) with n at or after x; or m is
+opaque, and its receiver sends nothing before x is delivered. At d = j a named message is waited for.
+Liveness: what a message waits for happened before it, so the earliest that is missing waits for nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container
+from typing import Any, ClassVar
+
+from microcosm.protocol.hybrid.common import Hybrid
+from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
+from microcosm.protocol.machine import (
+    DUPLICATE,
+    OUT_OF_WINDOW,
+    STRANGER,
+    UNSOUND,
+    WINDOW,
+    Delivery,
+)
+from microcosm.protocol.packets import LARGEST, Ack, Dependency, Dependent, Message, Packet, Permit
+
+BUDGET = 4
+"""So many dependencies a message names, at most, unless told otherwise."""
+
+Needs = tuple[Dependency, ...] | None
+"""What a message depends on; None: it does not say."""
+
+
+class Outgoing:
+    """A message on its way out: in the send buffer, then in the window of those that are not settled."""
+
+    __slots__ = ("acked", "mid", "packet", "payload", "permitted", "pid", "receiver", "waits")
+
+    def __init__(self, receiver: int, mid: int, pid: int, waits: int, payload: Any) -> None:
+        self.receiver = receiver
+        self.mid = mid
+        self.pid = pid
+        self.waits = waits
+        """It depends on the missing permits before this index."""
+        self.payload = payload
+        self.packet: Dependent | None = None
+        """What went to the network, and goes again if it is lost."""
+        self.acked = self.permitted = False
+
+
+class HybridDependencies(Hybrid):
+    """One process. Time and space of a message: the budget times (one and the missing permits).
+
+    >>> a = HybridDependencies(1)
+    >>> for receiver in (3, 2): _ = a.causal_send([receiver], "hello")
+    >>> a.take()[1].packet
+    Dependent(mid=2, pid=0, permit=True, payload='hello', needs=((1, 3, 1),))
+    """
+
+    __slots__ = ("_blocked", "_clock", "_missing", "_needs", "_open", "_unacked", "_waiting", "budget")
+
+    _missing: IndexableSlidingMap[tuple[int, int]]
+
+    MULTICAST = False
+
+    def __init__(
+        self,
+        me: int,
+        known: Container[int] | None = None,
+        window: int = WINDOW,
+        budget: int | None = BUDGET,
+    ) -> None:
+        """`budget` None: no bound."""
+        super().__init__(me, known, window)
+        self.budget = budget
+        self._clock = 1
+        self._unacked = SlidingArray[Outgoing](1)
+        self._missing = IndexableSlidingMap[tuple[int, int]]()
+        self._needs: dict[tuple[int, int], Needs] = {}
+        """Of each delivered message whose permit is missing, what it depends on."""
+        self._open: dict[int, int] = {}
+        """For each process the last message to it, while unacknowledged: its ack proves all before (FIFO)."""
+        self._waiting: deque[Outgoing] = deque()
+        self._blocked: dict[int, set[int]] = {}
+        """For each sender, those whose next message waits for one of that sender."""
+
+    def _send(self, to: tuple[int, ...], payload: Any) -> int:
+        mid = self._clock
+        [pid] = self._predecessors(to, mid)
+        self._waiting.append(Outgoing(to[0], mid, pid, self._missing.next, payload))
+        self._clock += 1
+        self.operations += 1
+        self._try_send()
+        return mid
+
+    def _try_send(self) -> None:
+        waiting = self._waiting
+        while waiting:
+            message = waiting[0]
+            permitted = self._missing.first >= message.waits
+            needs = self._dependencies(message)
+            if needs is None and not permitted:
+                return
+            waiting.popleft()
+            message.packet = Dependent(message.mid, message.pid, needs != (), message.payload, needs)
+            self._unacked.add(message)
+            self._open[message.receiver] = message.mid
+            self.operations += 1
+            self._emit(message.receiver, message.packet)
+
+    def _dependencies(self, message: Outgoing) -> Needs:
+        """What a message depends on, sorted; None where that is too much to be named, or not known."""
+        budget = LARGEST if self.budget is None else self.budget
+        if len(self._open) > budget + (message.receiver in self._open):
+            return None
+        self.operations += len(self._open)
+        needs = {(self.me, d): mid for d, mid in self._open.items() if d != message.receiver}
+        for key in self._missing:
+            if len(needs) > budget or (self._missing.index(key) or 0) >= message.waits:
+                break
+            carried = self._needs[key]
+            if carried is None:
+                return None
+            for s, d, mid in carried:
+                self.operations += 1
+                needs[s, d] = max(mid, needs.get((s, d), 0))
+        return None if len(needs) > budget else tuple((s, d, mid) for (s, d), mid in sorted(needs.items()))
+
+    def _on_message(self, sender: int, message: Message) -> str | None:
+        last = self._delivered.get(sender, 0)
+        self.operations += 1
+        if message.mid <= last:
+            self._emit(sender, Ack(message.mid))
+            return DUPLICATE
+        held = self._buffered.get(sender, {})
+        if message.pid < last:
+            return UNSOUND
+        if len(held) >= self.window and message.pid != last and message.pid not in held:
+            return OUT_OF_WINDOW
+        self._buffered.setdefault(sender, {})[message.pid] = message
+        ready = [sender]
+        while ready:
+            ready += self._deliver_from(ready.pop())
+        return None
+
+    def _deliver_from(self, sender: int) -> list[int]:
+        """Deliver what can be of one sender; the senders whose messages may have waited for that."""
+        last = self._delivered.get(sender, 0)
+        freed: set[int] = set()
+        while (message := self._buffered.get(sender, {}).get(last)) is not None:
+            assert isinstance(message, Dependent)
+            lacking = self._lacking(message)
+            if lacking is not None:
+                self._blocked.setdefault(lacking, set()).add(sender)
+                break
+            del self._buffered[sender][last]
+            if not self._buffered[sender]:
+                del self._buffered[sender]
+            last = self._delivered[sender] = message.mid
+            self.operations += 1
+            # What was to this process is delivered, and of its own messages it knows more itself.
+            needs = message.needs and tuple(one for one in message.needs if self.me not in one[:2])
+            if needs != () and last > self._permitted.get(sender, 0):
+                self._needs[sender, last] = needs
+                self._await_permit(sender, last)
+            self._deliver(Delivery(sender, message.payload, message))
+            self._emit(sender, Ack(last))
+            freed |= self._blocked.pop(sender, set())
+        return sorted(freed)
+
+    def _lacking(self, message: Dependent) -> int | None:
+        """The sender of a message to this process that is to be delivered before, and is not."""
+        for s, d, n in message.needs or ():
+            self.operations += 1
+            if d == self.me and self._delivered.get(s, 0) < n:
+                return s
+        return None
+
+    def _holds_back(self, message: Message) -> bool:
+        return isinstance(message, Dependent) and self._lacking(message) is not None
+
+    def _await_permit(self, sender: int, mid: int) -> None:
+        self._missing.add((sender, mid))
+
+    def _on_ack(self, sender: int, ack: Ack) -> str | None:
+        unacked, mid = self._unacked, ack.mid
+        self.operations += 1
+        if mid < unacked.first:
+            self._emit(sender, Permit(mid))
+            return None
+        if mid >= unacked.next:
+            return OUT_OF_WINDOW
+        message = unacked[mid]
+        if message.receiver != sender:
+            return STRANGER
+        message.acked = True
+        message.payload = None
+        if self._open.get(sender) == mid:
+            del self._open[sender]
+        if mid == unacked.first:
+            self._settle()
+        self._try_send()  # there is less to be named
+        return None
+
+    def _permit(self, sender: int, mid: int) -> str | None:
+        if self._missing.remove((sender, mid)):
+            del self._needs[sender, mid]
+            self._settle()
+            self._try_send()
+        return None
+
+    def _settle(self) -> None:
+        """Send the permits that are due, and forget what is acknowledged and permitted, oldest first."""
+        unacked = self._unacked
+        while len(unacked):
+            message = unacked.peek
+            self.operations += 1
+            if self._missing.first < message.waits:
+                return
+            assert message.packet is not None
+            if message.packet.permit and not message.permitted:
+                message.permitted = True
+                self._emit(message.receiver, Permit(message.mid))
+            if not message.acked:
+                return
+            unacked.remove()
+
+    @property
+    def _oldest(self) -> int:
+        return self._unacked.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._unacked.first <= mid < self._unacked.next:
+            return False
+        message = self._unacked[mid]
+        return message.receiver == receiver and not message.acked
+
+    def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
+        """Only what came before: permits are answered by permits here, and acks change what messages name."""
+        return isinstance(packet, Dependent) and reorder and packet.mid <= self._delivered.get(sender, 0)
+
+    def tick(self) -> None:
+        """Send again what is unacknowledged, and ask again for missing permits."""
+        for message in self._unacked:
+            if not message.acked and message.packet is not None:
+                self._emit(message.receiver, message.packet)
+        for sender, mid in self._missing:
+            self._emit(sender, Ack(mid))
+
+    def idle(self) -> bool:
+        return not (self._waiting or len(self._unacked) or len(self._missing))
+
+    def integers(self) -> int:
+        outgoing = sum(5 + _named(message.packet) for message in (*self._unacked, *self._waiting))
+        kept = sum(2 + 3 * len(needs or ()) for needs in self._needs.values())
+        held = sum(_named(message) for held in self._buffered.values() for message in held.values())
+        return 1 + 2 * len(self._open) + outgoing + kept + held + self._held_integers()
+
+    @property
+    def unsent(self) -> int:
+        return len(self._waiting)
+
+    def _check(self) -> None:
+        super()._check()
+        unacked, missing = self._unacked, self._missing
+        unacked._check()
+        missing._check()
+        assert set(self._needs) == set(missing)
+        assert () not in self._needs.values()
+        assert unacked.next + len(self._waiting) == self._clock
+        assert all(message.mid == mid for mid, message in enumerate(unacked, unacked.first))
+        if len(unacked):
+            assert not unacked.peek.acked or missing.first < unacked.peek.waits, "settled, and kept"
+        last = {message.receiver: message for message in unacked}
+        assert self._open == {j: message.mid for j, message in last.items() if not message.acked}
+        if self._waiting:
+            first = self._waiting[0]
+            assert missing.first < first.waits
+            assert self._dependencies(first) is None, "sendable, and not sent"
+        for message in unacked:
+            assert message.packet is not None
+            assert self.budget is None or len(message.packet.needs or ()) <= self.budget
+            if not message.packet.permit:
+                assert missing.first >= message.waits, "a flag is missing"
+
+    HANDLERS: ClassVar[dict[type, str]] = {
+        Dependent: "_on_message",
+        Ack: "_on_ack",
+        Permit: "_on_permit",
+    }
+
+
+def _named(message: Message | None) -> int:
+    """The integers of the dependencies that a message names."""
+    return 3 * len(message.needs or ()) if isinstance(message, Dependent) else 0

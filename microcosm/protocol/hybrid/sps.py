@@ -1,0 +1,136 @@
+"""The SPS-optimal hybrid protocol: seed 001, Algorithm 2, as corrected (E1 to E9, E12 to E14).
+
+A message to j goes to the network as soon as nothing is missing that processes other than j sent
+before it (Definition 4.1); it is flagged, and its permit waits, only for messages to processes other
+than j. When a message goes out is decided in `hybrid_optimal`, and when its permit does, here. A permit for
+the message at index k is due when all before k are acknowledged, or all of them to others than its
+receiver, which then is that of the first one, and k is before u2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from microcosm.protocol.hybrid.optimal import HybridOptimal
+from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
+from microcosm.protocol.packets import Ack, Message, Permit
+
+
+class Buffered:
+    """A message in the unified buffer, from its causal send to its ack."""
+
+    __slots__ = ("acked", "mid", "payload", "permit", "pid", "receiver", "sent", "waits")
+
+    def __init__(self, receiver: int, mid: int, pid: int, waits: int, payload: Any) -> None:
+        self.receiver = receiver
+        self.mid = mid
+        self.pid = pid
+        self.waits = waits
+        """It depends on the missing permits before this index."""
+        self.permit = False
+        self.sent = False
+        self.acked = False
+        self.payload = payload
+
+    def packet(self) -> Message:
+        return Message(self.mid, self.pid, self.permit, self.payload)
+
+
+class HybridSPS(HybridOptimal[Buffered]):
+    """Algorithm 2 at one process. Amortised constant time a packet; three integers a message."""
+
+    __slots__ = ()
+
+    MULTICAST = False
+
+    def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
+        super().__init__(me, known, window, base=1)  # ids are indexes, from 1 (E1)
+
+    def _send(self, to: tuple[int, ...], payload: Any) -> int:
+        buffer, [receiver] = self._buffer, to
+        mid = buffer.next
+        [pid] = self._predecessors(to, mid)
+        buffer.add(Buffered(receiver, mid, pid, self._missing.next, payload))
+        self.operations += 1
+        if self._u2 == mid and buffer.peek.receiver == receiver:  # E3
+            self._u2 = mid + 1
+        if self._m2 == mid and self._missing.next <= self._p2:  # E4
+            self._m2 = mid + 1
+        self._send_interval(mid, self._p2)
+        return mid
+
+    def _transmit(self, at: int, copy: Buffered) -> None:
+        copy.permit = self._u2 < at or copy.receiver != self._buffer.peek.receiver
+        self._emit(copy.receiver, copy.packet())
+
+    def _on_ack(self, sender: int, ack: Ack) -> str | None:
+        buffer, mid = self._buffer, ack.mid
+        self.operations += 1
+        if mid < buffer.first:
+            self._emit(sender, Permit(mid))
+            return None
+        if mid >= buffer.next:
+            return OUT_OF_WINDOW
+        message = buffer[mid]
+        if message.receiver != sender or not message.sent:
+            return STRANGER
+        if message.acked:  # it asks for a permit that may have gone out and been lost
+            if message.permit and sender == buffer.peek.receiver and mid < self._u2:
+                self._emit(sender, Permit(mid))
+            return None
+        message.acked = True
+        message.payload = None
+        if mid == buffer.first:
+            buffer.remove()
+            while len(buffer) and buffer.peek.acked:
+                message = buffer.remove()
+                self.operations += 1
+                if message.permit and message.receiver != sender:
+                    self._emit(message.receiver, Permit(message.mid))
+            mid = buffer.first
+        if mid == self._u2:
+            self._advance_u2()
+        return None
+
+    def _advance_u2(self) -> None:
+        """Move u2 to where it belongs; the permits that it passes are due."""
+        buffer = self._buffer
+        while self._u2 < buffer.next:
+            message, receiver = buffer[self._u2], buffer.peek.receiver
+            self.operations += 1
+            if message.receiver == receiver:
+                if message.sent and message.permit:
+                    self._emit(receiver, Permit(message.mid))
+            elif not message.acked:
+                break
+            self._u2 += 1
+
+    @property
+    def _oldest(self) -> int:
+        return self._buffer.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._buffer.first <= mid < self._buffer.next:
+            return False
+        message = self._buffer[mid]
+        return message.receiver == receiver and message.sent and not message.acked
+
+    def tick(self) -> None:
+        """Send again what is unacknowledged, and ask again for missing permits."""
+        for message in self._buffer:
+            if message.sent and not message.acked:
+                self._emit(message.receiver, message.packet())
+        for sender, mid in self._missing:
+            self._emit(sender, Ack(mid))
+
+    def integers(self) -> int:
+        return 4 + 6 * len(self._buffer) + 2 * len(self._missing) + self._held_integers()
+
+    def _check(self) -> None:
+        super()._check()
+        buffer = self._buffer
+        entries = list(enumerate(buffer, buffer.first))
+        assert not entries or not buffer.peek.acked
+        unacked = (at for at, m in entries if not m.acked and m.receiver != buffer.peek.receiver)
+        assert self._u2 == next(unacked, buffer.next)

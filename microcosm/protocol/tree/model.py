@@ -1,0 +1,190 @@
+"""The formal model of seed 000, section 3: configurations of a tree of nodes, and the steps between them.
+
+A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a
+configuration is
+the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
+corrected (docs/errata-protocols.md): M-Route passes on only what has not arrived, M-Forward pushes into the
+queue of the node that it reaches, and nobody sends to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+Tree = tuple[int, ...]
+"""Node i has parent `tree[i]`; the root is its own."""
+
+
+class Mail(NamedTuple):
+    """A message: its id and its destination."""
+
+    mid: int
+    to: int
+
+
+class Snd(NamedTuple):
+    """A message was sent, at a node."""
+
+    mail: Mail
+    node: int
+
+
+class Rec(NamedTuple):
+    """A message was received, at its destination."""
+
+    mail: Mail
+
+
+Queues = tuple[tuple[Mail, ...], ...]
+"""By the number of a directed edge (`edges`), oldest message first."""
+
+
+class Configuration(NamedTuple):
+    """History Δ and state Σ: `ins` of (a, b) is what b sent to a, `outs` of (a, b) what a will send to b."""
+
+    history: tuple[Snd | Rec, ...]
+    ins: Queues
+    outs: Queues
+
+
+def children(node: int, tree: Tree) -> list[int]:
+    """Definition 3.1."""
+    return [child for child, parent in enumerate(tree) if parent == node != child]
+
+
+def well_formed_tree(tree: Tree) -> bool:
+    """Definition 3.2, and every parent is a node: one root, no circles."""
+    if any(not 0 <= parent < len(tree) for parent in tree):
+        return False
+    if sum(parent == node for node, parent in enumerate(tree)) != 1:
+        return False
+    for start in range(len(tree)):
+        node = start
+        for _ in tree:
+            node = tree[node]
+        if tree[node] != node:
+            return False
+    return True
+
+
+def next_hop(a: int, b: int, tree: Tree) -> int:
+    """Figure 4: the neighbour of a towards b."""
+    while b not in children(a, tree):
+        if b == tree[b]:
+            return tree[a]
+        b = tree[b]
+    return b
+
+
+def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
+    """Figure 5: the nodes from a to b.
+
+    >>> path(3, 2, (0, 0, 0, 1))
+    (3, 1, 0, 2)
+    """
+    nodes = [a]
+    while nodes[-1] != b:
+        nodes.append(next_hop(nodes[-1], b, tree))
+    return tuple(nodes)
+
+
+def edges(tree: Tree) -> list[tuple[int, int]]:
+    """Both directions of every edge, each with a queue in and a queue out at its first node."""
+    return sorted({pair for a, b in enumerate(tree) if a != b for pair in ((a, b), (b, a))})
+
+
+def initial(tree: Tree) -> Configuration:
+    """Nothing has been sent."""
+    empty: Queues = ((),) * len(edges(tree))
+    return Configuration((), empty, empty)
+
+
+def steps(
+    tree: Tree, now: Configuration, messages: int, *, premise: bool = True
+) -> Iterator[tuple[str, Configuration]]:
+    """Every next configuration, with the rule of Figure 3 that leads to it, up to so many messages in all.
+
+    Without `premise`, M-Route is as printed: it also passes on what has arrived.
+    """
+    edge = {pair: at for at, pair in enumerate(edges(tree))}
+    sent = sum(isinstance(event, Snd) for event in now.history)
+    if sent < messages:
+        for a in range(len(tree)):
+            for b in range(len(tree)):
+                if a != b:
+                    mail = Mail(sent, b)
+                    outs = _pushed(now.outs, edge[a, next_hop(a, b, tree)], mail)
+                    yield "M-Send", Configuration((*now.history, Snd(mail, a)), now.ins, outs)
+    for (a, b), at in edge.items():
+        if now.outs[at]:
+            mail = now.outs[at][0]
+            yield (
+                "M-Forward",
+                now._replace(outs=_popped(now.outs, at), ins=_pushed(now.ins, edge[b, a], mail)),
+            )
+        if now.ins[at]:
+            mail = now.ins[at][0]
+            popped = _popped(now.ins, at)
+            if mail.to == a:
+                yield "M-Receive", Configuration((*now.history, Rec(mail)), popped, now.outs)
+            way = (a, next_hop(a, mail.to, tree))
+            if mail.to != a or (not premise and way in edge):  # from the root to itself there is no way
+                outs = _pushed(now.outs, edge[way], mail)
+                yield "M-Route", now._replace(ins=popped, outs=outs)
+
+
+def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Configuration]:
+    """Every configuration that can be reached. Cost: their number, times the steps of each."""
+    start = initial(tree)
+    seen, stack = {start}, [start]
+    while stack:
+        now = stack.pop()
+        yield now
+        for _, following in steps(tree, now, messages, premise=premise):
+            if following not in seen:
+                seen.add(following)
+                stack.append(following)
+
+
+def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
+    """Where each message is: `in` or `out`, and the node and neighbour of the queue."""
+    found: dict[Mail, list[tuple[str, int, int]]] = {}
+    for at, (a, b) in enumerate(edges(tree)):
+        for kind, queue in (("in", now.ins[at]), ("out", now.outs[at])):
+            for mail in queue:
+                found.setdefault(mail, []).append((kind, a, b))
+    return found
+
+
+def well_formed(tree: Tree, now: Configuration) -> bool:
+    """Definition 3.7, as corrected: 3.3 by position, 3.4 with the neighbours meant, 3.6 over all messages."""
+    history, where = now.history, places(tree, now)
+    sent = {event.mail: event.node for event in history if isinstance(event, Snd)}
+    received = [event.mail for event in history if isinstance(event, Rec)]
+    if not well_formed_tree(tree) or len(set(history)) != len(history) or len(set(received)) != len(received):
+        return False
+    if len({mail.mid for mail in sent}) != len(sent):
+        return False
+    for mail, found in where.items():
+        if len(found) != 1 or mail not in sent or mail in received or not 0 <= mail.to < len(tree):
+            return False
+        [(kind, a, b)] = found
+        here, there = (a, b) if kind == "out" else (b, a)
+        if next_hop(here, mail.to, tree) != there:
+            return False
+        way, whole = path(a, mail.to, tree), path(sent[mail], mail.to, tree)
+        if whole[-len(way) :] != way:  # path inclusion, reflexive: no detour
+            return False
+    for mail in received:
+        if mail not in sent or history.index(Snd(mail, sent[mail])) > history.index(Rec(mail)):
+            return False
+    return all((mail in where) is not (mail in received) for mail in sent)
+
+
+def _pushed(queues: Queues, at: int, mail: Mail) -> Queues:
+    return (*queues[:at], (*queues[at], mail), *queues[at + 1 :])
+
+
+def _popped(queues: Queues, at: int) -> Queues:
+    return (*queues[:at], queues[at][1:], *queues[at + 1 :])

@@ -1,0 +1,178 @@
+"""Which givens contradict one another: as few of them as it takes.
+
+Minimal under inclusion: no world fits all that is returned, and one fits as soon as any of it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TypeVar
+
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.relation import Relation
+from microcosm.queries.chains import INTERNAL, refuted_chain
+from microcosm.text.mc_reader import write_mc
+from microcosm.text.names import quote
+from microcosm.worlds.of_givens import constrained
+from microcosm.worlds.possible import Possibilities
+from microcosm.worlds.search import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """The stamp of an event."""
+
+    event: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Clocked:
+    """The clock of an event."""
+
+    event: str
+    clock: Clock
+
+
+Given = Correspondence | Stamped | Clocked
+"""One given; a pair of the internal chain or of a token says so in its `source`."""
+
+
+def statement(given: Given) -> str:
+    """A given as a microcosm file states it, without its source.
+
+    >>> statement(Correspondence("log in", Relation.CONCURRENT, "upload", "message m7"))
+    '"log in" || upload'
+    """
+    match given:
+        case Stamped():
+            return write_mc(Givens(stamps={given.event: given.stamp})).strip()
+        case Clocked():
+            return write_mc(Givens(clocks={given.event: given.clock})).strip()
+    return f"{quote(given.left)} {given.relation} {quote(given.right)}"
+
+
+def named(given: Given) -> tuple[str, ...]:
+    """The events that a given names."""
+    return (given.left, given.right) if isinstance(given, Correspondence) else (given.event,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Internal:
+    """An event of the internal chain: that the others of it stand before or after this one."""
+
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An event under a token: that it is related to the others under it."""
+
+    token: str
+    event: str
+
+
+Unit = Given | _Internal | _Held
+
+
+def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
+    """A minimal set of givens that no world fits; None where one fits all.
+
+    Raises `worlds.possible.Undecided` when `stop` says so. Cost: some 2·k·log n questions
+    whether a world fits, for a conflict of k among n givens (Junker's QuickXplain).
+
+    >>> givens = Givens(internal=["a", "b", "c", "d"], stamps={"d": 3, "b": 7, "x": 1})
+    >>> [statement(given) for given in conflict(givens)]
+    ['b < d', 'stamp b = 7', 'stamp d = 3']
+    """
+
+    def contradict(units: Sequence[Unit]) -> bool:
+        return not _fits(units, stop)
+
+    chain_found = refuted_chain(givens)
+    if chain_found is not None:
+        facts, stamped = chain_found
+        return [*facts, *(Stamped(event, givens.stamps[event]) for event in stamped)]
+    whole = _units(givens)
+    if not contradict(whole):
+        return None
+    fewer = minimal(whole, contradict)
+    chain = [unit.event for unit in fewer if isinstance(unit, _Internal)]
+    pairs: list[Given] = [Correspondence(a, Relation.BEFORE, b, INTERNAL) for a, b in pairwise(chain)]
+    for token in givens.tokens:
+        held = [unit.event for unit in fewer if isinstance(unit, _Held) and unit.token == token]
+        pairs += [Correspondence(a, Relation.RELATED, b, f"token {token}") for a, b in combinations(held, 2)]
+    pairs += [unit for unit in fewer if not isinstance(unit, _Internal | _Held)]
+    return minimal(pairs, contradict)
+
+
+Member = TypeVar("Member")
+
+
+def minimal(members: Sequence[Member], contradict: Callable[[Sequence[Member]], bool]) -> list[Member]:
+    """A minimal subset that still contradicts, in the same order; all of `members` must.
+
+    >>> minimal(range(100), lambda some: {7, 60, 61} <= set(some))
+    [7, 60, 61]
+    """
+
+    def needed(fixed: list[int], fresh: bool, rest: list[int]) -> list[int]:
+        if fresh and contradict([members[at] for at in sorted(fixed)]):
+            return []
+        if len(rest) == 1:
+            return rest
+        middle = len(rest) // 2
+        first, second = rest[:middle], rest[middle:]
+        late = needed(fixed + first, bool(first), second)
+        return needed(fixed + late, bool(late), first) + late
+
+    return [members[at] for at in sorted(needed([], True, list(range(len(members)))))]
+
+
+def _units(givens: Givens) -> list[Unit]:
+    units: list[Unit] = [_Internal(event) for event in givens.internal]
+    units += givens.external.values()
+    units += [_Held(token, event) for token, group in givens.tokens.items() for event in group]
+    units += givens.refuted.values()
+    units += [Clocked(event, clock) for event, clock in givens.clocks.items()]
+    units += [Stamped(event, stamp) for event, stamp in givens.stamps.items()]
+    return units
+
+
+def _fits(units: Iterable[Unit], stop: Stop | None) -> bool:
+    chain: list[str] = []
+    facts: list[Correspondence] = []
+    groups: dict[str, list[str]] = {}
+    clocks: dict[str, Clock] = {}
+    stamps: dict[str, Stamp] = {}
+    position: dict[str, int] = {}
+    for unit in units:
+        match unit:
+            case Correspondence():
+                facts.append(unit)
+                position.setdefault(unit.left, len(position))
+                position.setdefault(unit.right, len(position))
+                continue
+            case _Internal():
+                chain.append(unit.event)
+            case _Held():
+                groups.setdefault(unit.token, []).append(unit.event)
+            case Clocked():
+                clocks[unit.event] = unit.clock
+            case Stamped():
+                stamps[unit.event] = unit.stamp
+        position.setdefault(unit.event, len(position))
+    known = constrained(
+        position,
+        len(position),
+        chain=chain,
+        facts=facts,
+        groups=groups.values(),
+        clocks=clocks,
+        stamps=stamps,
+    )
+    return Possibilities(known, stop=stop).realisable()

@@ -1,0 +1,268 @@
+"""Offline decision making: what cannot be and what must be of a pair (seed 003, Definition 4.1)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.memo import Memo
+from microcosm.engine.prove import Witness
+from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.errors import MicrocosmError
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import Derivation
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.order.bits import bits, lowest
+from microcosm.queries.conflict import Given, conflict, named
+from microcosm.queries.possible import Left, Possibility, Worlds
+from microcosm.worlds.search import Stop
+
+PROVED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+"""What can be proved of a pair, the most accurate first."""
+
+REFUTED = {
+    Relation.BEFORE: Relation.NOT_BEFORE,
+    Relation.AFTER: Relation.NOT_AFTER,
+    Relation.CONCURRENT: Relation.NOT_CONCURRENT,
+    Relation.RELATED: Relation.NOT_RELATED,
+}
+"""What can be refuted of a pair, and as what."""
+
+MOST = 4_000
+"""After so many assumptions a proof by cases is given up where it is known otherwise what is possible."""
+
+_MEANS = {
+    Relation.BEFORE: {Relation.BEFORE},
+    Relation.AFTER: {Relation.AFTER},
+    Relation.CONCURRENT: {Relation.CONCURRENT},
+    Relation.RELATED: {Relation.BEFORE, Relation.AFTER},
+}
+"""The relations of worlds that each of `PROVED` stands for."""
+
+ALL = 48
+"""Among no more events than this, all take part in the search for a proof."""
+
+ALL_CHANGED = 256
+"""The same under rules other than the shipped ones, of which it is not known that few events will do."""
+
+
+@dataclass(frozen=True)
+class Offline:
+    """The offline verdict on a pair.
+
+    `possible` is what is left of `<`, `>` and `||`; `exact` says whether it is known that a world has
+    each. `derivations` goes from `!<` and so on, and from the relation proved, to their proofs; None
+    stands where a solver decided and a proof by cases would be too long (see `Worlds.certificate`).
+    """
+
+    relation: Relation | None
+    refuted: tuple[Relation, ...]
+    possible: tuple[Relation, ...]
+    exact: bool
+    derivations: dict[str, Derivation | None] = field(repr=False)
+
+
+class Inconsistent(MicrocosmError):
+    """No world has all that is given; `derivation` concludes the contradiction."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        super().__init__("the microcosm is inconsistent: no world fits all that it is given")
+        self.derivation = derivation
+
+
+class Decisions:
+    """Offline decisions about some givens, under the rules of an engine. Valid until the givens change."""
+
+    def __init__(self, engine: Engine, witness: Witness, rules: RuleBook, givens: Givens) -> None:
+        self._engine, self._witness = engine, witness
+        self._rules, self._givens = rules, givens
+
+    def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
+        """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
+
+        Where `stop` says so before the search is through, or an ordering of messages is known (of which
+        the rules tell much, and worlds nothing), `exact` is false.
+        """
+        memo, x, y = self._engine.locate(a, b)
+        worlds = Worlds(self._givens).possible(a, b, stop)
+        if not worlds.relations:
+            _refuse(self.contradiction(stop))
+        events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)
+        search = self._search(memo, [*events, x, y], _limited(stop))
+        through = True
+        try:
+            if depth is None:
+                if self._givens.beyond_worlds:  # the rules say more than `possible` knows
+                    _refuse(search.inconsistency())
+                search.settle(x, y)
+            else:
+                search.deepen(depth)
+        except Stopped:
+            through = False
+        _refuse(search.clash)
+        told = not through and depth is None and worlds.decided and are_shipped(self._rules)
+        found = _verdict(search, x, y, worlds.relations if told else ())
+        tight = worlds.exact and set(found.possible) == set(worlds.relations)
+        return replace(found, exact=tight)
+
+    def narrowed(self, a: str, b: str, worlds: Possibility, stop: Stop | None = None) -> Possibility:
+        """What worlds leave of a pair, without what the rules refute; nothing where these contradict all."""
+        try:
+            left = self.verdict(a, b, None, stop).possible
+        except Inconsistent:
+            return Possibility(())
+        relations = tuple(relation for relation in worlds.relations if relation in left)
+        shown = {relation: world for relation, world in worlds.worlds.items() if relation in left}
+        return replace(worlds, relations=relations, worlds=shown)
+
+    def narrowed_table(self, pairs: Iterator[Left], stop: Stop | None = None) -> Iterator[Left] | None:
+        """The same of every pair, by propagation alone; None where that contradicts itself."""
+        try:
+            told = self.table(0, stop)
+        except Inconsistent:
+            return None
+        return (
+            (a, b, tuple(relation for relation in left if relation in by_rules))
+            for (a, b, left), (_, _, by_rules) in zip(pairs, told, strict=True)
+        )
+
+    def contradiction(self, stop: Stop | None = None) -> Derivation | None:
+        """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
+        memo = self._engine.memo
+        of = self._givens
+        events = bits(memo.domain) if self._all else self._positions(conflict(of, stop) or ())
+        return self._search(memo, events, stop).inconsistency()
+
+    def table(self, depth: int = 0, stop: Stop | None = None) -> Iterator[Left]:
+        """What is left of `<`, `>` and `||` for every pair of named events, sorted, first before second.
+
+        Raises `Inconsistent` before the first, `Stopped`. Cost: at depth 0 under the shipped rules that of
+        two closures; under others a fixpoint; with assumptions see `Refutation.deepen`.
+        """
+        names = self._engine.universe.names
+        memo = self._engine.memo
+        if depth == 0 and not self._all and are_shipped(self._rules):
+            pairs = Worlds(self._givens).propagated()
+            if pairs is None:
+                _refuse(self.contradiction(stop))
+            return pairs or iter(())
+        search = self._search(memo, bits(memo.domain), stop)
+        search.deepen(depth)
+        _refuse(search.clash)
+        holds = search.hypothesis.holds
+        events = sorted(bits(memo.domain), key=lambda at: names[at])
+        return (
+            (names[a], names[b], tuple(r for r, fact in _members(a, b) if not holds(*fact)))
+            for at, a in enumerate(events)
+            for b in events[at + 1 :]
+        )
+
+    @property
+    def _all(self) -> bool:
+        """Whether all events take part: there are few, or what is known of a log relates distant ones."""
+        few = ALL if self._rules.rules == read_rules().rules else ALL_CHANGED
+        return self._givens.beyond_worlds or self._engine.memo.domain.bit_count() <= few
+
+    def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
+        return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)
+
+    def _relevant(self, memo: Memo, x: int, y: int, worlds: Possibility, stop: Stop | None) -> list[int]:
+        """Events among which everything that can be refuted of a pair can be refuted.
+
+        Happens-before is closed already, so that few events do: those of one refutation without `<>`,
+        else those of as few givens as contradict what is impossible.
+        """
+        names = self._engine.universe.names
+        related = memo.judged((Judgement.INITIAL, Relation.RELATED)).support()
+        found: list[int] = []
+        if not related[0] | related[1]:
+            return [*found, *self._refuting(memo, x, y), *self._refuting(memo, y, x)]
+        for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT):
+            if relation not in worlds.relations:
+                assumed = self._givens.copy()
+                assumed.add(Correspondence(names[x], relation, names[y]))
+                found += self._positions(conflict(assumed, stop) or ())
+        return found
+
+    def _refuting(self, memo: Memo, x: int, y: int) -> list[int]:
+        """Some u at or before x and v at or after y of which u !< v is known without a step."""
+        before = memo.judged((Judgement.ONLINE, Relation.BEFORE))
+        concurrent = memo.judged((Judgement.ONLINE, Relation.CONCURRENT))
+        relations = (concurrent, self._engine.ground.given[Relation.NOT_BEFORE], self._engine.ground.stamps)
+        later = before.row(y) | 1 << y
+        for u in bits(before.col(x) | 1 << x):
+            for relation in relations:
+                if found := relation.row(u) & later:
+                    return [u, lowest(found)]
+        return []
+
+    def _positions(self, givens: Iterable[Given]) -> list[int]:
+        position = self._engine.universe.position
+        return [position[name] for given in givens for name in named(given) if name in position]
+
+
+def _members(a: int, b: int) -> Iterator[tuple[Relation, tuple[Relation, int, int]]]:
+    """Each member of `<`, `>` and `||`, with the fact that refutes it."""
+    yield Relation.BEFORE, (Relation.NOT_BEFORE, a, b)
+    yield Relation.AFTER, (Relation.NOT_BEFORE, b, a)
+    yield Relation.CONCURRENT, (Relation.NOT_CONCURRENT, a, b)
+
+
+def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | None:
+    """Each (a, b) of which propagation refutes `a < b`, by any rules; None where it contradicts itself."""
+    try:
+        engine = Engine(rules, givens)
+    except CyclicGivens:
+        return None
+    search = Refutation(rules, Witness(engine, givens).steps, engine.memo, list(bits(engine.memo.domain)))
+    if search.hypothesis.clash is not None:
+        return None
+    names = engine.universe.names
+    return {(names[a], names[b]) for a, b in search.hypothesis.related(Relation.NOT_BEFORE)}
+
+
+def are_shipped(rules: RuleBook) -> bool:
+    """Whether the instances of the rules are those of the shipped ones, of which propagation is known."""
+    return rules.instances == read_rules().instances
+
+
+def _refuse(contradiction: Derivation | None) -> None:
+    if contradiction is not None:
+        raise Inconsistent(contradiction)
+
+
+def _limited(stop: Stop | None) -> Stop:
+    """Stops after `MOST` assumptions, too."""
+    left = itertools.count(MOST, -1)
+    return lambda: next(left) <= 0 or (stop is not None and stop())
+
+
+def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> Offline:
+    """What the search has found; `sure`, if any: which relations of the pair are known to be possible."""
+
+    def holds(relation: Relation) -> tuple[Relation, int, int] | None:
+        if relation in (Relation.AFTER, Relation.NOT_AFTER):
+            fact = (relation.converse, b, a)
+        else:
+            fact = (relation, a, b)
+        return fact if search.hypothesis.holds(*fact) else None
+
+    def told(relation: Relation) -> bool:
+        return bool(sure) and not _MEANS[relation] & set(sure)
+
+    def known(relation: Relation) -> bool:
+        return bool(sure) and set(sure) <= _MEANS[relation]
+
+    derivations: dict[str, Derivation | None] = {}
+    proved = next((relation for relation in PROVED if holds(relation) or known(relation)), None)
+    refuted = tuple(relation for relation, as_ in REFUTED.items() if holds(as_) or told(relation))
+    for relation in (*([proved] if proved is not None else []), *(REFUTED[relation] for relation in refuted)):
+        fact = holds(relation)
+        derivations[str(relation)] = search.hypothesis.derivation(*fact) if fact else None
+    possible = tuple(r for r in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT) if r not in refuted)
+    return Offline(proved, refuted, possible, False, derivations)

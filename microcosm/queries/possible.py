@@ -1,0 +1,169 @@
+"""What may be: the relations that some world of a microcosm gives a pair, each with such a world.
+
+Exact, unlike a verdict: a relation that is missing here holds in no world that fits all that is given
+(seed 003, Definition 2.3; refutations, stamps and clocks count as well).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from microcosm.errors import UnknownEvent
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation, read_relation
+from microcosm.order.whole import lacking
+from microcosm.worlds.candidate import Fit
+from microcosm.worlds.certificate import Certificate
+from microcosm.worlds.of_givens import knowledge_of
+from microcosm.worlds.possible import Possibilities
+from microcosm.worlds.possible_table import MEMBERS, Table
+from microcosm.worlds.search import Stop
+from microcosm.worlds.world import World
+
+Left = tuple[str, str, tuple[Relation, ...]]
+"""A pair and what is left of `<`, `>` and `||` for it."""
+
+OUTSIDERS = 2
+"""Events that a question names and no given does: anything is possible of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A world that shows that something is possible: all events in an order that extends its `<`."""
+
+    order: list[str]
+    before: list[tuple[str, str]]
+    """The transitive reduction of its `<`, sorted."""
+
+    def world(self) -> World:
+        """The same with every ordered pair. Cost: quadratic."""
+        return World.of(self.order, self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Possibility:
+    """What a pair may be: a subset of `<`, `>`, `||`; empty where the microcosm fits no world.
+
+    `worlds` has a witness for each relation that was shown to be possible. Unless `exact`, `relations` also
+    has those that could not be decided before the search was stopped, or that may be impossible for what is
+    `ignored`: the statements that worlds do not, or not in full, take into account.
+    """
+
+    relations: tuple[Relation, ...]
+    worlds: dict[Relation, Witness] = field(default_factory=dict)
+    exact: bool = True
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def decided(self) -> bool:
+        """Whether the search came to its end: each relation has a world."""
+        return all(relation in self.worlds for relation in self.relations)
+
+
+def ignored(givens: Givens) -> tuple[str, ...]:
+    """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
+
+    >>> from microcosm.givens.message import Message
+    >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
+    ('ordering causal',)
+    """
+    if not (givens.orderings or givens.complete) or not givens.messages:
+        return ()
+    found = [f"ordering {ordering}" for ordering in givens.orderings]
+    if givens.complete and lacking(givens) is not None:
+        found.append("complete")
+    return tuple(found)
+
+
+class Worlds:
+    """The worlds that fit some givens, which are read once and must not change meanwhile.
+
+    >>> from microcosm.givens.correspondence import Correspondence
+    >>> givens = Givens(internal=["a", "b"])
+    >>> givens.add(Correspondence("a", Relation.CONCURRENT, "c"))
+    >>> found = Worlds(givens).possible("b", "c")
+    >>> found.relations, found.worlds[Relation.AFTER].before
+    ((Relation.AFTER, Relation.CONCURRENT), [('a', 'b'), ('c', 'b')])
+    """
+
+    def __init__(self, givens: Givens) -> None:
+        self.events = list(givens.named())
+        self._position = {event: at for at, event in enumerate(self.events)}
+        size = len(self.events) + OUTSIDERS
+        self.ignored = ignored(givens)
+        """What is stated that no constraint on pairs of events says: an answer is then not exact."""
+        self._possibilities = Possibilities(knowledge_of(givens, self._position, size))
+
+    def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
+        """The relations of two distinct events, named in the givens or not. See `Possibility`.
+
+        Cost: without `<>` linear in the past and future of the two; with `<>` a bit test and the price of
+        three worlds where earlier answers decide, else a search, exponential at worst. `stop` is asked now
+        and then whether to give up.
+        """
+        names = list(self.events)
+        places = []
+        for event in (a, b):
+            if event not in self._position:
+                places.append(len(names))
+                names.append(event)
+            else:
+                places.append(self._position[event])
+        self._possibilities.stop = stop
+        found = self._possibilities.possible(*places)
+        left = tuple(r for r in MEMBERS if r in found.worlds or r in found.undecided)
+        worlds = {r: _named(world, names) for r, world in found.worlds.items()}
+        return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
+
+    def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
+        """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
+
+        Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
+        Raises `MissingLibrary` without python-sat.
+        """
+        for event in (a, b):
+            if event not in self._position:
+                raise UnknownEvent((event,))
+        return self._possibilities.certificate(self._position[a], read_relation(relation), self._position[b])
+
+    def one(self, stop: Stop | None = None) -> Witness | None:
+        """Some world that fits; None where there is none. Raises `worlds.possible.Undecided`."""
+        self._possibilities.stop = stop
+        world = self._possibilities.world()
+        return None if world is None else _named(world, self.events)
+
+    def table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
+        """The possible relations of every pair, sorted, first before second; and whether all were decided.
+
+        They are exact unless something is `ignored`.
+        None where no world fits. Cost: without `<>` about two closures; with `<>` the same for every
+        choice of directions that shows something new, and a search for every member that is left.
+        """
+        self._possibilities.stop = stop
+        rows = self._possibilities.table()
+        return None if rows is None else (self._pairs(rows), not rows.undecided)
+
+    def propagated(self) -> Iterator[Left] | None:
+        """What propagation alone leaves of every pair (offline at depth 0); None where it contradicts."""
+        rows = self._possibilities.propagated()
+        return None if rows is None else self._pairs(rows)
+
+    def _pairs(self, rows: Table) -> Iterator[Left]:
+        named = sorted(self._position.items())
+        for i, (a, x) in enumerate(named):
+            before, apart = rows.before[x], rows.concurrent[x]
+            for b, y in named[i + 1 :]:
+                yield (
+                    a,
+                    b,
+                    _SETS[(before >> y & 1) + 2 * (rows.before[y] >> x & 1) + 4 * (apart >> y & 1)],
+                )
+
+
+_SETS = [tuple(r for bit, r in enumerate(MEMBERS) if code >> bit & 1) for code in range(8)]
+
+
+def _named(world: Fit, names: list[str]) -> Witness:
+    order = [names[at] for at in world.order if at < len(names)]
+    return Witness(order, sorted((names[a], names[b]) for a, b in world.reduction()))

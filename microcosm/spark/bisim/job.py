@@ -1,0 +1,252 @@
+"""Thousands of microcosms compared in one job: classes of analogous ones, and why some pairs differ.
+
+Two microcosms are analogous, and so forward bisimilar, exactly if their digests are equal; so a class is
+a digest, and comparing all with all costs one digest each (seed 003, Theorem 5.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm import files
+from microcosm.errors import TextError
+from microcosm.logic.rulebook import read_rules
+from microcosm.spark.bisim.classes import Classes, classes
+from microcosm.spark.bisim.judgements import TABLES, judgements
+from microcosm.spark.bisim.microcosms import difference
+from microcosm.spark.bisim.microcosms import offline as offline_left
+from microcosm.spark.bisim.pairs import read_pairs
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io.staging import Output, fingerprint
+from microcosm.state.microcosm import Microcosm
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
+
+_DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
+_LEFT = "id string, a string, b string, possible array<string>"
+_BATCH = 1024
+_MOST_ASKED = 100_000
+"""Of so many ids each task is told that they are asked for."""
+
+_TOLD = 5
+"""So many faults of a kind are told one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a job found; `faults` are the first rows that are no microcosms, with their places."""
+
+    summary: dict[str, Any]
+    faults: list[str]
+    stages: dict[str, float]
+
+
+def bisim(
+    spark: SparkSession,
+    source: str,
+    out: str,
+    pairs: str | None = None,
+    strict: bool = False,
+    rules: str | None = None,
+    offline: bool = False,
+) -> Compared:
+    """Write `out/classes` and, for the pairs asked for, `out/differences`.
+
+    `class` is the least id of the class, which represents it. A microcosm whose givens exclude each other
+    at once has no digest and no class. Rows that cannot be read, ids that occur again (the first counts)
+    and pairs of ids without a digest are reported. `offline`: also `out/offline`, what the offline rules
+    leave of each pair of events of which they exclude something. Raises `TextError`, under `strict` also
+    for these.
+    """
+    paths = pieces.expand([source], ENDINGS)
+    if not paths:
+        raise TextError("has no microcosms in it", file=source, hint=f"Files end in {', '.join(ENDINGS)}.")
+    asked = None if pairs is None else read_pairs(pairs)
+    used = [*paths, *([] if pairs is None else [Path(pairs)])]
+    if rules is not None:
+        Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
+        used += [path for path in files.listing(rules) if path.is_file()]
+    output = Output(
+        out, {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
+    )
+    done = output.committed()
+    if done is not None and not (strict and done["reported"]):
+        return Compared(done, [], {})
+    return _Job(spark, output, asked, strict, rules, offline).run(paths)
+
+
+class _Job:
+    def __init__(
+        self,
+        spark: SparkSession,
+        output: Output,
+        asked: list[tuple[str, str]] | None,
+        strict: bool,
+        rules: str | None,
+        offline: bool,
+    ) -> None:
+        self._spark = spark
+        self._offline = offline
+        self._output = output
+        self._asked = asked
+        self._strict = strict
+        self._rules = rules
+        self.reported: dict[str, int] = {}
+        self.faults: list[str] = []
+
+    def run(self, paths: Sequence[Path]) -> Compared:
+        judged_rows = self._judge(paths)
+        self._report_faults()
+        found = self._classes()
+        tables = ["classes"]
+        summary: dict[str, Any] = {
+            "microcosms": found.microcosms,
+            "classes": found.classes,
+            "inconsistent": found.inconsistent,
+        }
+        kept = self._kept(judged_rows, found)
+        if self._asked is not None:
+            compared = self._output.stage(self._spark, "compared", lambda: self._differences(kept))
+            self._report_pairs(compared)
+            unlike = compared.where("a is not null")
+            differences = self._output.stage(self._spark, "differences", lambda: unlike)
+            tables.append("differences")
+            summary["differences"] = differences.count()
+        if self._offline:
+            table = self._output.stage(self._spark, "offline", lambda: self._left(kept))
+            tables.append("offline")
+            summary["offline"] = table.count()
+        summary["reported"] = self.reported
+        if self._strict and self.faults:
+            raise TextError(self.faults[0], hint="Without --strict this is reported and passed over.")
+        self._output.commit(tables, summary)
+        return Compared(summary, self.faults, self._output.stages)
+
+    def _judge(self, paths: Sequence[Path]) -> DataFrame:
+        tasks: list[list[pieces.Piece]] = []
+        small: list[Path] = []
+        for path in paths:  # small pieces, so that one great microcosm holds up few others
+            if path.suffix in pieces.LINES:
+                tasks += pieces.by_lines(path, pieces.LARGEST)
+            elif path.suffix == pieces.PARQUET and path.stat().st_size > pieces.LARGEST:
+                tasks += pieces.by_row_groups(path, pieces.LARGEST)
+            else:
+                small.append(path)
+        tasks += pieces.whole(small)
+        documents, rules = self._documents(), self._rules
+
+        def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return judgements(number, piece, documents, rules)
+
+        work = pieces.work(self._spark, tasks, read)
+        return self._output.tables(self._spark, "judged", TABLES, *work)["judged"]
+
+    def _documents(self) -> frozenset[str] | None:
+        """The ids of the microcosms whose givens are needed later; None for all."""
+        asked = frozenset(chain.from_iterable(self._asked or ()))
+        return None if self._offline or len(asked) > _MOST_ASKED else asked
+
+    def _report_faults(self) -> None:
+        """Tell of the rows that are no microcosms."""
+        import pyarrow.parquet as pq
+
+        odd = pq.read_table(self._output.staged("judged") / "odd")
+        if odd.num_rows:
+            self.reported["bad-row"] = odd.num_rows
+            first = odd.sort_by("at").slice(0, _TOLD).to_pylist()
+            self.faults += [f"{row['place']}: {row['fault']} [bad-row]" for row in first]
+
+    def _classes(self) -> Classes:
+        found = classes(self._spark, self._output, self._output.staged("judged") / "judged")
+        if found.repeated:
+            self.reported["duplicate-id"] = found.repeated
+            self.faults += [
+                f"there are {times} microcosms {name}; the first counts [duplicate-id]"
+                for name, times in found.some
+            ]
+        return found
+
+    def _kept(self, judged_rows: DataFrame, found: Classes) -> DataFrame:
+        """The first row of each id."""
+        from pyspark.sql import functions as F
+
+        if not found.repeated:
+            return judged_rows
+        first = judged_rows.groupBy("id").agg(F.min("at").alias("at"))
+        return judged_rows.join(first, ["id", "at"])
+
+    def _differences(self, kept: DataFrame) -> DataFrame:
+        """A row for each pair asked for that is known to differ, or, `a` being null, cannot be compared."""
+        asked = self._spark.createDataFrame(self._asked or [], "left_id string, right_id string").distinct()
+        texts = kept.select("id", "digest", "document")
+        left, right = (
+            texts.toDF(f"{side}_id", f"{side}_digest", f"{side}_text") for side in ("left", "right")
+        )
+        joined = asked.join(left, "left_id", "left").join(right, "right_id", "left")
+        unlike = joined.where("not (left_digest <=> right_digest) or left_digest is null")
+        columns = ("left_id", "right_id", "left_digest", "right_digest", "left_text", "right_text")
+        rules = self._rules
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return _different(batches, rules)
+
+        return unlike.select(*columns).mapInArrow(kernel, _DIFFERENT)
+
+    def _left(self, kept: DataFrame) -> DataFrame:
+        """What the offline rules leave of pairs, where they exclude something."""
+        rules = self._rules
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return _offline_batches(batches, rules)
+
+        return kept.where("document is not null").select("id", "document").mapInArrow(kernel, _LEFT)
+
+    def _report_pairs(self, compared: DataFrame) -> None:
+        lacking = compared.where("a is null")
+        count = lacking.count()
+        if count:
+            self.reported["incomparable-pair"] = count
+            self.faults += [
+                f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself [incomparable-pair]"
+                for row in lacking.orderBy("left_id", "right_id").limit(5).collect()
+            ]
+
+
+def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    names = ("left_id", "right_id", "a", "b", "left_verdict", "right_verdict")
+    schema = pa.schema([(name, pa.string()) for name in names])
+    for batch in batches:
+        found = []
+        for left_id, right_id, *digests, left, right in zip(
+            *(column.to_pylist() for column in batch.columns), strict=True
+        ):
+            witness = None if None in digests else difference(left, right, rules)
+            found.append(dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
+        yield pa.RecordBatch.from_pylist(found, schema=schema)
+
+
+def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    schema = arrow_schema(_LEFT)
+    found: list[dict[str, object]] = []
+    for batch in batches:
+        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for a, b, possible in offline_left(text, rules):
+                found.append({"id": name, "a": a, "b": b, "possible": possible})
+                if len(found) == _BATCH:
+                    yield pa.RecordBatch.from_pylist(found, schema=schema)
+                    found = []
+    if found:
+        yield pa.RecordBatch.from_pylist(found, schema=schema)

@@ -1,0 +1,253 @@
+"""One microcosm of a table: its digest, its consistency, and how it differs from another. No Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import cast
+
+from microcosm.compare.bisimilarity import bisimilar
+from microcosm.compare.digest import analogy_digest_of
+from microcosm.compare.verdict_rows import seeds_own
+from microcosm.errors import Contradiction, MicrocosmError, TextError
+from microcosm.files import decode
+from microcosm.givens.exact import json_text
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.queries.offline import Inconsistent
+from microcosm.queries.possible import Worlds
+from microcosm.spark.bisim.digests import Relations, digests
+from microcosm.spark.bisim.plain import plain_digest
+from microcosm.spark.bisim.plain_lines import of_lines
+from microcosm.spark.bisim.plain_rows import of_batch
+from microcosm.spark.io.input_splits import LINES, PARQUET, Piece
+from microcosm.spark.io.nested import json_form
+from microcosm.state.microcosm import Microcosm
+from microcosm.text.json_form import decode_json, givens_from_json
+from microcosm.text.mc_reader import givens_to_json, read_givens
+from microcosm.traces.text.lines import LINE_LIMIT
+from microcosm.worlds.possible_table import MEMBERS
+
+_TOGETHER = 512
+_BYTES = 1 << 20
+"""So many rows of a table, or so long ones, are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table: a microcosm, or why it is none (`fault`), and where it stands."""
+
+    at: int
+    place: str
+    id: str | None = None
+    givens: Givens | None = None
+    digest: str | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Digested:
+    """Plain microcosms of a table: where each stands, its id and its digest."""
+
+    at: list[int]
+    ids: list[str]
+    digests: list[str]
+
+
+def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digested]:
+    """The rows of a piece; one that cannot be read is a row with a `fault`.
+
+    Only the digests are told of plain microcosms in a table (`microcosm.spark.bisim.plain`), but for those
+    whose ids are `wanted` (None: of none).
+    """
+    ending = Path(piece.path).suffix
+    try:
+        if ending == PARQUET:
+            yield from _parquet_rows(piece, wanted)
+        elif ending in LINES:
+            yield from _lines(piece, wanted)
+        else:
+            yield from _document(piece)
+    except (MicrocosmError, OSError) as error:
+        yield Row(piece.line, piece.path, fault=_said(error))
+
+
+def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
+    """The digest of a microcosm, None where its givens exclude each other at once; whether a world fits.
+
+    `rules` is the folder of other rules than the shipped ones; worlds do not ask for rules. Cost: a
+    closure; with `<>`, or under other rules, that of a search for a world.
+    """
+    seeds = plain_enough(rules)
+    try:
+        digest = analogy_digest_of(givens, _rules(rules))
+    except Contradiction:
+        return None, not seeds and Worlds(givens).one() is not None
+    return digest, (seeds and _only_order(givens)) or Worlds(givens).one() is not None
+
+
+def _only_order(givens: Givens) -> bool:
+    """Whether givens that do not clash at once are their own world: all that is not ordered is concurrent."""
+    others = (givens.refuted, givens.stamps, givens.clocks, givens.tokens, givens.messages, givens.orderings)
+    return not any(others) and all(fact.relation is not Relation.RELATED for fact in givens.external.values())
+
+
+def plain_enough(rules: str | None) -> bool:
+    """Whether the digests of plain microcosms under these rules are known without an engine."""
+    return seeds_own(_rules(rules))
+
+
+def document(givens: Givens) -> str:
+    """A microcosm as a text that `difference` reads."""
+    return json_text(givens_to_json(givens))
+
+
+def difference(
+    one: str, other: str, rules: str | None = None
+) -> tuple[str, str, str | None, str | None] | None:
+    """A pair on which two microcosms differ, and its two verdicts (None: silence); None where none does."""
+    left, right = (Microcosm(read_givens(text), rules=_rules(rules)) for text in (one, other))
+    witness = bisimilar(left, right).witness
+    if witness is None or witness.pair is None or witness.verdicts is None:
+        return None
+    return (*witness.pair, witness.verdicts[0].value, witness.verdicts[1].value)
+
+
+def offline(text: str, rules: str | None = None) -> Iterator[tuple[str, str, list[str]]]:
+    """The pairs of which the offline rules exclude something at depth 0, and what they leave of them.
+
+    Nothing where they contradict themselves. Cost: quadratic in its events.
+    """
+    try:
+        for a, b, left in Microcosm(read_givens(text), rules=_rules(rules)).offline_table():
+            if len(left) < len(MEMBERS):
+                yield a, b, list(map(str, left))
+    except (Inconsistent, Contradiction):
+        return
+
+
+@cache
+def _rules(directory: str | None) -> RuleBook:
+    return read_rules(directory)
+
+
+def _document(piece: Piece) -> Iterator[Row]:
+    name = Path(piece.path).stem
+    givens = read_givens(decode(piece.bytes(), piece.path), piece.path)
+    yield Row(0, piece.path, name, givens)
+
+
+def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
+    for lines in _together(_numbered(piece)):
+        numbers = [number for number, _ in lines]
+        left: Iterable[int] = range(len(lines))
+        if wanted is not None:
+            read = of_lines([line if len(line) <= LINE_LIMIT else b"" for _, line in lines])
+            known, left = _known(read, numbers, wanted)
+            yield known
+        for at in left:
+            number, line = lines[at]
+            place = f"{piece.path}:{number}"
+            try:
+                if len(line) > LINE_LIMIT:
+                    raise TextError(f"longer than {LINE_LIMIT:,} bytes")
+                record = decode_json(decode(line, piece.path), piece.path)
+                yield _row(number, place, record, piece.path, wanted)
+            except MicrocosmError as error:
+                yield Row(number, place, fault=_said(error))
+
+
+def _known(
+    read: tuple[Relations, list[str]], numbers: Sequence[int], wanted: Set[str]
+) -> tuple[Digested, list[int]]:
+    """The rows whose digests are known and enough, and the places of the others."""
+    given, ids = read
+    known = Digested([], [], [])
+    left = []
+    for at, digest in enumerate(digests(given)):
+        if digest is None or ids[at] in wanted:
+            left.append(at)
+        else:
+            known.at.append(numbers[at])
+            known.ids.append(ids[at])
+            known.digests.append(digest)
+    return known, left
+
+
+def _together(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Lines in batches; a long one ends its batch."""
+    kept: list[tuple[int, bytes]] = []
+    size = 0
+    for number, line in lines:
+        kept.append((number, line))
+        size += len(line)
+        if len(kept) == _TOGETHER or size > _BYTES:
+            yield kept
+            kept, size = [], 0
+    if kept:
+        yield kept
+
+
+def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
+    """The lines of a piece that are not blank; of one that is too long, no more than shows this."""
+    number = piece.line
+    with piece.stream() as stream:
+        lines = BufferedReader(cast(RawIOBase, stream))
+        while line := lines.readline(LINE_LIMIT + 1):
+            number += 1
+            if line.strip():
+                yield number, line
+            while len(line) > LINE_LIMIT and not line.endswith(b"\n"):
+                line = lines.readline(LINE_LIMIT + 1) or b"\n"
+
+
+def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = piece.line
+    try:
+        with pq.ParquetFile(piece.path) as table:
+            groups = range(piece.start, table.num_row_groups if piece.stop is None else piece.stop)
+            described = [table.metadata.row_group(group) for group in groups]
+            long = sum(each.total_byte_size for each in described)
+            count = sum(each.num_rows for each in described)
+            size = max(1, min(_TOGETHER, _BYTES * count // max(1, long)))
+            for batch in table.iter_batches(size, row_groups=groups):
+                numbers = range(number + 1, number + 1 + batch.num_rows)
+                number += batch.num_rows
+                read = of_batch(batch) if wanted is not None else None
+                left: Sequence[int] = range(batch.num_rows)
+                if read is not None and wanted is not None:
+                    known, left = _known(read, numbers, wanted)
+                    yield known
+                for at, record in zip(left, batch.take(pa.array(left, pa.int64())).to_pylist(), strict=True):
+                    place = f"{piece.path}, row {numbers[at]}"
+                    try:
+                        yield _row(numbers[at], place, json_form(record), piece.path, wanted)
+                    except (MicrocosmError, ValueError) as error:
+                        yield Row(numbers[at], place, fault=_said(error))
+    except pa.ArrowException as error:
+        yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
+
+
+def _row(at: int, place: str, record: object, file: str, wanted: Set[str] | None) -> Row:
+    if not isinstance(record, dict):
+        return Row(at, place, fault="a row is a JSON object")
+    name = record.pop("id", None)
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str) or not name:
+        return Row(at, place, fault="`id` must be some text")
+    digest = plain_digest(record) if wanted is not None and name not in wanted else None
+    if digest is not None:
+        return Row(at, place, name, digest=digest)
+    return Row(at, place, name, givens_from_json(record, file))
+
+
+def _said(error: BaseException) -> str:
+    return (getattr(error, "message", None) or str(error).strip() or type(error).__name__).splitlines()[0]

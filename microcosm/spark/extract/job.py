@@ -1,0 +1,284 @@
+"""Many traces in one job: their events, the edges between them, and what each process knew at the end.
+
+Events are gathered by trace, and what is found of each is what `microcosm.traces.covering` finds in this
+process (`microcosm.spark.extract.trace_kernel`). A trace of very many events is done in slices instead
+(`microcosm.spark.giant.job`), with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm.errors import TextError
+from microcosm.spark import progress
+from microcosm.spark.extract import group_by_trace as gathered
+from microcosm.spark.extract import trace_kernel as finding
+from microcosm.spark.extract.named import NAMED, named
+from microcosm.spark.extract.reported import linked, told
+from microcosm.spark.giant.agreeing import Whole
+from microcosm.spark.giant.chains import ODD_ROWS
+from microcosm.spark.giant.job import Found, Giant, InSlices
+from microcosm.spark.giant.routes import Routes, id_of, routed
+from microcosm.spark.io import events as rows
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import reading, tasks
+from microcosm.spark.io.staging import Output, fingerprint
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+TABLES = ("events", "edges", "frontiers")
+
+Stages = dict[str, dict[str, "DataFrame"]]
+"""The tables of some stages."""
+
+Giants = Sequence[tuple[str | None, Found]]
+"""The traces that are done in slices, and what is found of each."""
+
+_HARMLESS = {"isolated-event", "wide-frontier"}
+"""Said, but no fault of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to extract beside the covering edges: `concurrent` is a condition on the columns of events.
+
+    `slices` is the number of slices of a giant trace, and makes one of a trace that is alone.
+    """
+
+    concurrent: str | None = None
+    token: str | None = None
+    format: str | None = None
+    pattern: str | None = None
+    strict: bool = False
+    slices: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a job found; `faults` are the first irregularities of each kind, with their places."""
+
+    summary: dict[str, Any]
+    faults: list[str]
+    stages: dict[str, float]
+
+
+def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Extracted:
+    """Write `out/events`, `out/edges` and `out/frontiers` for the traces in files and folders.
+
+    Events that name no trace are of one trace, as for `microcosm extract`; those of a file in a folder,
+    or in another format than the own ones beside other files, are of a trace named after the file.
+    Irregularities are counted in `reported`. Raises `TextError`, under `strict` also for these.
+    """
+    asked = asked if asked is not None else Asked()
+    paths = pieces.expand(inputs)
+    if not paths:
+        raise TextError("has no files in it", file=inputs[0])
+    identity = {
+        "job": "extract",
+        "inputs": fingerprint(paths),
+        "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
+    }
+    output = Output(out, identity)
+    done = output.committed()
+    if done is not None and not (asked.strict and done["reported"]):
+        return Extracted(done, [], {})
+    return _Job(spark, output, asked).run(inputs, paths)
+
+
+class _Job:
+    def __init__(self, spark: SparkSession, output: Output, asked: Asked) -> None:
+        self._spark = spark
+        self._output = output
+        self._asked = asked
+
+    def run(self, inputs: Sequence[str], paths: Sequence[Path]) -> Extracted:
+        from pyspark.sql import functions as F
+
+        chosen = self._chosen()
+        read = self._read(inputs, paths)
+        good = read["events"]
+        routes = routed(good, read["sizes"], self._asked.slices)
+        several, sliced = routes.traces > 1, routes.sliced
+        reported, faults, lost = told([self._output.staged("read") / "odd"])
+        marked = good if chosen is None else good.withColumn("chosen", chosen)
+        giants: list[tuple[str | None, Found]] = []
+        for number, (trace, columns) in enumerate(tuple(sliced.items())):
+            try:
+                giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
+            except Whole as reason:
+                routes.give_up(trace, [str(reason)])
+        rest = marked
+        for trace in sliced:
+            rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
+        found = {} if routes.all_sliced else self._find(rest, routes, several, not lost)
+        odd = [self._output.staged(name) / "odd" for name in found]
+        odd += [path for _, giant in giants for path in giant.odd]
+        links = None
+        foreign = [
+            tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
+        ]
+        if foreign:
+            links, unknown = linked(_all(foreign), _named(good, several))
+            self._output.stage(self._spark, "unknown", lambda: unknown)
+            odd.append(self._output.staged("unknown"))
+        more, more_faults, repeated = told(odd)
+        for kind, count in more.items():
+            reported[kind] = reported.get(kind, 0) + count
+        faults += more_faults
+        self._refuse(reported, faults)
+        if repeated:
+            kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
+            self._output.stage(self._spark, "events", lambda: _named(kept, several))
+            events = progress.rows(self._output.staged("events"))
+        else:
+            events = self._events(several)
+        edges = self._edges(found, links, giants)
+        frontiers = self._frontiers(found, giants)
+        summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
+        summary["reported"] = dict(sorted(reported.items()))
+        summary["whole"] = routes.whole
+        self._output.commit(TABLES, summary)
+        return Extracted(summary, faults, self._output.stages)
+
+    def _giant(
+        self,
+        number: int,
+        trace: str | None,
+        events: DataFrame,
+        several: bool,
+        complete: bool,
+        columns: frozenset[str],
+    ) -> Found:
+        from pyspark.sql import functions as F
+
+        own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
+        named = own.withColumn("id", id_of(several))
+        if self._asked.concurrent is None:
+            named = named.withColumn("chosen", F.lit(False))
+        prefix = f"{trace}/" if several and trace is not None else ""
+        asked = InSlices(
+            self._asked.slices, self._asked.concurrent is not None, self._asked.token, complete, columns
+        )
+        return Giant(self._spark, self._output, named, str(number), trace, prefix, asked).find()
+
+    def _chosen(self) -> Column | None:
+        """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        if self._asked.concurrent is None:
+            return None
+        condition = F.expr(f"coalesce(({self._asked.concurrent}), false)")
+        try:
+            self._spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)
+        except PySparkException as error:
+            said = str(error).strip().splitlines()[0]
+            hint = (
+                "It is a condition on the columns of an event, such as \"kind = 'send' and process = 'p'\"."
+            )
+            raise TextError(said, file="--concurrent", hint=hint) from None
+        return condition
+
+    def _read(self, inputs: Sequence[str], paths: Sequence[Path]) -> dict[str, DataFrame]:
+        asked = self._asked
+        own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
+        tasks = reading.tasks(paths, own)
+        how = rows.Reading(asked.format, asked.pattern, reading.names_of_traces(inputs, paths, own))
+
+        def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return reading.read(number, piece, how)
+
+        return self._output.tables(
+            self._spark, "read", reading.TABLES, *pieces.work(self._spark, tasks, kernel)
+        )
+
+    def _find(self, events: DataFrame, routes: Routes, several: bool, complete: bool) -> Stages:
+        """What is found of the traces that are not done in slices."""
+        token = self._asked.token
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return finding.found(batches, several, token, complete)
+
+        needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at", "chosen"}
+        more = self._output.filled("read", "events") - {"label", "attributes"}
+        if token is not None:
+            more.add("attributes")
+        columns = [name for name in events.columns if name in needed | more]
+        some = events.select(*columns)
+        return gathered.by_trace(
+            self._spark, self._output, some, tuple(routes.sliced), finding.TABLES, kernel
+        )
+
+    def _events(self, several: bool) -> int:
+        """The table `events`, of all that was read; how many there are."""
+
+        def name(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return (("events", named(batch, several)) for batch in batches)
+
+        read = tasks.over(
+            self._spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
+        )
+        self._output.tables(self._spark, "named", {"events": NAMED}, *read)
+        return self._output.gather("events", [self._output.staged("named") / "events"])
+
+    def _edges(self, found: Iterable[str], links: DataFrame | None, giants: Giants) -> int:
+        """The edges of traces, of links and of giants in one table; how many there are."""
+        output, columns = self._output, rows.arrow_names(finding.TABLES["edges"])
+        sources = [output.staged(name) / "edges" for name in found]
+        if links is not None:
+            output.stage(self._spark, "links", lambda: links.select(*columns))
+            sources.append(output.staged("links"))
+        for number, (trace, giant) in enumerate(giants):
+            own = f"edges-{number}"
+            output.stage(self._spark, own, lambda: _of(trace, giant.edges).select(*columns))  # noqa: B023
+            sources.append(output.staged(own))
+        return output.gather("edges", sources)
+
+    def _frontiers(self, found: Iterable[str], giants: Giants) -> int:
+        """The frontiers of traces and of giants in one table; how many there are."""
+        sources = [self._output.staged(name) / "frontiers" for name in found]
+        sources += [
+            self._output.put(f"frontiers-{number}", giant.frontiers)
+            for number, (_, giant) in enumerate(giants)
+        ]
+        return self._output.gather("frontiers", sources)
+
+    def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
+        """The events without those that are there already."""
+        tables = list(found)
+        for trace, giant in giants:
+            paths = list(map(str, giant.odd))
+            tables.append(_of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths)))
+        odd = _all(tables)
+        lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
+        same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
+        return events.join(lost, same, "left_anti")
+
+    def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
+        if self._asked.strict and set(reported) - _HARMLESS:
+            odd = next(
+                fault for fault in faults if not fault.endswith(tuple(f"[{kind}]" for kind in _HARMLESS))
+            )
+            raise TextError(odd, hint="Without --strict this is reported and passed over.")
+
+
+def _of(trace: str | None, table: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return table.withColumn("trace", F.lit(trace).cast("string"))
+
+
+def _all(tables: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionByName(other), tables)
+
+
+def _named(events: DataFrame, several: bool) -> DataFrame:
+    """The table `events`: `id` is the name by which edges know an event."""
+    trace, _, *columns = rows.arrow_names(NAMED)
+    return events.select(trace, id_of(several).alias("id"), *columns)

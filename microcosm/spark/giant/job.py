@@ -1,0 +1,270 @@
+"""One giant trace: its edges and frontiers without ever having it in one place.
+
+Events are put into the order of their processes by Spark (`microcosm.spark.giant.chains`), and messages
+matched by
+tasks (`exchanged`); what remains are pairs of four numbers. These are cut into slices that are consistent
+cuts, each slice is scanned by a task of its own whose memory depends on the slice alone (`slices`, `scan`),
+and the few vectors that come out are put together here. The number of passes does not depend on the size of
+the trace.
+
+What is found is what `microcosm.traces.covering` finds of the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.relation import Relation
+from microcosm.spark.extract.plain_traces import FRONTIERS
+from microcosm.spark.extract.reported import told
+from microcosm.spark.giant.agreeing import Whole, agreed, told_against
+from microcosm.spark.giant.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregularities, odd_rows
+from microcosm.spark.giant.clocked import MARK
+from microcosm.spark.giant.exchanged import exchanged
+from microcosm.spark.giant.holders import holders_of, related
+from microcosm.spark.giant.scan import Knowledge
+from microcosm.spark.giant.slices import FOUR, Slices
+from microcosm.spark.giant.stamps import check_stamps
+from microcosm.spark.io import tasks
+from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io.staging import Output
+from microcosm.traces.covering import HOLES, MOST_CHOSEN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is found of a giant trace: edges (`left, relation, right, source`), frontiers, as
+    `microcosm.spark.extract.job` has them, and the folders of what is odd (`ODD_ROWS`)."""
+
+    edges: DataFrame
+    frontiers: pa.Table
+    odd: list[Path]
+
+
+@dataclass(frozen=True, slots=True)
+class InSlices:
+    """How a giant trace is done: in how many `slices` (None: by size), whether `||` is to be told of `chosen`
+    events, and `<>` of the holders of a `token`; whether the log is `complete`, that is, nothing of it is
+    missing; and the `columns` that order beside processes and messages."""
+
+    slices: int | None
+    chosen: bool
+    token: str | None
+    complete: bool
+    columns: frozenset[str]
+
+
+class Giant:
+    """A trace of many events, whose columns are those of `rows.EVENT`, `at`, `id` and `chosen`.
+
+    `trace` is its name, and `prefix` what stands before the names of others where there are several traces;
+    `name` tells its stages from those of other traces.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        output: Output,
+        events: DataFrame,
+        name: str,
+        trace: str | None,
+        prefix: str,
+        asked: InSlices,
+    ) -> None:
+        self._spark = spark
+        self._output = output
+        self._events = events
+        self._name = name
+        self._trace = trace
+        self._prefix = prefix
+        self._asked = asked
+        self._clocks = "clock" in asked.columns
+        self._stamps = "lamport" in asked.columns
+
+    def find(self) -> Found:
+        """Everything of the trace; what takes long is staged. Raises `Whole` for what slices do not tell."""
+        from pyspark.sql import functions as F
+
+        spark, output, name = self._spark, self._output, self._name
+        token = self._asked.token
+        more = [*(["lamport"] if self._stamps else ()), *(["attributes"] if token is not None else ())]
+        chains = self._stage("chains", lambda: chains_of(self._events, self._clocks, more))
+        ends = (
+            chains.where("not twice")
+            .groupBy("process")
+            .agg(F.max("seq").alias("seq"), F.max_by("id", "seq").alias("id"), F.count("*").alias("events"))
+        )
+        last = sorted(ends.collect())
+        numbers = {row.process: number for number, row in enumerate(last)}
+        places = output.staged(f"chains-{name}")
+        met = exchanged(spark, output, name, places, sum(row.events for row in last), numbers)
+        pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
+        odd = [output.staged(f"pairs-{name}") / "odd"]
+        seen = None
+        if self._clocks:
+            clocks = agreed(spark, output, name, places, pairs, numbers)
+            pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
+            self._stage("contradicted", lambda: told_against(clocks.against, chains))
+            odd.append(output.staged(f"contradicted-{name}"))
+            ordered = pairs.select(*FOUR).unionByName(seen.select(*FOUR))
+            self._stage("ordered", lambda: ordered)
+            folder = output.staged(f"ordered-{name}")
+        if self._stamps:
+            check_stamps(chains, [pairs] if seen is None else [pairs, seen])
+        slices = Slices(spark, output, name, places, folder, numbers)
+        asked, too_many = self._chosen(chains, numbers)
+        holders = [] if token is None else holders_of(spark, output, name, places, token, numbers)
+        wanted = {(each.process, each.seq, each.id) for each in holders}.union(asked)
+        knowledge, cyclic = slices.scan(slices.cuts(self._asked.slices), sorted(wanted))
+        believed = pairs.where("not near")
+        if cyclic and seen is not None:
+            raise Whole("messages on cycles beside clocks")
+        if cyclic:
+            gone = spark.createDataFrame(cyclic, "receiver long, received long")
+            on = ["receiver", "received"]
+            where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
+            told_of = met["pairs"].select("left", "right", "message", *on).join(gone, on, "left_semi")
+            said = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
+            circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *said))
+            self._stage("cycles", lambda: circular)
+            odd.append(output.staged(f"cycles-{name}"))
+            believed = believed.join(gone, on, "left_anti")
+        if too_many is not None:
+            self._stage("chosen", lambda: too_many)
+            odd.append(output.staged(f"chosen-{name}"))
+        frontiers, wide = self._frontiers(last, knowledge, numbers)
+        times = self._times(sorted(wanted), seen is not None)
+        held = related(holders, knowledge, times, self._prefix)
+        tied = {each for one, _, other, _ in held for each in (one, other)}
+        alone = {row.process for row in last if row.events == 1 and row.id not in tied and not self._stamps}
+        looked = self._looked_at("looked", alone, wide)
+        apart: list[tuple[str, str, str, str]] = []
+        complete = self._asked.complete and HOLES.isdisjoint(told([*odd, looked])[0]) if asked else False
+        if asked and (complete or seen is not None):
+            apart = _apart(asked, knowledge, times, complete)
+            named = {each for left, _, right, _ in apart for each in (left, right)}
+            found = {last[number].process for number, _, event in asked if event in named}
+            if alone & found:
+                looked = self._looked_at("looked-again", alone - found, wide)
+        return Found(self._edges(chains, believed, seen, [*held, *apart]), frontiers, [*odd, looked])
+
+    def _times(self, asked: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
+        """The clocks of events that are asked about, by name."""
+        if not clocks or not asked:
+            return {}
+        marks = self._spark.read.schema(MARK).parquet(
+            str(self._output.staged(f"marks-{self._name}") / "marks")
+        )
+        wanted = self._spark.createDataFrame([(event,) for _, _, event in asked], "id string")
+        found = marks.join(wanted, "id").select("id", "process", "clock", "ticked").collect()
+        return {row.id: Clock(row.process, dict(row.clock), row.ticked) for row in found}
+
+    def _looked_at(self, stage: str, alone: set[str], wide: set[str]) -> Path:
+        """Where it is staged what is odd about events by themselves."""
+
+        def look(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            return irregularities(batches, alone, wide)
+
+        places = self._output.staged(f"chains-{self._name}")
+        name = f"{stage}-{self._name}"
+        columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
+        self._output.tables(
+            self._spark, name, {"odd": ODD_ROWS}, *tasks.over(self._spark, places, columns, look)
+        )
+        return self._output.staged(name) / "odd"
+
+    def _edges(
+        self,
+        chains: DataFrame,
+        pairs: DataFrame,
+        seen: DataFrame | None,
+        apart: list[tuple[str, str, str, str]],
+    ) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        def source(what: str, name: str) -> Column:
+            return F.concat(F.lit(f"{what} {self._prefix}"), name).alias("source")
+
+        follows = chains.where("prior is not null and not twice")
+        edges = follows.select(
+            F.col("prior").alias("left"), _is("<"), F.col("id").alias("right"), source("process", "process")
+        )
+        edges = edges.unionByName(pairs.select("left", _is("<"), "right", source("message", "message")))
+        if seen is not None:
+            by_clock = F.concat(F.lit("vector time of "), "right").alias("source")
+            edges = edges.unionByName(seen.select("left", _is("<"), "right", by_clock))
+        if apart:
+            told = self._spark.createDataFrame(
+                apart, "left string, relation string, right string, source string"
+            )
+            edges = edges.unionByName(told)
+        return edges
+
+    def _stage(self, name: str, table: Any) -> DataFrame:
+        return self._output.stage(self._spark, f"{name}-{self._name}", table)
+
+    def _chosen(
+        self, chains: DataFrame, numbers: dict[str, int]
+    ) -> tuple[list[tuple[int, int, str]], DataFrame | None]:
+        """The events to be told `||` of, by number of process; or that they are too many."""
+        from pyspark.sql import functions as F
+
+        if not self._asked.chosen:
+            return [], None
+        chosen = chains.where("chosen and not twice")
+        asked = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
+        if len(asked) > MOST_CHOSEN:
+            fault = F.lit(f"{chosen.count():,} events are chosen, more than {MOST_CHOSEN:,}")
+            return [], odd_rows(chosen.orderBy("process", "seq").limit(1), "too-many-chosen", fault)
+        return [(numbers[row.process], row.seq, row.id) for row in asked], None
+
+    def _frontiers(
+        self, ends: Sequence[Any], knowledge: Knowledge, numbers: dict[str, int]
+    ) -> tuple[pa.Table, set[str]]:
+        import pyarrow as pa
+
+        processes = list(numbers)
+        found = []
+        for row in ends:
+            vector = knowledge.of(numbers[row.process], row.seq)
+            knows = None if vector is None else [(processes[at], seq) for at, seq in sorted(vector.items())]
+            found.append({"trace": self._trace, "process": row.process, "last": row.id, "knows": knows})
+        table = pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
+        return table, {row["last"] for row in found if row["knows"] is None}
+
+
+def _is(relation: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.lit(relation).alias("relation")
+
+
+def _apart(
+    asked: Sequence[tuple[int, int, str]],
+    knowledge: Knowledge,
+    times: Mapping[str, Clock],
+    complete: bool,
+) -> list[tuple[str, str, str, str]]:
+    """The pairs of chosen events that are concurrent: by their clocks, else, where the log is `complete`,
+    because neither knows the other."""
+    seen = [knowledge.of(process, seq) for process, seq, _ in asked]
+    found = []
+    for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(asked), 2):
+        if p == q:
+            continue
+        by_clocks = between(times[a], times[b]) if a in times and b in times else None
+        first, second = seen[one], seen[other]
+        unknown = first is not None and second is not None and second.get(p, 0) < i and first.get(q, 0) < j
+        if by_clocks is Relation.CONCURRENT or (by_clocks is None and complete and unknown):
+            left, right = sorted((a, b))
+            found.append((left, "||", right, "concurrent"))
+    return found

@@ -1,0 +1,163 @@
+"""The messages of a giant trace: rows sorted by message, matched group by group. No Spark here.
+
+Nearly every message has one sending and one reception; such groups are found column by column. All others
+go through `microcosm.traces.messages`, as they do in a trace that is read at once: what that says of a
+message depends on the events of this message alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from microcosm.spark.io import events as rows
+from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.execution import Execution
+from microcosm.traces.messages import exchange
+from microcosm.traces.report import Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENDS = (
+    "message string, process string, seq long, before long, kind string, to array<string>, id string, "
+    "file string, line long"
+)
+"""What is needed of an event that sends or receives; `before` is the position before it in its process."""
+
+PAIR = (
+    "sender long, sent long, receiver long, received long, left string, right string, message string, "
+    "near boolean"
+)
+"""A sending and its reception; `near`: they are consecutive in one process."""
+
+MATCHED = f"{PAIR}, file string, line long, {rows.REPORTED}"
+
+_KINDS = {kind: number for number, kind in enumerate((*SENDS, *SENDS.values()))}
+
+
+def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+    """The pairs and irregularities of message ends sorted by message; `numbers` are the processes'."""
+    import pyarrow as pa
+
+    processes = pa.array(numbers, pa.string())
+    kept: pa.RecordBatch | None = None
+    for batch in batches:
+        table = batch if kept is None else pa.concat_batches([kept, batch.cast(kept.schema)])
+        starts = _starts(table.column(0))
+        last = int(starts[-1]) if len(starts) else 0
+        if last:
+            yield from _groups(table.slice(0, last), starts[:-1], processes)
+        kept = table.slice(last)
+    if kept is not None and kept.num_rows:
+        yield from _groups(kept, _starts(kept.column(0)), processes)
+
+
+def _starts(messages: pa.Array) -> Any:
+    """Where a group of equal messages begins."""
+    import pyarrow.compute as pc
+
+    if not len(messages):
+        return np.empty(0, dtype=np.int64)
+    changes = pc.not_equal(messages[1:], messages[:-1]).to_numpy(zero_copy_only=False)
+    return np.concatenate(([0], np.flatnonzero(changes) + 1))
+
+
+def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ends = np.append(starts[1:], table.num_rows)
+    kinds = pc.index_in(table.column("kind"), pa.array(_KINDS)).to_numpy(zero_copy_only=False)
+    half = len(SENDS)
+    two = starts[ends - starts == 2]
+    first, second = kinds[two], kinds[two + 1]
+    sends, receives = np.minimum(first, second), np.maximum(first, second)
+    sending = np.where(first < second, two, two + 1)
+    reception = np.where(first < second, two + 1, two)
+    plain = (receives - sends == half) & _meant(table, sending, reception)
+    if plain.any():
+        yield _pairs(table, sending[plain], reception[plain], processes)
+    done = set(two[plain].tolist())
+    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(done) < len(starts) else {}
+    odd: list[rows.Row] = []
+    for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        if begin not in done:
+            odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
+    if odd:
+        yield pa.RecordBatch.from_pylist(odd, schema=rows.arrow_schema(MATCHED))
+
+
+def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
+    """Whether the sending was to nobody in particular, or to the receiver alone."""
+    import pyarrow.compute as pc
+
+    to = table.column("to").take(sending)
+    count = pc.fill_null(pc.list_value_length(to), 0).to_numpy(zero_copy_only=False)
+    meant = count == 0
+    [one] = np.nonzero(count == 1)
+    if len(one):
+        receiver = table.column("process").take(reception[one])
+        meant[one] = pc.equal(pc.list_flatten(to.take(one)), receiver).to_numpy(zero_copy_only=False)
+    return meant
+
+
+def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Array) -> pa.RecordBatch:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def number(at: Any) -> pa.Array:
+        return pc.index_in(table.column("process").take(at), processes).cast(pa.int64())
+
+    def of(name: str, at: Any) -> pa.Array:
+        return table.column(name).take(at)
+
+    sender, sent, receiver, received = (
+        number(sending),
+        of("seq", sending),
+        number(reception),
+        of("seq", reception),
+    )
+    at_once = pc.fill_null(pc.equal(of("before", reception), sent), False)  # a first event has none before
+    near = pc.and_(pc.equal(sender, receiver), at_once)
+    columns = [sender, sent, receiver, received, of("id", sending), of("id", reception)]
+    columns += [of("message", reception), near]
+    schema = rows.arrow_schema(MATCHED)
+    columns += [pa.nulls(len(sending), kind) for kind in schema.types[len(columns) :]]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _exchanged(members: Sequence[rows.Row], numbers: Mapping[str, int]) -> Iterator[rows.Row]:
+    """The pairs and irregularities of one message, by the code for traces that are read at once."""
+    members = sorted(members, key=lambda row: (row["process"], row["seq"]))
+    events = [
+        TraceEvent(
+            row["process"],
+            row["seq"],
+            row["kind"],
+            row["message"],
+            tuple(row["to"] or ()),
+            name=row["id"],
+            file=row["file"],
+            line=row["line"],
+        )
+        for row in members
+    ]
+    report = Report()
+    found = exchange(Execution(None, events, {}, frozenset(), [], {}, []), report)
+    for s, r in found.pairs:
+        sending, reception = members[s], members[r]
+        same = sending["process"] == reception["process"]
+        yield {
+            "sender": numbers[sending["process"]],
+            "sent": sending["seq"],
+            "receiver": numbers[reception["process"]],
+            "received": reception["seq"],
+            "left": sending["id"],
+            "right": reception["id"],
+            "message": reception["message"],
+            "near": same and reception["before"] == sending["seq"],
+        }
+    yield from rows.report_rows(report)

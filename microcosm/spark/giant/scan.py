@@ -1,0 +1,300 @@
+"""Who knew what in one slice of a trace, and then in all of it: a scan over slices that are consistent cuts.
+
+In a slice the past of an event is worked out as if nothing had been before; a message from an earlier slice
+counts as the position of its sending. So the slices can be done at the same time. Afterwards they are put
+together in their order: whoever has seen a process in this slice knows what that knew at its beginning,
+and whoever has seen a sending of an earlier slice what was known there. Only receptions add to what a
+process knows, so vectors are kept for those that matter: the last of a process in a slice, and those before
+a sending that leaves the slice or an event that was asked about. No Spark here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from microcosm.spark.giant.cuts import Pairs, slice_of
+from microcosm.traces.causality import Before
+from microcosm.traces.clocks import Clocks
+from microcosm.traces.covering import WIDEST
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.execution import executions
+from microcosm.traces.messages import exchange
+from microcosm.traces.report import Report
+
+if TYPE_CHECKING:
+    from microcosm.spark.giant.cuts import Whole
+
+DENSE = 128
+"""Up to so many processes vectors are lists, above dictionaries."""
+
+Vector = dict[int, int]
+"""By number of process the highest position in the past."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What process `process` knew from its reception at `seq` on; None: of more than `WIDEST` processes."""
+
+    process: int
+    seq: int
+    knows: Vector | None
+
+
+@dataclass(slots=True)
+class Scanned:
+    """A slice: its bases, and the numbers of the pairs that contradict the order of processes."""
+
+    bases: list[Base] = field(default_factory=list)
+    cyclic: list[int] = field(default_factory=list)
+
+
+def scanned(pairs: Pairs, begins: Whole, wanted: Iterable[tuple[int, int]]) -> Scanned:
+    """One slice: `pairs` with a reception in it, the positions at which it begins, events asked about.
+
+    An event is `wanted` by process and position, and the base up to it is told; so are the last bases of
+    all processes. Cost: linear in the pairs times the processes, plus sorting. Memory: the pairs, and a
+    vector for each reception that another still needs.
+    """
+    order = np.lexsort((pairs.received, pairs.receiver))
+    found = Scanned()
+    while True:
+        part = _Slice(pairs[order], begins)
+        left = part.run(wanted)
+        if not left:
+            found.bases = part.bases()
+            return found
+        gone = _cyclic(part.pairs, left)
+        found.cyclic += order[gone].tolist()
+        order = np.delete(order, gone)
+
+
+class _Slice:
+    """Pairs sorted by receiver and position; `needs[i]` is the reception that the sending of i follows."""
+
+    def __init__(self, pairs: Pairs, begins: Whole) -> None:
+        self.pairs = pairs
+        self._begins = begins
+        count = len(pairs)
+        self._bounds: dict[int, tuple[int, int]] = {}
+        if count:
+            firsts = np.flatnonzero(np.diff(pairs.receiver, prepend=-1)).tolist()
+            names = pairs.receiver[firsts].tolist()
+            self._bounds = {
+                name: (begin, end)
+                for name, begin, end in zip(names, firsts, [*firsts[1:], count], strict=True)
+            }
+        self._needs = self._before(pairs.sender, pairs.sent)
+        self._kept: dict[int, Any] = {}
+        self._wanted: set[int] = set()
+
+    def _before(self, process: Whole, seq: Whole) -> Whole:
+        """The last reception of a process in this slice up to a position of this slice, or -1."""
+        found = np.full(len(process), -1, dtype=np.int64)
+        order = np.argsort(process, kind="stable")
+        ends = np.flatnonzero(np.diff(process[order], append=-1)) + 1
+        begin = 0
+        for end in ends.tolist():
+            members = order[begin:end]
+            begin = end
+            first, last = self._bounds.get(int(process[members[0]]), (0, 0))
+            if first < last:
+                at = first + np.searchsorted(self.pairs.received[first:last], seq[members], "right") - 1
+                found[members] = np.where(at >= first, at, -1)
+        found[seq < self._begins[process]] = -1
+        return found
+
+    def run(self, wanted: Iterable[tuple[int, int]]) -> list[int]:
+        """Work out the vectors; the receptions that could not be reached because of a cycle."""
+        asked = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
+        self._wanted = set(self._before(asked[:, 0], asked[:, 1]).tolist()) - {-1}
+        self._wanted.update(end - 1 for _, end in self._bounds.values())
+        merged, nothing = _merging(len(self._begins))
+        needs = self._needs.tolist()
+        uses = np.bincount(self._needs[self._needs >= 0], minlength=len(needs)).tolist()
+        for reception in self._wanted:
+            uses[reception] += 1
+        senders, sent = self.pairs.sender.tolist(), self.pairs.sent.tolist()
+        kept = self._kept
+        done = bytearray(len(needs))
+        state = {process: (first, nothing) for process, (first, _) in self._bounds.items()}
+        blocked: dict[int, list[int]] = {}
+        waiting = list(self._bounds)
+        while waiting:
+            process = waiting.pop()
+            at, known = state[process]
+            end = self._bounds[process][1]
+            while at < end:
+                needed = needs[at]
+                if needed < 0:
+                    known = merged(known, nothing, senders[at], sent[at])
+                else:
+                    if not done[needed]:
+                        blocked.setdefault(needed, []).append(process)
+                        break
+                    known = merged(known, kept[needed], senders[at], sent[at])
+                    uses[needed] -= 1
+                    if not uses[needed]:
+                        del kept[needed]
+                done[at] = 1
+                if uses[at]:
+                    kept[at] = known
+                if at in blocked:
+                    waiting += blocked.pop(at)
+                at += 1
+            state[process] = (at, known)
+        return [at for process, (next_, _) in state.items() for at in range(next_, self._bounds[process][1])]
+
+    def bases(self) -> list[Base]:
+        """The bases that were asked for, the last ones of all processes among them."""
+        receivers, received = self.pairs.receiver, self.pairs.received
+        return [
+            Base(int(receivers[at]), int(received[at]), _sparse(self._kept[at]))
+            for at in sorted(self._wanted)
+        ]
+
+
+def _merging(processes: int) -> tuple[Callable[[Any, Any, int, int], Any], Any]:
+    """How vectors of so many processes are merged, with a position of one process; the empty vector."""
+    if processes <= DENSE:
+        nothing = [0] * processes
+
+        def dense(first: list[int], second: list[int], process: int, seq: int) -> list[int]:
+            if second is nothing:  # noqa: SIM108
+                found = first[:]
+            else:
+                found = [a if a > b else b for a, b in zip(first, second)]  # noqa: B905 (of one length)
+            if seq > found[process]:  # noqa: PLR1730 (`max` takes longer)
+                found[process] = seq
+            return found
+
+        return dense, nothing
+
+    def sparse(first: Vector | None, second: Vector | None, process: int, seq: int) -> Vector | None:
+        if first is None or second is None:
+            return None
+        found = dict(first)
+        for name, position in second.items():
+            if position > found.get(name, 0):
+                found[name] = position
+        if seq > found.get(process, 0):
+            found[process] = seq
+        return found if len(found) <= WIDEST else None
+
+    return sparse, {}
+
+
+def _sparse(vector: list[int] | Vector | None) -> Vector | None:
+    if isinstance(vector, list):
+        return {process: seq for process, seq in enumerate(vector) if seq}
+    return vector
+
+
+def _cyclic(pairs: Pairs, left: Sequence[int]) -> list[int]:
+    """The pairs on cycles, by the same code that looks for them in a trace that is read at once.
+
+    Where an event has more than one source, as with clocks, all pairs that were left: they are on cycles or
+    behind them, and whoever asks gives up.
+    """
+    if len({(int(pairs.receiver[at]), int(pairs.received[at])) for at in left}) < len(left):
+        return list(left)
+    events: dict[tuple[int, int], TraceEvent] = {}
+    number: dict[tuple[int, int], int] = {}
+    for at in left:
+        sending = (int(pairs.sender[at]), int(pairs.sent[at]))
+        reception = (int(pairs.receiver[at]), int(pairs.received[at]))
+        message = f"{sending[0]}:{sending[1]}"
+        events[sending] = TraceEvent(str(sending[0]), sending[1], "send", message)
+        events[reception] = TraceEvent(str(reception[0]), reception[1], "receive", message)
+        number[reception] = at
+    report = Report()
+    [run] = executions(events.values(), report)
+    before = Before(run, Clocks(run, report), exchange(run, report), report)
+    believed = {(int(run.events[r].process), run.events[r].seq) for _, r in before.pairs}
+    return [at for reception, at in number.items() if reception not in believed]
+
+
+class Knowledge:
+    """What every process knew at its bases, put together slice by slice, in their order."""
+
+    def __init__(self) -> None:
+        self._seqs: dict[int, list[int]] = {}
+        self._vectors: dict[int, list[Vector | None]] = {}
+
+    def add(self, bases: Sequence[Base], begins: Whole) -> None:
+        """Add the next slice. Cost: the bases times the processes that each knows, squared."""
+        whole = [(base, self._whole(base, begins)) for base in bases]
+        for base, vector in sorted(whole, key=lambda each: each[0].seq):
+            self._seqs.setdefault(base.process, []).append(base.seq)
+            self._vectors.setdefault(base.process, []).append(vector)
+
+    def of(self, process: int, seq: int) -> Vector | None:
+        """What was known at an event that was asked about, or is the last of its process; itself included."""
+        vector = self._at(process, seq + 1)
+        if vector is None:
+            return None
+        found = {**vector, process: seq}
+        return found if len(found) <= WIDEST else None
+
+    def _whole(self, base: Base, begins: Whole) -> Vector | None:
+        if base.knows is None:
+            return None
+        found = {**base.knows, base.process: base.seq}
+        for process, seq in tuple(found.items()):
+            earlier = self._at(process, min(seq, int(begins[process])))
+            if earlier is None:
+                return None
+            for other, position in earlier.items():
+                if position > found.get(other, 0):
+                    found[other] = position
+        return found if len(found) <= WIDEST else None
+
+    def _at(self, process: int, seq: int) -> Vector | None:
+        """What a process knew just before a position, but for itself."""
+        at = bisect_left(self._seqs.get(process, ()), seq) - 1
+        return self._vectors[process][at] if at >= 0 else {}
+
+
+def crossing(pairs: Pairs, cuts: Whole) -> list[tuple[int, int, int]]:
+    """The sendings that are received in a later slice: slice, process and position of each."""
+    sent = slice_of(cuts, pairs.sender, pairs.sent)
+    leaves = sent < slice_of(cuts, pairs.receiver, pairs.received)
+    columns = (sent[leaves], pairs.sender[leaves], pairs.sent[leaves])
+    return list(dict.fromkeys(zip(*(column.tolist() for column in columns), strict=True)))
+
+
+def begins_of(cuts: Whole, slice_: int) -> Whole:
+    """The positions at which a slice begins, by process.
+
+    >>> begins_of(np.array([[3, 5]]), 0), begins_of(np.array([[3, 5]]), 2)
+    (array([0]), array([5]))
+    """
+    return np.zeros(len(cuts), dtype=np.int64) if slice_ == 0 else cuts[:, slice_ - 1]
+
+
+def scan(pairs: Pairs, cuts: Whole, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
+    """All slices one after the other, in this process; and the numbers of the pairs on cycles.
+
+    >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
+    >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
+    {0: 1, 1: 2, 2: 1}
+    """
+    ends = cuts.shape[1] + 1
+    asked: list[list[tuple[int, int]]] = [[] for _ in range(ends)]
+    for slice_, process, seq in crossing(pairs, cuts):
+        asked[slice_].append((process, seq))
+    for process, seq in wanted:
+        asked[int(slice_of(cuts, np.array([process]), np.array([seq]))[0])].append((process, seq))
+    received = slice_of(cuts, pairs.receiver, pairs.received)
+    knowledge, cyclic = Knowledge(), []
+    for slice_ in range(ends):
+        members = np.flatnonzero(received == slice_)
+        begins = begins_of(cuts, slice_)
+        found = scanned(pairs[members], begins, asked[slice_])
+        cyclic += members[found.cyclic].tolist()
+        knowledge.add(found.bases, begins)
+    return knowledge, cyclic

@@ -1,0 +1,286 @@
+"""The slices of a giant trace: where they are cut, which pairs are in each, and what is known at their ends.
+
+Each step is tasks over the pairs, four numbers each, as they are staged; the driver has a position for each
+process and cut, and the vectors that leave a slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from microcosm.spark import progress
+from microcosm.spark.giant import cuts as cutting
+from microcosm.spark.giant.cuts import NEVER, Pairs
+from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, scanned
+from microcosm.spark.io import events as rows
+from microcosm.spark.io import tasks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from microcosm.spark.giant.cuts import Whole
+    from microcosm.spark.io.staging import Output
+
+SLICE = 250_000
+"""Receptions of a slice, unless the number of slices is given."""
+
+SAMPLE = 400_000
+"""So many pairs at most tell the causal depth."""
+
+FOUR = ("sender", "sent", "receiver", "received")
+"""The columns of pairs that slices look at."""
+
+_SLICED = "sender long, sent long, receiver long, received long"
+_BASES = "slice long, process long, seq long, others array<long>, seqs array<long>, cyclic boolean"
+_MOVED = "process long, cut long, position long"
+_PLACES = "place long, step long"
+_BATCH = 1024
+_PLACED = 1 << 14
+"""So many places of events a task tells of, evenly spread."""
+
+Asked = Sequence[tuple[int, int, str]]
+"""Events that are asked about: number of process, position, name."""
+
+
+class Slices:
+    """The slices of the trace `name`, whose events in order are staged in `chains`, its pairs in `pairs`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        output: Output,
+        name: str,
+        chains: Path,
+        pairs: Path,
+        numbers: Mapping[str, int],
+    ) -> None:
+        self._spark = spark
+        self._output = output
+        self._name = name
+        self._chains = chains
+        self._pairs = pairs
+        self._numbers = numbers
+
+    def cuts(self, slices: int | None) -> Whole:
+        """Consistent cuts into so many slices (None: by size); `cuts[p, k]` as in
+        `microcosm.spark.giant.cuts`."""
+
+        def found() -> list[list[int]]:
+            count = progress.rows(self._pairs)
+            wanted = slices or -(-max(1, count) // SLICE)
+            if wanted == 1:
+                return [[] for _ in self._numbers]
+            best, even = self._consistent(self._by_lines(wanted))
+            if even > 2 * count / wanted + wanted:
+                sample = self._sample(-(-count // SAMPLE))
+                other, size = self._consistent(cutting.by_depth(sample, len(self._numbers), wanted))
+                best = other if size < even else best
+            return [[int(position) for position in row] for row in best]
+
+        made = self._output.remembered(f"cuts-{self._name}", found)
+        return np.array(made, dtype=np.int64).reshape(len(self._numbers), -1)
+
+    def _ask(self, folder: Path, columns: Sequence[str], kernel: Any, schema: str) -> list[Any]:
+        """All rows that tasks over the files of a folder find."""
+        table, run = tasks.over(self._spark, folder, columns, kernel)
+        return list(table.mapInArrow(run, schema).collect())
+
+    def _by_lines(self, slices: int) -> Whole:
+        """Where the cuts are if the places of events in the log are their order."""
+
+        def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import pyarrow as pa
+
+            at = np.concatenate([np.empty(0, np.int64), *(batch.column(0).to_numpy() for batch in batches)])
+            step = -(-max(1, len(at)) // _PLACED)
+            chosen = np.sort(at)[step // 2 :: step]
+            yield pa.RecordBatch.from_pydict({"place": chosen, "step": np.full(len(chosen), step)})
+
+        sampled = sorted(tuple(row) for row in self._ask(self._chains, ["at"], places, _PLACES))
+        weights = np.cumsum([step for _, step in sampled])
+        targets = [weights[-1] * cut / slices for cut in range(1, slices)]
+        firsts = [sampled[min(int(at), len(sampled) - 1)][0] for at in np.searchsorted(weights, targets)]
+        numbers = self._numbers
+        shape = (len(numbers), slices - 1)
+
+        def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            found = np.full(shape, NEVER, dtype=np.int64)
+            for batch in batches:
+                process = _numbered(batch.column(0), numbers)
+                seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
+                for cut, first in enumerate(firsts):
+                    behind = at >= first
+                    np.minimum.at(found[:, cut], process[behind], seq[behind])
+            yield _moved(cutting.moved(np.full(shape, NEVER, dtype=np.int64), found))
+
+        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED)
+        return cutting.monotone(self._lowered(np.full(shape, NEVER, dtype=np.int64), told))
+
+    def _lowered(self, cuts: Whole, changes: list[Any]) -> Whole:
+        found = cuts.copy()
+        for process, cut, position in changes:
+            found[process, cut] = min(found[process, cut], position)
+        return found
+
+    def _consistent(self, cuts: Whole) -> tuple[Whole, int]:
+        """The cuts made consistent with all pairs, and the receptions of the largest slice."""
+        while True:
+            told = self._round(cuts)
+            sizes = [position for process, _, position in told if process is None]
+            changes = [row for row in told if row[0] is not None]
+            if not changes:
+                widest = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
+                for process, cut, size in told:
+                    if process is None:
+                        widest[cut] += size
+                return cuts, int(widest.max()) if sizes else 0
+            cuts = cutting.monotone(self._lowered(cuts, changes))
+
+    def _round(self, cuts: Whole) -> list[tuple[int | None, int, int]]:
+        """What has to move; with no process, how many receptions are in a slice as the cuts are."""
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import pyarrow as pa
+
+            lowered = cuts
+            sizes = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
+            for batch in batches:
+                part = _pairs_of(batch)
+                lowered = cutting.lowered(lowered, part)
+                received = cutting.slice_of(cuts, part.receiver, part.received)
+                sizes += np.bincount(received, minlength=len(sizes))
+            yield _moved(cutting.moved(cuts, lowered))
+            every = pa.nulls(len(sizes), pa.int64())
+            columns = [every, pa.array(range(len(sizes)), pa.int64()), pa.array(sizes)]
+            yield pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(_MOVED))
+
+        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED)]
+
+    def _sample(self, step: int) -> Pairs:
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import pyarrow as pa
+
+            for batch in batches:
+                part = _pairs_of(batch)
+                # What chooses a pair must depend on nothing but the pair.
+                chosen = (part.received * 2_654_435_761 + part.receiver * 40_503) % step == 0
+                yield batch.filter(pa.array(chosen))
+
+        return Pairs.of([tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _SLICED)])
+
+    def scan(self, cuts: Whole, asked: Asked) -> tuple[Knowledge, list[tuple[int, int]]]:
+        """What the processes knew, and the receptions (process, position) on cycles."""
+
+        def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            for batch in batches:
+                yield from _sliced(batch, cuts)
+
+        name = f"sliced-{self._name}"
+        self._output.tables(
+            self._spark, name, {"pairs": _SLICED}, *tasks.over(self._spark, self._pairs, FOUR, slice_)
+        )
+        slices = cuts.shape[1] + 1
+        wanted: list[list[tuple[int, int]]] = [[] for _ in range(slices)]
+        for process, seq, _ in asked:
+            at = cutting.slice_of(cuts, np.array([process]), np.array([seq]))[0]
+            wanted[int(at)].append((process, seq))
+        folder = str(self._output.staged(name) / "pairs")
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            for batch in batches:
+                for at in batch.column(0).to_pylist():
+                    for each in scanned_slice(folder, at, begins_of(cuts, at), wanted[at]):
+                        yield "bases", each
+
+        every = tasks.partitions(self._spark, slices)
+        made = self._output.tables(self._spark, f"bases-{self._name}", {"bases": _BASES}, every, kernel)
+        members: list[list[Base]] = [[] for _ in range(slices)]
+        cyclic = []
+        for row in made["bases"].collect():
+            if row.cyclic:
+                cyclic.append((row.process, row.seq))
+            else:
+                knows = None if row.others is None else dict(zip(row.others, row.seqs, strict=True))
+                members[row.slice].append(Base(row.process, row.seq, knows))
+        knowledge = Knowledge()
+        for at in range(slices):
+            knowledge.add(members[at], begins_of(cuts, at))
+        return knowledge, cyclic
+
+
+def _numbered(names: pa.Array, numbers: Mapping[str, int]) -> Any:
+    words = names.dictionary_encode()
+    known = np.array([numbers[name] for name in words.dictionary.to_pylist()], dtype=np.int64)
+    return known[words.indices.to_numpy()]
+
+
+def _moved(changes: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = np.array(changes, dtype=np.int64).reshape(-1, 3).T
+    arrays = [pa.array(column) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.arrow_schema(_MOVED))
+
+
+def _pairs_of(batch: pa.RecordBatch) -> Pairs:
+    return Pairs(*(batch.column(name).to_numpy() for name in FOUR))
+
+
+def _sliced(batch: pa.RecordBatch, cuts: Whole) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The pairs by the slice of their reception; receiver -1: by that of a sending that leaves it."""
+    import pyarrow as pa
+
+    part = _pairs_of(batch)
+    slices = cutting.slice_of(cuts, part.receiver, part.received)
+    leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
+    slices = np.concatenate((slices, leaving[0]))
+    columns = [
+        np.concatenate((column, more))
+        for column, more in zip((getattr(part, name) for name in FOUR), leaving[1:], strict=True)
+    ]
+    for at in np.unique(slices).tolist():
+        chosen = slices == at
+        arrays = [pa.array(column[chosen]) for column in columns]
+        yield f"pairs/{at}", pa.RecordBatch.from_arrays(arrays, schema=rows.arrow_schema(_SLICED))
+
+
+def scanned_slice(
+    folder: str, slice_: int, begins: Whole, wanted: Sequence[tuple[int, int]]
+) -> Iterator[pa.RecordBatch]:
+    """The bases of a slice that is staged in `folder`. Memory: the pairs of the slice and their vectors."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(f"{folder}/{slice_}", columns=list(FOUR), partitioning=None)
+    except FileNotFoundError:  # nothing is received in it
+        table = rows.arrow_schema(_SLICED).empty_table()
+    every = Pairs(*(table.column(name).to_numpy() for name in FOUR))
+    inside = every.receiver >= 0
+    leaving = every[~inside]
+    pairs = every[inside]
+    asked = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
+    found = scanned(pairs, begins, asked)
+    made: list[rows.Row] = [
+        {
+            "slice": slice_,
+            "process": base.process,
+            "seq": base.seq,
+            "others": None if base.knows is None else list(base.knows),
+            "seqs": None if base.knows is None else list(base.knows.values()),
+            "cyclic": False,
+        }
+        for base in found.bases
+    ]
+    made += [
+        {"slice": slice_, "process": int(p), "seq": int(s), "cyclic": True}
+        for p, s in zip(pairs.receiver[found.cyclic], pairs.received[found.cyclic], strict=True)
+    ]
+    for begin in range(0, len(made), _BATCH):
+        yield pa.RecordBatch.from_pylist(made[begin : begin + _BATCH], schema=rows.arrow_schema(_BASES))

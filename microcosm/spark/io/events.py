@@ -1,0 +1,223 @@
+"""The events of traces as flat rows, read from logs of any format and from Parquet. No Spark here.
+
+An irregularity is a row as well: `reported` is its kind, and `count` how often it was met.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm.errors import MicrocosmError, TextError
+from microcosm.givens.exact import above, below, of_float
+from microcosm.spark.io.input_splits import PARQUET, Piece
+from microcosm.traces import reading as formats
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats.jsonl import event_stated
+from microcosm.traces.formats.parquet import NO_TEXT, records
+from microcosm.traces.options import Options
+from microcosm.traces.report import Irregularity, Report
+from microcosm.traces.text.lines import Lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OWN = "jsonl"
+"""The format whose files are read in pieces."""
+
+EVENT = (
+    "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
+    "clock map<string,long>, lamport long, earliest double, latest double, label string, attributes string, "
+    "after array<string>, file string, line long"
+)
+"""The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`.
+
+An interval with more digits than a double has is widened to the next ones: less follows from it, never more.
+"""
+
+REPORTED = "reported string, fault string, count long, lost long"
+
+Row = dict[str, Any]
+
+_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read: as by `extract`. `named` has the trace of events that name none, by file."""
+
+    format: str | None
+    pattern: str | None
+    named: dict[str, str]
+
+
+def arrow_names(columns: str) -> list[str]:
+    """The names of the columns in a text such as `EVENT`."""
+    return [column.split(" ")[0] for column in columns.split(", ")]
+
+
+def arrow_schema(columns: str) -> pa.Schema:
+    """The columns that a text such as `EVENT` names, as Arrow has them."""
+    import pyarrow as pa
+
+    types = {
+        "string": pa.string(),
+        "long": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "array<long>": pa.list_(pa.int64()),
+        "array<string>": pa.list_(pa.string()),
+        "map<string,long>": pa.map_(pa.string(), pa.int64()),
+    }
+    pairs = (column.split(" ") for column in columns.split(", "))
+    return pa.schema([(name, types[kind]) for name, kind in pairs])
+
+
+def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
+    """The events of a piece in their order, then what was odd about it."""
+    report = Report()
+    try:
+        for event in _events(piece, reading, report):
+            yield row_of(event, reading.named.get(piece.path))
+    except (MicrocosmError, OSError) as error:
+        message = getattr(error, "message", str(error))
+        report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
+    yield from report_rows(report)
+
+
+def row_of(event: TraceEvent, named: str | None = None) -> Row:
+    """An event as a row; where it names no trace, it is of the one `named`."""
+    stamp = event.stamp
+    interval = (below(stamp[0]), above(stamp[1])) if isinstance(stamp, tuple) else (None, None)
+    return {
+        "trace": event.trace if event.trace is not None else named,
+        "name": event.name,
+        "process": event.process,
+        "seq": event.seq,
+        "kind": event.kind,
+        "message": event.message,
+        "to": list(event.to) or None,
+        "clock": None if event.clock is None else list(event.clock.items()),
+        "lamport": stamp if isinstance(stamp, int) else None,
+        "earliest": interval[0],
+        "latest": interval[1],
+        "label": event.label,
+        "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
+        "after": list(event.after) or None,
+        "file": event.file,
+        "line": event.line,
+    }
+
+
+def event_from(row: Row) -> TraceEvent:
+    """The event of a row."""
+    stamp = row["lamport"]
+    if stamp is None and row["earliest"] is not None:
+        stamp = (of_float(row["earliest"]), of_float(row["latest"]))
+    clock, attributes = row["clock"], row["attributes"]
+    return TraceEvent(
+        row["process"],
+        row["seq"],
+        row["kind"],
+        row["message"],
+        tuple(row["to"] or ()),
+        None if clock is None else dict(clock),
+        stamp,
+        row["label"],
+        json.loads(attributes) if attributes else {},
+        row["trace"],
+        row["name"],
+        after=tuple(row["after"] or ()),
+        file=row["file"],
+        line=row["line"],
+    )
+
+
+def report_rows(report: Report, whole: Iterable[Irregularity] = ()) -> Iterator[Row]:
+    """The irregularities of a report: the first of each kind one by one and the rest counted.
+
+    Those of `whole` are told one by one, and no others of their kinds.
+    """
+    whole = list(whole)
+    one_by_one = {found.kind for found in whole}
+    told = dict.fromkeys(report.counts, 0)
+    for found in [*whole, *(each for each in report.findings if each.kind not in one_by_one)]:
+        told[found.kind] += 1
+        yield _irregular(found.kind, found.message, found.file, found.line, 1, found.lost)
+    for kind, count in report.counts.items():
+        if count > told[kind]:
+            yield _irregular(kind, None, None, None, count - told[kind], 0)
+
+
+def _irregular(
+    kind: str, message: str | None, file: str | None, line: int | None, count: int, lost: int
+) -> Row:
+    return {"reported": kind, "fault": message, "file": file, "line": line, "count": count, "lost": lost}
+
+
+def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
+    if Path(piece.path).suffix == PARQUET:
+        yield from _parquet(piece, report)
+    elif piece.stop is None:
+        yield from formats.read([piece.path], reading.format, reading.pattern, report)
+    else:
+        with piece.stream() as stream:
+            lines = Lines(stream, piece.path, report, before=piece.line)
+            yield from formats.format_of(OWN).read(lines, piece.path, report, Options())
+
+
+def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
+    for number, batch in parquet_batches(piece, _BATCH):
+        yield from stated(batch, piece.path, number, report)
+
+
+def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = piece.line
+    try:
+        with pq.ParquetFile(piece.path) as table:
+            groups = None if piece.stop is None else range(piece.start, piece.stop)
+            for batch in table.iter_batches(size, row_groups=groups):
+                yield number, batch
+                number += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise TextError(
+            f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
+        ) from None
+
+
+def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:
+    """The events that rows state; the others are reported."""
+    for number, record in enumerate(records(batch), before + 1):
+        try:
+            if record is None:
+                raise TextError(NO_TEXT)
+            yield event_stated(_record(record), file, number)
+        except (TextError, ValueError) as error:
+            message = getattr(error, "message", str(error))
+            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
+
+
+def _record(row: Row) -> Row:
+    """A row of a Parquet table as an object of the own JSON form."""
+    found = {name: value for name, value in row.items() if value is not None and name not in ("file", "line")}
+    for field in ("clock", "attributes"):
+        if isinstance(found.get(field), list):
+            found[field] = dict(found[field])
+        elif isinstance(found.get(field), str):
+            found[field] = json.loads(found[field])
+    if isinstance(found.get("stamp"), dict):  # as `trace --to` nests it
+        found.update({name: value for name, value in found.pop("stamp").items() if value is not None})
+    if isinstance(row.get("attributes"), list):
+        found["attributes"] = {name: json.loads(value) for name, value in row["attributes"]}
+    interval = (found.pop("earliest", None), found.pop("latest", None))
+    lamport = found.pop("lamport", None)
+    if lamport is not None or None not in interval:
+        found["stamp"] = lamport if lamport is not None else list(interval)
+    return found

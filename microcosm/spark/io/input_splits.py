@@ -1,0 +1,183 @@
+"""Inputs in pieces: what one task reads of a file, in the order of the files and of their lines.
+
+The tasks open the files themselves, so a file that is damaged is named and passed over, which Spark's
+own readers do not do; the folder must be one that all of them see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import RawIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+
+from microcosm import files
+from microcosm.errors import TextError
+from microcosm.traces.text.encoding import is_utf8
+from microcosm.traces.text.packed import is_packed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+LARGEST = 8 << 20
+"""Bytes of a piece of lines, and of a piece that is several small files."""
+
+PARQUET = ".parquet"
+LINES = (".jsonl", ".ndjson")
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
+
+    Of a Parquet file these are row groups and rows.
+    """
+
+    path: str
+    start: int = 0
+    stop: int | None = None
+    line: int = 0
+
+    def bytes(self) -> bytes:
+        """The content of a whole file. Raises `TextError`."""
+        return files.read_bytes(self.path)
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The content to be read on and on, whatever its size. Raises `TextError`."""
+        try:
+            with Path(self.path).open("rb") as file:
+                file.seek(self.start)
+                yield cast(BinaryIO, _Part(file, self.stop - self.start) if self.stop is not None else file)
+        except OSError as error:
+            raise TextError(f"cannot be read: {error.strerror}", file=self.path) from None
+
+
+class _Part(RawIOBase):
+    """So many bytes of a file from where it stands."""
+
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file = file
+        self._left = left
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(min(len(buffer), self._left))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        return len(found)
+
+
+def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
+    """The files of some inputs: files as they are, of a folder those with the endings (none: all).
+
+    Hidden files and those that Spark marks with `_` are no input. Raises `TextError`.
+    """
+    found: list[Path] = []
+    for name in inputs:
+        path = Path(name)
+        if "://" in name:
+            raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
+        if not path.exists():
+            raise TextError("no such file", file=name, hint="Check the path; `-` cannot be read here.")
+        found += _within(path, endings) if path.is_dir() else [path]
+    return found
+
+
+def _within(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
+    for path in files.listing(folder):
+        if path.name[0] in "._":
+            continue
+        if path.is_file() and (not endings or path.suffix in endings):
+            yield path
+
+
+def whole(paths: Iterable[Path]) -> list[list[Piece]]:
+    """Tasks that read whole files, several small ones together."""
+    tasks: list[list[Piece]] = []
+    room = 0
+    for path in paths:
+        size = path.stat().st_size
+        if not tasks or size > room:
+            tasks.append([])
+            room = LARGEST
+        tasks[-1].append(Piece(str(path)))
+        room -= size
+    return tasks
+
+
+def has_cuts(path: Path) -> bool:
+    """Whether a file may be cut at the bytes that are line ends in UTF-8; what is packed is read whole."""
+    with path.open("rb") as stream:
+        head = stream.read(1024)
+    return is_utf8(head) and not is_packed(head)
+
+
+def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
+    """Tasks that each read some whole lines of a file. Cost: the file is read once, to number the lines."""
+    tasks: list[list[Piece]] = []
+    start = at = line = lines = 0
+    with path.open("rb") as stream:
+        while block := stream.read(largest):
+            end = block.rfind(b"\n") + 1
+            if end and at + end - start >= largest and at > start:
+                end = block.find(b"\n") + 1
+            if end and at + len(block) - start >= largest:
+                lines += block.count(b"\n", 0, end)
+                tasks.append([Piece(str(path), start, at + end, line)])
+                start, line, lines = at + end, line + lines, block.count(b"\n", end)
+            else:
+                lines += block.count(b"\n")
+            at += len(block)
+    if at > start or not tasks:
+        tasks.append([Piece(str(path), start, at, line)])
+    return tasks
+
+
+def by_row_groups(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
+    """Tasks that each read some row groups of a Parquet file; of one that cannot be read, all of it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return [[Piece(str(path))]]  # the task says what is wrong with it
+    tasks: list[list[Piece]] = []
+    start = rows = size = line = 0
+    for group in range(metadata.num_row_groups):
+        described = metadata.row_group(group)
+        rows, size = rows + described.num_rows, size + described.total_byte_size
+        if size >= largest or group == metadata.num_row_groups - 1:
+            tasks.append([Piece(str(path), start, group + 1, line)])
+            start, line, size = group + 1, rows, 0
+    return tasks or [[Piece(str(path))]]
+
+
+def work(
+    spark: SparkSession,
+    tasks: Sequence[Sequence[Piece]],
+    read: Callable[[int, Piece], Iterator[Made]],
+) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table with a partition for each task, and the kernel that makes of it what `read` makes of every
+    piece, given its number."""
+    numbered: list[list[tuple[int, Piece]]] = []
+    count = 0
+    for task in tasks:
+        numbered.append(list(enumerate(task, count)))
+        count += len(task)
+
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                for number, piece in numbered[at]:
+                    yield from read(number, piece)
+
+    return spark.range(0, len(numbered), 1, max(1, len(numbered))), kernel

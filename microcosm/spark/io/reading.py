@@ -1,0 +1,207 @@
+"""What is read of the inputs of `spark extract`: events, irregularities, and how large each trace is.
+
+Rows of Parquet that are plainly events go from column to column; all others through the readers of
+`microcosm.traces`. No Spark here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm.errors import TextError
+from microcosm.spark.io import events as rows
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.events import OWN, Reading
+from microcosm.traces import reading as formats
+from microcosm.traces.event import KINDS
+from microcosm.traces.report import Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVENTS = f"at long, {rows.EVENT}"
+"""`at` orders all events as they were read."""
+
+ODD = f"trace string, file string, line long, {rows.REPORTED}"
+
+ORDERING = ("clock", "lamport", "earliest", "after", "name")
+"""Columns with which more than processes and messages orders, or names, an event."""
+
+SIZES = (
+    "trace string, events long, " + ", ".join(f"{name} long" for name in ORDERING) + ", first long, last long"
+)
+"""How many events of a trace there are in a piece, and in how many a column is not null; and the `at` of the
+first and of the last."""
+
+TABLES = {"events": EVENTS, "odd": ODD, "sizes": SIZES}
+
+_BATCH = 1 << 14
+_ROWS = 1 << 32
+"""More rows than a piece has."""
+
+_COLUMNS = {"trace", "process", "seq", "kind", "message", "to", "label"}
+"""Of Parquet: the columns that are taken as they are."""
+
+
+def tasks(paths: Sequence[Path], own: set[Path]) -> list[list[pieces.Piece]]:
+    """What each task reads; `own` are the files whose lines or rows stand for themselves."""
+    found: list[list[pieces.Piece]] = []
+    small: list[Path] = []
+    for path in paths:
+        if path not in own or path.stat().st_size <= pieces.LARGEST or not pieces.has_cuts(path):
+            small.append(path)
+        elif path.suffix == pieces.PARQUET:
+            found += pieces.by_row_groups(path, pieces.LARGEST)
+        else:
+            found += pieces.by_lines(path, pieces.LARGEST)
+    return found + pieces.whole(small)
+
+
+def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
+    import pyarrow as pa
+
+    sizes: dict[str | None, list[int]] = {}
+    schemas = {name: rows.arrow_schema(columns) for name, columns in TABLES.items()}
+    begin = number * _ROWS
+    if Path(piece.path).suffix == pieces.PARQUET:
+        groups = _by_columns(piece, reading)
+    else:
+        groups = iter([rows.rows(piece, reading)])
+    for group in groups:
+        if isinstance(group, pa.RecordBatch):
+            at = pa.array(range(begin, begin + group.num_rows), pa.int64())
+            begin += group.num_rows
+            batch = pa.RecordBatch.from_arrays([at, *group.columns], schema=schemas["events"])
+            _count(batch, sizes)
+            yield "events", batch
+            continue
+        while made := list(islice(group, _BATCH)):
+            odd = [row for row in made if "reported" in row]
+            good = [row for row in made if "reported" not in row] if odd else made
+            for at_, row in enumerate(good, begin):
+                row["at"] = at_
+            begin += len(good)
+            for name, some in (("events", good), ("odd", odd)):
+                if some:
+                    batch = pa.RecordBatch.from_pylist(some, schema=schemas[name])
+                    if name == "events":
+                        _count(batch, sizes)
+                    yield name, batch
+    if sizes:
+        counted = [(trace, *counts) for trace, counts in sizes.items()]
+        columns = zip(*counted, strict=True)
+        kinds = schemas["sizes"].types
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+        yield "sizes", pa.RecordBatch.from_arrays(arrays, schema=schemas["sizes"])
+
+
+def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
+    import pyarrow as pa
+
+    table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *ORDERING])
+    asked = [*((name, "count") for name in ("process", *ORDERING)), ("at", "min"), ("at", "max")]
+    counted = table.group_by("trace").aggregate(asked)
+    for row in counted.to_pylist():
+        counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(ORDERING)), row["at_min"], 0])
+        for at, name in enumerate(("process", *ORDERING)):
+            counts[at] += row[f"{name}_count"]
+        counts[-1] = row["at_max"]
+
+
+def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
+    """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
+    import pyarrow as pa
+
+    report = Report()
+    named = reading.named.get(piece.path)
+    try:
+        for before, batch in rows.parquet_batches(piece, _BATCH):
+            try:
+                yield _as_event(batch, piece.path, before, named)
+            except (TextError, pa.ArrowException):
+                events = rows.stated(batch, piece.path, before, report)
+                yield (rows.row_of(event, named) for event in events)
+    except TextError as error:
+        report.add("unreadable", error.message, file=piece.path)
+    yield rows.report_rows(report)
+
+
+def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) -> pa.RecordBatch:
+    """The rows of a batch as events. Raises `TextError` where one is not, `ArrowException` for odd types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = batch.num_rows
+    schema = rows.arrow_schema(rows.EVENT)
+    given = {
+        name: column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if column.null_count < count and name not in ("file", "line")
+    }
+    if not {"process", "seq", "kind"} <= given.keys() <= _COLUMNS:
+        raise TextError("says more of an event", file=file)
+    batch.validate(full=True)  # Parquet may have any bytes for text
+    for name in ("process", "kind", "trace", "message", "label"):
+        if name in given:
+            kind = given[name].type
+            if pa.types.is_dictionary(kind):
+                kind = kind.value_type
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+                raise TextError(f"{name} is no text", file=file)
+            given[name] = given[name].cast(pa.string())
+    if not pa.types.is_integer(given["seq"].type):
+        raise TextError("seq is no number", file=file)
+    given["seq"] = given["seq"].cast(pa.int64())
+    sound = [pc.greater_equal(given["seq"], 1), pc.is_in(given["kind"], pa.array(sorted(KINDS)))]
+    sound += [
+        pc.coalesce(pc.greater(pc.binary_length(given[name]), 0), pa.scalar(name != "process"))
+        for name in ("process", "trace", "message")
+        if name in given
+    ]
+    if not all(pc.fill_null(pc.all(pc.fill_null(each, False)), True).as_py() for each in sound):
+        raise TextError("has rows that are no events", file=file)
+    if "to" in given:
+        to = given["to"]
+        lengths = pc.list_value_length(to) if pa.types.is_list(to.type) else None
+        if lengths is None or pc.max(lengths).as_py() not in (None, 1):
+            raise TextError("has lists of receivers that may repeat one", file=file)
+        flat = pc.list_flatten(to).cast(pa.string())
+        if flat.null_count or not pc.fill_null(pc.all(pc.greater(pc.binary_length(flat), 0)), True).as_py():
+            raise TextError("has a receiver without a name", file=file)
+    if named is not None:
+        trace = given.get("trace", pa.nulls(count, pa.string()))
+        given["trace"] = pc.fill_null(trace, named)
+    given["file"] = pa.repeat(pa.scalar(file), count)
+    given["line"] = pa.array(range(line + 1, line + 1 + count), pa.int64())
+    columns = [
+        given[field.name].cast(field.type) if field.name in given else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def is_own(path: Path, form: str | None, pattern: str | None) -> bool:
+    """Whether a file is in an own format, whose lines or rows stand for themselves."""
+    if path.suffix == pieces.PARQUET:
+        return True
+    if pattern is not None or form not in (None, OWN):
+        return False
+    with path.open("rb") as stream:
+        head = stream.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        return formats.detect(head, str(path)) == OWN
+    except TextError:
+        return False  # the task that reads it says so
+
+
+def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]) -> dict[str, str]:
+    """The trace of the events that name none, by file: the file's name, or its path where that is shared."""
+    given = {Path(name) for name in inputs}
+    many = len(paths) > 1
+    naming = [p for p in paths if p.suffix != pieces.PARQUET and (p not in given or (many and p not in own))]
+    stems = [path.stem for path in naming]
+    return {str(path): path.stem if stems.count(path.stem) == 1 else str(path) for path in naming}

@@ -1,0 +1,251 @@
+"""Traces in text as a data source: `spark.read.format("microcosm")` and `spark.readStream` of a folder.
+
+Each file is a partition. What is odd about a file, up to its not being readable at all, is a row with
+`reported`; no file and no line ends a job. A stream takes new files, and of files in the own format what
+is appended; others must be put in place whole.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm.errors import TextError
+from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.events import EVENT, OWN, REPORTED, Reading, arrow_schema, rows
+from microcosm.traces import reading as formats
+from microcosm.traces.text.lines import HEAD, LINE_LIMIT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+if TYPE_CHECKING or find_spec("pyspark") is not None:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+else:  # the rest of the package goes without
+    DataSource = DataSourceReader = InputPartition = SupportsTriggerAvailableNow = object
+    DataSourceStreamReader = type("DataSourceStreamReader", (), {})  # two bases of a class must differ
+
+NAME = "microcosm"
+COLUMNS = f"{EVENT}, {REPORTED}"
+ARRIVED = "arrived timestamp"
+"""A column of streams that may be asked for: when the batch was planned that a row came with."""
+
+_OPTIONS = ("format", "pattern", "path")
+_BATCH = 4096
+_BLOCK = 8 << 20
+_WHOLE = -1
+"""In the place of lines read: a file that is read at once."""
+_APART = 10
+"""Milliseconds that the batches of a stream are apart at least."""
+
+
+def register(spark: SparkSession) -> None:
+    """Let the session read `format("microcosm")`."""
+    spark.dataSource.register(TraceSource)
+
+
+class TraceSource(DataSource):
+    """Traces of the formats of `microcosm.traces`; options `format` and `pattern` as in `extract`.
+
+    The path is a file or a folder. Events that name no trace are, in a folder, of one named after the
+    file. The columns are `COLUMNS`, of which a schema may ask for some. Raises `ValueError` for options.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return COLUMNS
+
+    def reader(self, schema: Any) -> TraceReader:
+        return TraceReader(_asked(self.options, schema))
+
+    def streamReader(self, schema: Any) -> TraceStreamReader:
+        return TraceStreamReader(_asked(self.options, schema))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is read: a path, how, and the columns of it."""
+
+    path: str
+    format: str | None
+    pattern: str | None
+    columns: tuple[str, ...]
+
+    def files(self) -> list[Path]:
+        """The files that are there now. Raises `TextError`."""
+        return pieces.expand([self.path])
+
+    def reading(self, file: str) -> Reading:
+        """How a file is read; those of a folder name a trace."""
+        named = {} if file == self.path else {file: Path(file).stem}
+        return Reading(self.format, self.pattern, named)
+
+    def grows(self, path: Path) -> bool:
+        """Whether the file is in the own format, whose lines stand for themselves."""
+        if path.suffix == pieces.PARQUET or self.pattern is not None or self.format not in (None, OWN):
+            return False
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+        if head.startswith(b"\x1f\x8b"):
+            return False
+        with suppress(TextError):
+            return formats.detect(head.decode("utf-8", "replace").removeprefix("\ufeff"), str(path)) == OWN
+        return False
+
+
+def _asked(options: Mapping[str, str], schema: Any) -> Asked:
+    unknown = sorted(set(options) - set(_OPTIONS))
+    if unknown:
+        raise ValueError(f"no option {unknown[0]!r}; options: format, pattern and the path")
+    if "path" not in options:
+        raise ValueError("what should be read? Give load() a file or a folder")
+    form, pattern = options.get("format"), options.get("pattern")
+    if form is not None:
+        formats.format_of(form)
+    known = arrow_schema(COLUMNS).names
+    columns = tuple(field.name for field in schema.fields)
+    wrong = [name for name in columns if name not in (*known, "arrived")]
+    if wrong:
+        raise ValueError(f"no column {wrong[0]!r}; columns: {', '.join(known)}")
+    return Asked(options["path"], form, pattern, columns)
+
+
+class _Part(InputPartition):
+    """A piece of a file, and when the batch was planned that it is in (milliseconds; None: no stream)."""
+
+    def __init__(self, piece: pieces.Piece, arrived: int | None = None) -> None:
+        super().__init__(piece.path)
+        self.piece = piece
+        self.arrived = arrived
+
+
+class TraceReader(DataSourceReader):
+    """Reads the files that are there when the job is planned."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+
+    def partitions(self) -> list[_Part]:
+        return [_Part(pieces.Piece(str(path))) for path in self._asked.files()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Part)
+        return _batches(self._asked, partition)
+
+
+class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads what has come since. An offset has the bytes and lines of every file that were taken."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._once = False
+        self._last: dict[str, Any] | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """From now on there is nothing beyond what the next look finds.
+
+        Without this Spark would end before the batch that gives up waiting.
+        """
+        self._once = True
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {"at": 0, "files": {}}
+
+    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
+        """Cost: what is new of growing files is read once, to find the end of its last line."""
+        if self._once and self._last is not None:
+            return self._last
+        self._last = self._look(start)
+        return self._last
+
+    def _look(self, start: dict[str, Any]) -> dict[str, Any]:
+        taken = start["files"]
+        files = dict(taken)
+        for path in self._asked.files():
+            name = str(path)
+            with suppress(OSError):  # gone again, or not yet readable: next time
+                files[name] = self._reached(path, taken.get(name))
+        files = {name: reached for name, reached in files.items() if reached["bytes"]}
+        if files == taken:
+            return start
+        return {"at": max(time.time_ns() // 1_000_000, start["at"] + _APART), "files": files}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[_Part]:
+        parts = []
+        for name, reached in end["files"].items():
+            before = start["files"].get(name, {"bytes": 0, "lines": 0})
+            if reached == before:
+                continue
+            if reached["lines"] == _WHOLE:
+                piece = pieces.Piece(name)
+            else:
+                piece = pieces.Piece(name, before["bytes"], reached["bytes"], before["lines"])
+            parts.append(_Part(piece, end["at"]))
+        return parts
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Part)
+        return _batches(self._asked, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing is to be done: files are not deleted."""
+
+    def stop(self) -> None:
+        """Nothing is open."""
+
+    def _reached(self, path: Path, before: dict[str, int] | None) -> dict[str, int]:
+        size = path.stat().st_size
+        if before is not None and (before["lines"] == _WHOLE or size <= before["bytes"]):
+            return before
+        if before is None and not self._asked.grows(path):
+            return {"bytes": size, "lines": _WHOLE}
+        begun = before or {"bytes": 0, "lines": 0}
+        stop, lines = _whole_lines(path, begun["bytes"])
+        return {"bytes": stop, "lines": begun["lines"] + lines}
+
+
+def _whole_lines(path: Path, start: int) -> tuple[int, int]:
+    """Where the lines after `start` end that are written whole, and how many line ends these have.
+
+    A last line without an end is whole if it is an object: what is yet to come would spoil it.
+    """
+    stop, lines, at = start, 0, start
+    with path.open("rb") as stream:
+        stream.seek(start)
+        while block := stream.read(_BLOCK):
+            end = block.rfind(b"\n") + 1
+            if end:
+                stop = at + end
+                lines += block.count(b"\n")
+            at += len(block)
+        if stop < at <= stop + LINE_LIMIT:
+            stream.seek(stop)
+            last = stream.read(at - stop)
+            with suppress(ValueError):
+                if isinstance(json.loads(last), dict):
+                    stop = at
+    return stop, lines
+
+
+def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    full = {field.name: field for field in arrow_schema(COLUMNS)}
+    full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
+    schema = pa.schema([full[name] for name in asked.columns])
+    arrived = None if part.arrived is None else part.arrived * 1000
+    found = rows(part.piece, asked.reading(part.piece.path))
+    while batch := list(islice(found, _BATCH)):
+        yield pa.RecordBatch.from_pylist([{**row, "arrived": arrived} for row in batch], schema=schema)

@@ -1,0 +1,263 @@
+"""Traces followed while they are written: what `extract` finds, batch by batch as rows arrive.
+
+The state of each trace (`microcosm.spark.stream.kernel`) is Spark's, so a stream that was stopped, or
+killed, goes
+on where it was when it is started again with its checkpoint: each batch writes folders of its own, anew
+if need be, and nothing is told twice.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm import files
+from microcosm.errors import MicrocosmError, TextError
+from microcosm.spark import progress
+from microcosm.spark.extract.reported import told as irregularities
+from microcosm.spark.io import source
+from microcosm.spark.io.events import EVENT, REPORTED
+from microcosm.spark.io.input_splits import expand
+from microcosm.spark.io.sink import SCHEMA
+from microcosm.spark.io.staging import versioned
+from microcosm.spark.session import NoSpark, require_streams
+from microcosm.spark.stream.processor import TOLD, follower
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_log = logging.getLogger(progress.LOGGER)
+
+
+def _names(columns: str, *but: str) -> list[str]:
+    return [name for column in columns.split(", ") if (name := column.split(" ")[0]) not in but]
+
+
+TABLES = {
+    "events": ["trace", "id", *_names(EVENT, "trace", "name")],
+    "edges": ["trace", "left", "relation", "right", "source"],
+    "frontiers": ["trace", "process", "last", "knows"],
+    "reported": [*_names(REPORTED), "trace", "file", "line"],
+}
+"""The columns of each table; beside them, `batch` is the name of a folder."""
+
+STATE = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""The only store of state that the job runs on; each batch writes what has changed."""
+
+MANIFEST = "stream.json"
+
+_SLOW = "connect back"
+"""What Spark says when a Python that it starts for a stream, to which it gives ten seconds, takes longer.
+
+No setting changes the ten seconds; a busy machine needs them. So the stream is begun again: it goes on
+where it was, as after any end.
+"""
+_ATTEMPTS = 8
+
+_OF = {
+    "events": "seq is not null and reported is null",
+    "edges": "left is not null",
+    "frontiers": "last is not null",
+    "reported": "reported is not null",
+}
+"""Which rows of what is told are of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a stream is read. `wait`: seconds that rows out of order wait for those before them; `every`:
+    seconds between batches, None for only what is there now."""
+
+    format: str | None = None
+    pattern: str | None = None
+    wait: float = 0.0
+    every: float | None = None
+    keep: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """What is in the tables now, over all runs; `faults` are the first irregularities of each kind."""
+
+    summary: dict[str, Any]
+    faults: list[str]
+    stages: dict[str, float]
+
+
+def stream(
+    spark: SparkSession,
+    path: str,
+    out: str,
+    checkpoint: str,
+    asked: Asked | None = None,
+) -> Streamed:
+    """Follow the traces in a file or folder.
+
+    Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
+    Ends when what is there has been read, or with `every` only by `KeyboardInterrupt`. Raises `TextError`
+    for an input that is not there, and where `out` belongs to another stream.
+    """
+    asked = asked if asked is not None else Asked()
+    require_streams()
+    if not expand([path]) and not Path(path).is_dir():
+        raise TextError("no such file", file=path)
+    folder, kept = Path(out), Path(checkpoint)
+    _check_owner(folder, kept)
+    source.register(spark)
+    begin = time.monotonic()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _follow(spark, path, folder, kept, asked)
+            break
+        except MicrocosmError as error:
+            if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
+                raise
+            _log.info("a Python of Spark took more than ten seconds to start; the stream begins again")
+    followed = time.monotonic()
+    summary, faults = _summary(spark, folder)
+    stages = {"follow": round(followed - begin, 3), "count": round(time.monotonic() - followed, 3)}
+    return Streamed(summary, faults, stages)
+
+
+def _follow(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> None:
+    """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
+    query = _start(spark, path, out, checkpoint, asked)
+    try:
+        _write_owner(out, query.id)
+        _wait(query, out)
+    finally:
+        with suppress(Exception):
+            query.stop()
+
+
+def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> Any:
+    from pyspark.errors import PySparkException
+
+    for name, value in STATE.items():
+        spark.conf.set(name, value)
+    reader = spark.readStream.format(source.NAME).schema(f"{source.COLUMNS}, {source.ARRIVED}")
+    for name, option in (("format", asked.format), ("pattern", asked.pattern)):
+        if option is not None:
+            reader = reader.option(name, option)
+    rows = reader.load(os.path.abspath(path)).withWatermark("arrived", "0 seconds")
+    told = rows.groupBy("trace").transformWithState(
+        follower(asked.wait, asked.keep), TOLD, "append", "eventTime"
+    )
+    writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
+    writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
+    every = asked.every
+    once = every is None
+    writing = (
+        writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
+    )
+    try:
+        return writing.start()
+    except PySparkException as error:
+        said = str(error).strip().splitlines()[0]
+        raise NoSpark(f"the stream did not start: {said}") from error
+
+
+def _sink(out: str) -> Callable[[DataFrame, int], None]:
+    """What writes a batch: the same folders, whole, however often it is done."""
+
+    def write(told: DataFrame, batch: int) -> None:
+        told = told.persist()
+        try:
+            for name, columns in TABLES.items():
+                part = versioned(told.where(_OF[name]).select(*columns)).coalesce(1)
+                part.write.mode("overwrite").parquet(f"{out}/{name}/batch={batch}")
+        finally:
+            told.unpersist()
+
+    return write
+
+
+def _wait(query: Any, out: Path) -> None:
+    """Until the query ends, telling of each batch. Raises `MicrocosmError` where it fails."""
+    from pyspark.errors import PySparkException
+
+    last = list(TABLES)[-1]  # the one that a batch writes last
+    seen = {folder.name for folder in _batches(out / last)}
+    ended = False
+    while not ended:
+        try:
+            ended = query.awaitTermination(1)
+        except PySparkException as error:
+            raise MicrocosmError(f"the stream failed: {_cause(error)}") from error
+        except KeyboardInterrupt:
+            ended = True
+        for batch in sorted({folder.name for folder in _batches(out / last)} - seen):
+            seen.add(batch)
+            counts = {name: progress.rows(out / name / batch) for name in TABLES}
+            if any(counts.values()):
+                _log.info("%s: %s", batch, ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+
+
+def _cause(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if "Error: " in line or "Exception: " in line]
+    return raised[-1] if raised else next(iter(lines), type(error).__name__)
+
+
+def _check_owner(out: Path, checkpoint: Path) -> None:
+    """Two streams must not write into one folder: batches of the same number would replace each other."""
+    try:
+        owner = json.loads((out / MANIFEST).read_text(encoding="utf-8"))["query"]
+    except (OSError, ValueError, KeyError, TypeError):
+        owner = None
+    written = any((out / name).is_dir() for name in TABLES)
+    if owner is None and not written:
+        return
+    try:
+        kept = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
+    except (OSError, ValueError, KeyError, TypeError):
+        kept = None
+    if kept is None or (owner is not None and owner != kept):
+        hint = f"Name its checkpoint, or another folder. The checkpoint given: {checkpoint}"
+        raise TextError(
+            "has tables of another job, or of a stream with another checkpoint", file=str(out), hint=hint
+        )
+
+
+def _write_owner(out: Path, query: str) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TextError(f"cannot be made: {error.strerror}", file=str(out)) from None
+    files.write_text(out / MANIFEST, json.dumps({"schema": SCHEMA, "query": str(query)}) + "\n")
+
+
+def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]:
+    """What the tables have, and the irregularities."""
+    tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
+    summary: dict[str, Any] = dict.fromkeys(("events", "edges", "frontiers"), 0)
+    for name in ("events", "edges"):
+        if name in tables:
+            summary[name] = tables[name].count()
+    if "frontiers" in tables:
+        summary["frontiers"] = tables["frontiers"].select("trace", "process").distinct().count()
+    summary["batches"] = sum(1 for _ in _batches(out / "events"))
+    summary["reported"] = {}
+    faults: list[str] = []
+    if "reported" in tables:
+        reported, faults, _ = irregularities(_batches(out / "reported"))
+        summary["reported"] = dict(sorted(reported.items()))
+    return summary, faults
+
+
+def _batches(table: Path) -> Iterator[Path]:
+    """The folders of a table that are written to the end."""
+    if table.is_dir():
+        yield from (folder for folder in files.listing(table) if (folder / "_SUCCESS").is_file())

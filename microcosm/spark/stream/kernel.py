@@ -1,0 +1,294 @@
+"""One trace as its rows arrive: edges as soon as both ends are known, what each process knows. No Spark here.
+
+The rows of a process are taken in the order of their positions; one that comes early waits for those
+before it, and a hole that stays open is given up by `give_up`. Everything said is true for good, whatever
+comes later: a late delivery adds edges, and what it disclosed is passed on to whom it has reached since.
+The state is a `Lane` for each process and a `Letter` for each message, which a `Store` keeps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
+
+from microcosm.spark.io.events import Row
+from microcosm.spark.stream.state import Lane, Letter, Sent, Store
+from microcosm.traces.event import SENDS
+
+ANSWERED = {answer: sending for sending, answer in SENDS.items()}
+_OTHER = {"send": "causal_send", "causal_send": "send"}
+
+KEEP = 10_000
+"""How many positions of a process are remembered, for what comes late."""
+
+
+class Live:
+    """The kernel of one trace. `told` are the rows to be told since it was last emptied.
+
+    `stopped` are the processes that wait for rows that have not come, `doubtful` the messages received
+    whose sending is there only on the other level, network or application.
+
+    Cost of a row: its process's vector, and for one that comes late those of the positions remembered.
+    """
+
+    def __init__(self, trace: str | None, store: Store, keep: int = KEEP) -> None:
+        self._trace = trace
+        self._store = store
+        self._keep = keep
+        self.told: list[Row] = []
+        self.stopped: set[str] = set()
+        self.doubtful: set[str] = set()
+        self._grown: dict[str, None] = {}
+        self._unused: dict[str, tuple[Row, int]] = {}
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Take rows in any order."""
+        fresh: dict[str, None] = {}
+        for row in sorted(rows, key=_place):
+            if self._enters(row):
+                fresh.setdefault(row["process"])
+        self._run(fresh)
+        for process in fresh:
+            self._forget(process)
+        self._tell_frontiers()
+
+    def give_up(self) -> None:
+        """Wait no longer: take what stands behind holes, and match what was sent on another level."""
+        while self.stopped:
+            for process in self.stopped:
+                self._skip(process, self._store.lane(process))
+            self._run(dict.fromkeys(sorted(self.stopped)))
+        for message in sorted(self.doubtful):
+            letter = self._store.letter(message)
+            for entry in list(letter.waits):
+                kind, process, seq, name = entry
+                level = ANSWERED[kind]
+                if any(sent.kind == level for sent in letter.sent):
+                    continue
+                sender = self._sender(letter, _OTHER[level], process)
+                if sender is not None:
+                    letter.waits.remove(entry)
+                    self._message(sender, process, seq, name, message)
+        self.doubtful.clear()
+        self._tell_frontiers()
+
+    def _enters(self, row: Row) -> bool:
+        """Whether a row is new and waits for its turn; late ones are taken at once."""
+        lane = self._store.lane(row["process"])
+        seq = row["seq"]
+        if seq in lane.waiting:
+            self._odd("duplicate-event", row, f"{row['process']} has an event {seq} already", lost=1)
+            return False
+        if seq > lane.reached:
+            lane.waiting[seq] = row
+            return True
+        hole = next((hole for hole in lane.holes if hole.first <= seq <= hole.last), None)
+        if hole is None:
+            self._odd("duplicate-event", row, f"{row['process']} has an event {seq} already", lost=1)
+            return False
+        self._odd("late-event", row, f"{row['process']}: event {seq} comes after it was given up")
+        name = self._event(row)
+        if hole.before is not None:
+            self._process(row["process"], hole.before, name)
+        self._process(row["process"], name, hole.after)
+        lane.split(hole, seq, name)
+        self._grown.setdefault(row["process"])
+        self._exchange(row, name)
+        return False
+
+    def _run(self, processes: dict[str, None]) -> None:
+        """Take what has its turn, a reception after its sending where that is at hand."""
+        at_hand: dict[str, int] = {}
+        for process in processes:
+            for waiting in self._store.lane(process).waiting.values():
+                if waiting["kind"] in SENDS and waiting["message"] is not None:
+                    at_hand[waiting["message"]] = at_hand.get(waiting["message"], 0) + 1
+        going = list(processes)
+        while going:
+            moved = False
+            held = []
+            for process in going:
+                lane = self._store.lane(process)
+                while (row := lane.waiting.get(lane.reached + 1)) is not None:
+                    message = row["message"]
+                    if row["kind"] in ANSWERED and message is not None and self._awaited(row, at_hand):
+                        held.append(process)
+                        break
+                    self._next(lane, row, at_hand)
+                    moved = True
+            if not moved and held:  # messages in a circle: one has to go first
+                first = self._store.lane(held[0])
+                self._next(first, first.waiting[first.reached + 1], at_hand)
+            going = held
+        for process in processes:
+            if self._store.lane(process).waiting:
+                self.stopped.add(process)
+            else:
+                self.stopped.discard(process)
+
+    def _awaited(self, row: Row, at_hand: dict[str, int]) -> bool:
+        if not at_hand.get(row["message"]):
+            return False
+        return self._sender(self._store.letter(row["message"]), ANSWERED[row["kind"]], row["process"]) is None
+
+    def _next(self, lane: Lane, row: Row, at_hand: dict[str, int]) -> None:
+        process, seq = row["process"], row["seq"]
+        del lane.waiting[seq]
+        name = self._event(row)
+        if lane.name is not None:
+            self._process(process, lane.name, name)
+        lane.close(name)
+        lane.reached, lane.name = seq, name
+        self._grown.setdefault(process)
+        if row["kind"] in SENDS and row["message"] is not None:
+            at_hand[row["message"]] -= 1
+        self._exchange(row, name)
+
+    def _skip(self, process: str, lane: Lane) -> None:
+        """Give up the positions before the first row that waits."""
+        first = min(lane.waiting)
+        row = lane.waiting[first]
+        missing = str(lane.reached + 1) if first == lane.reached + 2 else f"{lane.reached + 1} to {first - 1}"
+        self._odd("seq-gap", row, f"{process}: events {missing} are missing")
+        lane.skip(first - 1)
+
+    def _exchange(self, row: Row, name: str) -> None:
+        """Match an event that sends or receives."""
+        kind, message, process, seq = row["kind"], row["message"], row["process"], row["seq"]
+        if kind == "internal":
+            return
+        if message is None:
+            self._odd("no-message", row, f"{name}: a {kind} that does not name its message")
+            return
+        letter = self._store.letter(message)
+        if kind in SENDS:
+            sent = Sent(kind, process, seq, name, tuple(row["to"] or ()))
+            if letter.covers(sent):
+                self._odd("repeated-send", row, f"{name}: {process} sends {message} again")
+                return
+            letter.sent.append(sent)
+            insort(self._store.lane(process).sent, (seq, message))
+            for entry in list(letter.waits):
+                receiving, receiver, at, event = entry
+                if ANSWERED[receiving] != kind:
+                    self.doubtful.add(message)
+                    continue
+                sender = self._sender(letter, kind, receiver)
+                if sender is not None:
+                    letter.waits.remove(entry)
+                    self._message(sender, receiver, at, event, message)
+            return
+        if (kind, process) in letter.met:
+            self._odd("duplicate-receive", row, f"{name}: {process} receives {message} again")
+            return
+        letter.met.add((kind, process))
+        senders = letter.senders(ANSWERED[kind], process)
+        if len(senders) > 1:
+            among = ", ".join(sorted(senders))
+            self._odd("ambiguous-message", row, f"{name}: {message} was sent by {among}")
+        elif senders:
+            self._message(next(iter(senders.values())), process, seq, name, message)
+        else:
+            letter.waits.append((kind, process, seq, name))
+            if letter.sent:
+                self.doubtful.add(message)
+            insort(self._store.lane(process).open, (seq, message))
+
+    def _sender(self, letter: Letter, level: str, receiver: str) -> Sent | None:
+        """The one sending of a message to a receiver, where there is one only."""
+        senders = letter.senders(level, receiver)
+        return next(iter(senders.values())) if len(senders) == 1 else None
+
+    def _message(self, sent: Sent, process: str, seq: int, name: str, message: str) -> None:
+        """Tell that a sending comes before its reception, and pass on what that discloses."""
+        source = self._store.lane(sent.process)
+        known = source.known_at(sent.process, sent.seq)
+        if known.get(process, 0) >= seq:
+            where = {"file": None, "line": None}
+            self._odd("message-cycle", where, f"{name}: receives {message} before {sent.name} sends it")
+            return
+        if sent.process == process:
+            if not source.next_to(sent.seq, seq):
+                self._edge(sent.name, name, f"message {self._full(message)}")
+            return
+        self._edge(sent.name, name, f"message {self._full(message)}")
+        insort(source.out, (sent.seq, process, seq))
+        self._hear(process, seq, known)
+
+    def _hear(self, process: str, seq: int, known: dict[str, int]) -> None:
+        """A process learns something at a position, and so do all that it has told something since."""
+        waiting = [(process, seq, known)]
+        while waiting:
+            process, seq, known = waiting.pop()
+            lane = self._store.lane(process)
+            if lane.hear(process, seq, known):
+                self._grown.setdefault(process)
+                first = bisect_left(lane.out, (seq, "", 0))
+                for at, target, place in lane.out[first:]:
+                    waiting.append((target, place, lane.known_at(process, at)))
+
+    def _forget(self, process: str) -> None:
+        """Give up what lies more than `keep` positions back."""
+        lane = self._store.lane(process)
+        oldest = lane.reached - self._keep
+        if oldest <= 0:
+            return
+        for entries, kind in ((lane.sent, "unreceived-send"), (lane.open, "unmatched-receive")):
+            for seq, message in entries[: bisect_right(entries, (oldest, "\U0010ffff"))]:
+                letter = self._store.letter(message)
+                if letter.forget(process, seq):
+                    what = "reception" if kind == "unreceived-send" else "sending"
+                    where = {"file": None, "line": None}
+                    fault = f"{process}:{seq}: the {what} of {message} has not come"
+                    self._odd(kind, where, fault)
+                if letter.empty():
+                    self._store.drop(message)
+            del entries[: bisect_right(entries, (oldest, "\U0010ffff"))]
+        lane.forget(oldest)
+
+    def _event(self, row: Row) -> str:
+        name: str = row["name"] or self._full(f"{row['process']}:{row['seq']}")
+        self.told.append({**row, "id": name})
+        for column, kind in (("clock", "unused-clock"), ("after", "unused-link")):
+            if row[column] is not None:
+                first, count = self._unused.get(kind, (row, 0))
+                self._unused[kind] = (first, count + 1)
+        return name
+
+    def _process(self, process: str, before: str, after: str) -> None:
+        self._edge(before, after, f"process {self._full(process)}")
+
+    def _edge(self, left: str, right: str, source: str) -> None:
+        edge = {"left": left, "relation": "<", "right": right, "source": source}
+        self.told.append({"trace": self._trace, **edge})
+
+    def _tell_unused(self) -> None:
+        """Say of how many events something is not used: once in a batch, for all may have it."""
+        for kind, (row, count) in self._unused.items():
+            what = "clock" if kind == "unused-clock" else "link"
+            fault = f"{row['process']}:{row['seq']}: its {what} is not used, for this is a stream"
+            self._odd(kind, row, fault, count=count)
+        self._unused.clear()
+
+    def _tell_frontiers(self) -> None:
+        self._tell_unused()
+        for process in self._grown:
+            lane = self._store.lane(process)
+            if lane.name is not None:
+                knows = sorted(lane.known_at(process, lane.reached).items())
+                self.told.append(
+                    {"trace": self._trace, "process": process, "last": lane.name, "knows": knows}
+                )
+        self._grown.clear()
+
+    def _full(self, name: str) -> str:
+        return name if self._trace is None else f"{self._trace}/{name}"
+
+    def _odd(self, kind: str, row: Row, fault: str, lost: int = 0, count: int = 1) -> None:
+        place = {"file": row["file"], "line": row["line"]}
+        irregular = {"reported": kind, "fault": fault, "count": count, "lost": lost}
+        self.told.append({"trace": self._trace, **place, **irregular})
+
+
+def _place(row: Row) -> tuple[str, int]:
+    return row["process"], row["seq"]

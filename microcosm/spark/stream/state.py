@@ -1,0 +1,215 @@
+"""What is remembered of a trace while it arrives: a lane for each process, a letter for each message."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from microcosm.spark.io.events import Row
+
+
+class Hole(NamedTuple):
+    """Positions that were given up, between two events; `before` is None at the beginning."""
+
+    first: int
+    last: int
+    before: str | None
+    after: str
+
+
+class Sent(NamedTuple):
+    """A sending: of `kind`, at `seq` of `process`; `to` is empty where receivers are not recorded."""
+
+    kind: str
+    process: str
+    seq: int
+    name: str
+    to: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Lane:
+    """A process up to position `reached`, whose event is `name`.
+
+    `waiting` are rows beyond it. `heard` has, for every position at which something was learnt, all that
+    is known from there on of other processes; `out` the positions told and to whom (process, position);
+    `sent` and `open` the messages sent, and received without their sending, by position. `base` is what
+    was known before the oldest of `heard`.
+    """
+
+    reached: int = 0
+    name: str | None = None
+    waiting: dict[int, Row] = field(default_factory=dict)
+    holes: list[Hole] = field(default_factory=list)
+    base: dict[str, int] = field(default_factory=dict)
+    heard: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+    out: list[tuple[int, str, int]] = field(default_factory=list)
+    sent: list[tuple[int, str]] = field(default_factory=list)
+    open: list[tuple[int, str]] = field(default_factory=list)
+
+    def known_at(self, process: str, seq: int) -> dict[str, int]:
+        """What `process`, whose lane this is, knew at a position."""
+        at = bisect_right(self.heard, seq, key=_position) - 1
+        known = self.heard[at][1] if at >= 0 else self.base
+        return {**known, process: max(seq, known.get(process, 0))}
+
+    def hear(self, process: str, seq: int, known: dict[str, int]) -> bool:
+        """Learn something at a position; whether it was new then or later.
+
+        >>> lane = Lane(reached=5)
+        >>> lane.hear("p", 4, {"q": 2}), lane.hear("p", 2, {"q": 1, "r": 1}), lane.hear("p", 5, {"r": 1})
+        (True, True, False)
+        >>> lane.known_at("p", 3), lane.known_at("p", 5)
+        ({'q': 1, 'r': 1, 'p': 3}, {'q': 2, 'r': 1, 'p': 5})
+        """
+        at = bisect_left(self.heard, seq, key=_position)
+        if at == len(self.heard) or self.heard[at][0] != seq:
+            before = self.heard[at - 1][1] if at else self.base
+            if not _exceeds(known, before, process):
+                return False
+            self.heard.insert(at, (seq, dict(before)))
+        grown = False
+        for _, vector in self.heard[at:]:
+            if not _exceeds(known, vector, process):
+                break  # nor the later ones, which know as much
+            grown = True
+            for other, count in known.items():
+                if other != process and count > vector.get(other, 0):
+                    vector[other] = count
+        return grown
+
+    def skip(self, last: int) -> None:
+        """Give up the positions up to `last`; the event after them is not known yet."""
+        self.holes.append(Hole(self.reached + 1, last, self.name, ""))
+        self.reached = last
+
+    def close(self, name: str) -> None:
+        """The event after a hole has come."""
+        if self.holes and not self.holes[-1].after:
+            self.holes[-1] = self.holes[-1]._replace(after=name)
+
+    def next_to(self, first: int, second: int) -> bool:
+        """Whether no event stands between two positions, as far as is known."""
+        gap = (first + 1, second - 1)
+        return first + 1 == second or any((hole.first, hole.last) == gap for hole in self.holes)
+
+    def split(self, hole: Hole, seq: int, name: str) -> None:
+        """An event in a hole has come late."""
+        parts = [Hole(hole.first, seq - 1, hole.before, name), Hole(seq + 1, hole.last, name, hole.after)]
+        at = self.holes.index(hole)
+        self.holes[at : at + 1] = [part for part in parts if part.first <= part.last]
+
+    def forget(self, oldest: int) -> None:
+        """Give up what was told and heard up to a position."""
+        at = bisect_right(self.heard, oldest, key=_position)
+        if at:
+            self.base = self.heard[at - 1][1]
+            del self.heard[:at]
+        del self.out[: bisect_right(self.out, oldest, key=_position)]
+
+    def pack(self) -> bytes:
+        """The lane as bytes, for `lane_from`."""
+        waiting = list(self.waiting.values())
+        fields = [self.reached, self.name, waiting, self.holes, self.base, self.heard, self.out]
+        return _packed([*fields, self.sent, self.open])
+
+
+@dataclass(slots=True)
+class Letter:
+    """A message: its sendings, the receptions that still wait for one, and who has met it in which way."""
+
+    sent: list[Sent] = field(default_factory=list)
+    waits: list[tuple[str, str, int, str]] = field(default_factory=list)
+    met: set[tuple[str, str]] = field(default_factory=set)
+
+    def senders(self, kind: str, receiver: str) -> dict[str, Sent]:
+        """The first sending to a receiver, by sender."""
+        found: dict[str, Sent] = {}
+        for sent in self.sent:
+            fits = sent.kind == kind and (not sent.to or receiver in sent.to)
+            if fits and (sent.process not in found or sent.seq < found[sent.process].seq):
+                found[sent.process] = sent
+        return found
+
+    def covers(self, again: Sent) -> bool:
+        """Whether its process has sent the message to all of its receivers before."""
+        own = [sent for sent in self.sent if (sent.kind, sent.process) == (again.kind, again.process)]
+        return all(any(to in (sent.to or (None,)) for sent in own) for to in again.to or (None,))
+
+    def forget(self, process: str, seq: int) -> bool:
+        """Forget what happened at a position; whether something was still to come for it."""
+        answer = {"send": "receive", "causal_send": "deliver"}
+        for sent in [sent for sent in self.sent if (sent.process, sent.seq) == (process, seq)]:
+            self.sent.remove(sent)
+            met = {receiver for kind, receiver in self.met if kind == answer[sent.kind]}
+            return not (met.issuperset(sent.to) if sent.to else met)
+        for entry in [entry for entry in self.waits if entry[1:3] == (process, seq)]:
+            self.waits.remove(entry)
+            return True
+        return False
+
+    def empty(self) -> bool:
+        return not self.sent and not self.waits
+
+    def pack(self) -> bytes:
+        """The letter as bytes, for `letter_from`."""
+        return _packed([self.sent, self.waits, sorted(self.met)])
+
+
+class Store(Protocol):
+    """Where the state of one trace is kept."""
+
+    def lane(self, process: str) -> Lane:
+        """The lane of a process, to be changed; an empty one at first."""
+
+    def letter(self, message: str) -> Letter:
+        """The letter of a message, to be changed; an empty one at first."""
+
+    def drop(self, message: str) -> None:
+        """Forget a message."""
+
+
+def lane_from(packed: bytes) -> Lane:
+    """The lane that was packed.
+
+    >>> lane = Lane(3, "p:3", {5: {"seq": 5}}, [Hole(1, 2, None, "p:3")], {}, [(3, {"q": 1})], [(3, "q", 2)])
+    >>> lane_from(lane.pack()) == lane
+    True
+    """
+    reached, name, waiting, holes, base, heard, out, sent, open_ = json.loads(packed)
+    return Lane(
+        reached,
+        name,
+        {row["seq"]: row for row in waiting},
+        [Hole(*hole) for hole in holes],
+        base,
+        [(seq, vector) for seq, vector in heard],
+        [(seq, target, place) for seq, target, place in out],
+        [(seq, message) for seq, message in sent],
+        [(seq, message) for seq, message in open_],
+    )
+
+
+def letter_from(packed: bytes) -> Letter:
+    """The letter that was packed."""
+    sent, waits, met = json.loads(packed)
+    return Letter(
+        [Sent(kind, process, seq, name, tuple(to)) for kind, process, seq, name, to in sent],
+        [(kind, process, seq, name) for kind, process, seq, name in waits],
+        {(kind, process) for kind, process in met},
+    )
+
+
+def _packed(fields: list[Any]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _position(entry: tuple[Any, ...]) -> int:
+    position: int = entry[0]
+    return position
+
+
+def _exceeds(known: dict[str, int], vector: dict[str, int], process: str) -> bool:
+    return any(other != process and count > vector.get(other, 0) for other, count in known.items())

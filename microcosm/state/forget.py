@@ -1,0 +1,189 @@
+"""Forgetting events: what is known about the others stays (beyond seed 003, section 6).
+
+Initial judgements about the others are kept exactly, and so is each `a !< b` that propagation alone refutes:
+it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten
+event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
+so may what only a search by cases sees.
+
+All this is so of the rules in force. Where these make anything but a transitive order of the givens, what was
+judged of the others is compared with what is judged without the event; and where no givens would keep that as
+it was, nothing is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Set
+from itertools import permutations
+
+from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.form import closes_givens
+from microcosm.errors import Undefined
+from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rulebook import RuleBook
+from microcosm.order.bits import bits
+from microcosm.order.happens_before import Cycle
+from microcosm.queries.offline import are_shipped, refuted_orders
+from microcosm.worlds.of_givens import knowledge_of
+from microcosm.worlds.possible import Possibilities
+
+
+def without_event(givens: Givens, event: str, rules: RuleBook) -> Givens:
+    """`without_events` of one event."""
+    return without_events(givens, [event], rules)
+
+
+def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> Givens:
+    """The givens without some events, plus what they said of the others by way of these.
+
+    Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
+    after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
+    and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
+    rules all judgements of the others are compared; `Undefined` is raised where they cannot be kept.
+    """
+    engine = Engine(rules, givens)
+    gone = set(events)
+    left = _dropped(givens, gone)
+    if gone.isdisjoint(engine.universe.position):
+        return left
+    what = next(iter(gone)) if len(gone) == 1 else f"{len(gone)} events"
+    if closes_givens(rules):
+        through = list(_passed_through(engine, gone))
+        rest = Engine(rules, left) if through else engine
+        for a, e, b in through:
+            if not rest.holds(Judgement.INITIAL, a, Relation.BEFORE, b):
+                fact = Correspondence(a, Relation.BEFORE, b, f"{a} < {e} < {b}, {e} forgotten")
+                left.add(fact)
+                rest.add(fact)
+    else:
+        _restate(engine, left, gone, what)
+    source = f"followed by way of {what}, {what} forgotten"
+    if are_shipped(rules):
+        for a, b in _lost(givens, left, gone):
+            left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
+        return left
+    was, now = (refuted_orders(some, rules) for some in (givens, left))
+    if was is None or now is None:
+        return left  # nothing is known of a microcosm that contradicts itself
+    was = {(a, b) for a, b in was if a not in gone and b not in gone}
+    for a, b in sorted(was - now):
+        left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
+    now = refuted_orders(left, rules)
+    if now is None:
+        raise Undefined(
+            f"under these rules {what} cannot be forgotten: the others would contradict themselves"
+        )
+    for a, b in sorted(now - was):
+        raise Undefined(
+            f"under these rules {what} cannot be forgotten: {a} !< {b} would follow of the others"
+        )
+    return left
+
+
+def _restate(engine: Engine, left: Givens, gone: Set[str], what: str) -> None:
+    """Give what was judged of the others and is no longer. Raises `Undefined` where it cannot be told so."""
+    rules = engine.rules
+    others = [name for name in engine.universe.position if name not in gone and engine.names(name)]
+    was = _judged(engine, others)
+    for a, relation, b in sorted(was - _judged(Engine(rules, left), others), key=str):
+        if relation in GIVEN_RELATIONS:
+            left.add(Correspondence(a, relation, b, f"followed by way of {what}, {what} forgotten"))
+    try:
+        now = _judged(Engine(rules, left), others)
+    except CyclicGivens:
+        now = set()
+    if now != was:
+        a, relation, b = min(now ^ was, key=str)
+        change = "would follow" if (a, relation, b) in now else "could not be kept"
+        raise Undefined(f"under these rules {what} cannot be forgotten: {a} {relation} {b} {change}")
+
+
+def _judged(engine: Engine, events: Collection[str]) -> set[tuple[str, Relation, str]]:
+    """The initial judgements about some events, which need not be named. Cost: a question for each."""
+    relations = [relation for of, relation in engine.program.of if of is Judgement.INITIAL]
+    return {
+        (a, relation, b)
+        for a, b in permutations(events, 2)
+        for relation in relations
+        if engine.holds(Judgement.INITIAL, a, relation, b)
+    }
+
+
+def _passed_through(engine: Engine, gone: Set[str]) -> Iterator[tuple[str, str, str]]:
+    """Each (a, e, b): a and b stay, and forgotten events, e the first of them, lead from a to b."""
+    names = engine.universe.names
+    after: dict[str, list[str]] = {}
+    entries: dict[tuple[str, str], None] = {}
+    for x, y in engine.ground.given[Relation.BEFORE].cover():
+        a, b = names[x], names[y]
+        if a in gone:
+            after.setdefault(a, []).append(b)
+        elif b in gone:
+            entries[a, b] = None
+    for a, e in entries:
+        reached, waiting = {e}, [e]
+        while waiting:
+            for b in after.get(waiting.pop(), ()):
+                if b not in reached:
+                    reached.add(b)
+                    if b in gone:
+                        waiting.append(b)
+                    else:
+                        yield a, e, b
+
+
+def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]:
+    """Pairs that propagation refuted among the others and does no longer; as many as imply the rest."""
+    if not _refutes(old):
+        return
+    names = [name for name in old.named() if name not in gone]
+    position = {name: at for at, name in enumerate([*names, *gone])}
+    try:
+        known = knowledge_of(new, position, len(position))
+        graph = known.graph()
+        was = Possibilities(knowledge_of(old, position, len(position))).propagated()
+        now = Possibilities(known).propagated()
+    except Cycle:
+        return
+    if was is None or now is None:
+        return  # nothing is known of a microcosm that contradicts itself
+    others = (1 << len(names)) - 1
+    rank = {at: place for place, at in enumerate(graph.order)}
+    past = graph.pasts()
+    told = [0] * len(position)
+    for x in graph.order:
+        for u in graph.predecessors[x]:
+            told[x] |= told[u]
+        if x >= len(names):
+            continue
+        lost = now.before[x] & ~was.before[x] & others & ~(1 << x) & ~told[x]
+        for y in sorted(bits(lost), key=rank.__getitem__, reverse=True):
+            if not told[x] >> y & 1:
+                told[x] |= past[y]
+                yield names[x], names[y]
+
+
+def _refutes(givens: Givens) -> bool:
+    """Whether anything but an order is given, so that something may be refuted."""
+    stated = any(fact.relation is not Relation.BEFORE for fact in givens.external.values())
+    return stated or bool(givens.refuted or givens.stamps or givens.clocks or givens.tokens)
+
+
+def _dropped(givens: Givens, gone: Set[str]) -> Givens:
+    left = givens.copy()
+    left.internal = [e for e in givens.internal if e not in gone]
+    for facts in (left.external, left.refuted):
+        for key in [key for key, fact in facts.items() if fact.left in gone or fact.right in gone]:
+            del facts[key]
+    for event in gone:
+        left.stamps.pop(event, None)
+        left.clocks.pop(event, None)
+    left.messages = [m for m in givens.messages if m.event not in gone]
+    left.tokens = {
+        token: kept
+        for token, group in givens.tokens.items()
+        if len(kept := tuple(e for e in group if e not in gone)) > 1
+    }
+    return left

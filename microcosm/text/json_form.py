@@ -1,0 +1,253 @@
+"""The JSON form of a microcosm, `microcosm/1`: the same givens as a `.mc` file, strictly checked."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import NoReturn
+
+from microcosm.errors import TextError
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.exact import in_json, number_or_infinity
+from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.message import Message
+from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.text.json_members import (
+    JsonFault,
+    described,
+    events_of,
+    integer_of,
+    list_of,
+    name_of,
+    number_of,
+    optional_text,
+    table_of,
+    text_of,
+    truth_of,
+)
+from microcosm.text.names import shown
+from microcosm.text.provenance import is_default, member_of, stated
+from microcosm.text.statement import INTERIOR, ORDERINGS
+
+SCHEMA = "microcosm/1"
+
+FIELDS = (
+    "schema", "name", "internal", "external", "refuted", "stamps",
+    "clocks", "messages", "orderings", "complete", "tokens",
+)  # fmt: skip
+
+
+def givens_to_json(givens: Givens) -> dict[str, object]:
+    """The JSON form, all fields present; `json.dumps` takes it as it is.
+
+    But for bounds of stamps that have more digits than a float: they are decimals, which
+    `microcosm.givens.exact.json_text` writes.
+
+    An external has its source as a fourth member, a refuted one as a third, where somebody stated it.
+    """
+    return {
+        "schema": SCHEMA,
+        "name": givens.name,
+        "internal": list(givens.internal),
+        "external": [
+            [fact.left, fact.relation.value, fact.right, *_origin(fact)] for fact in givens.external.values()
+        ],
+        "refuted": [[fact.left, fact.right, *_origin(fact)] for fact in givens.refuted.values()],
+        "stamps": {
+            event: [*map(in_json, stamp)] if isinstance(stamp, tuple) else stamp
+            for event, stamp in givens.stamps.items()
+        },
+        "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
+        "messages": [_message_to_json(message) for message in givens.messages],
+        "orderings": list(givens.orderings),
+        "complete": givens.complete,
+        "tokens": {token: list(events) for token, events in givens.tokens.items()},
+    }
+
+
+def _origin(fact: Correspondence) -> list[str]:
+    return [] if fact.source is None or is_default(fact.source) else [str(fact.source)]
+
+
+def _message_to_json(message: Message) -> list[object]:
+    member: list[object] = [message.kind, message.event, message.message, message.process]
+    return [*member, list(message.receivers)] if message.kind == "send" else member
+
+
+def read_json(text: str, file: str | None = None) -> Givens:
+    """The givens of a JSON text. Raises `TextError`, with line and column where the decoder knows them."""
+    return givens_from_json(decode_json(text, file), file)
+
+
+def decode_json(text: str, file: str | None = None) -> object:
+    """JSON to plain objects, refusing repeated keys, NaN and infinities. Raises `TextError`."""
+
+    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for at, key in enumerate(keys) if key in keys[:at])
+            raise TextError(f"the key {shown(twice)} stands twice in one object", file=file)
+        return found
+
+    def constant(name: str) -> NoReturn:
+        raise TextError(f"{name} is no JSON number", file=file)
+
+    try:
+        return json.loads(
+            text, object_pairs_hook=members, parse_constant=constant, parse_float=number_or_infinity
+        )
+    except json.JSONDecodeError as error:
+        line = text[text.rfind("\n", 0, error.pos) + 1 :].split("\n", 1)[0]
+        message = f"not JSON: {error.msg}"
+        raise TextError(message, file=file, line=error.lineno, column=error.colno, text=line) from None
+    except RecursionError:
+        raise TextError("the JSON is nested too deeply", file=file) from None
+    except ValueError:
+        raise TextError("a JSON number has too many digits", file=file) from None
+
+
+def givens_from_json(found: object, file: str | None = None) -> Givens:
+    """The givens that a decoded JSON object states; absent fields are empty. Raises `TextError`."""
+    try:
+        return _givens(found, file)
+    except JsonFault as fault:
+        raise TextError(
+            f"{fault.path}: {fault.message}" if fault.path else fault.message, file=file, hint=fault.hint
+        ) from None
+
+
+def _givens(found: object, file: str | None) -> Givens:
+    if not isinstance(found, dict):
+        raise JsonFault("", f"expected an object, not {described(found)}")
+    for key in found:
+        if key not in FIELDS:
+            near = difflib.get_close_matches(str(key)[:40], FIELDS, 1)
+            raise JsonFault(
+                "",
+                f"unknown field {described(key)}",
+                f"Did you mean {near[0]!r}?" if near else f"Fields: {', '.join(FIELDS)}.",
+            )
+    schema = found.get("schema", SCHEMA)
+    if schema != SCHEMA:
+        raise JsonFault(
+            "schema", f'expected "{SCHEMA}", not {described(schema)}', "This version reads no other schema."
+        )
+    givens = Givens(name=optional_text(found.get("name"), "name"))
+    givens.internal = events_of(found.get("internal", []), "internal")
+    for at, member in enumerate(list_of(found.get("external", []), "external")):
+        givens.add(_external(member, f"external[{at}]", member_of(file, "external", at)))
+    for at, member in enumerate(list_of(found.get("refuted", []), "refuted")):
+        givens.add(_refuted(member, f"refuted[{at}]", member_of(file, "refuted", at)))
+    givens.stamps = table_of(found.get("stamps", {}), "stamps", _stamp)
+    givens.clocks = table_of(found.get("clocks", {}), "clocks", _clock)
+    givens.messages = [
+        _message(member, f"messages[{at}]")
+        for at, member in enumerate(list_of(found.get("messages", []), "messages"))
+    ]
+    for at, member in enumerate(list_of(found.get("orderings", []), "orderings")):
+        ordering = _ordering(member, f"orderings[{at}]")
+        if ordering not in givens.orderings:
+            givens.orderings.append(ordering)
+    givens.complete = truth_of(found.get("complete", False), "complete")
+    givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
+    return givens
+
+
+def _external(member: object, path: str, default: str) -> Correspondence:
+    parts = list_of(member, path, 3, 4, "[event, relation, event], and possibly its provenance")
+    relation = SPELLINGS.get(parts[1]) if isinstance(parts[1], str) else None
+    if relation not in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
+        hint = 'A refuted `<` stands in "refuted": [["a", "b"]].' if relation is Relation.NOT_BEFORE else None
+        raise JsonFault(
+            f"{path}[1]", f'expected a relation ("<", ">", "||", "<>"), not {described(parts[1])}', hint
+        )
+    left, right = _pair(parts[0], parts[2], f"{path}[0]", f"{path}[2]")
+    source = stated(text_of(parts[3], f"{path}[3]")) if len(parts) > 3 else default
+    return Correspondence(left, relation, right, source)
+
+
+def _refuted(member: object, path: str, default: str) -> Correspondence:
+    parts = list_of(member, path, 2, 3, "[event, event], and possibly its provenance")
+    left, right = _pair(parts[0], parts[1], f"{path}[0]", f"{path}[1]")
+    source = stated(text_of(parts[2], f"{path}[2]")) if len(parts) > 2 else default
+    return Correspondence(left, Relation.NOT_BEFORE, right, source)
+
+
+def _pair(left: object, right: object, left_path: str, right_path: str) -> tuple[str, str]:
+    one, other = name_of(left, left_path), name_of(right, right_path)
+    if one == other:
+        fault = f"an event stands in no relation to itself: {shown(one)}"
+        raise JsonFault(right_path, fault, "Name two different events.")
+    return one, other
+
+
+def _stamp(found: object, path: str) -> Stamp:
+    if isinstance(found, list):
+        parts = list_of(found, path, 2, 2, "[earliest, latest]")
+        earliest, latest = number_of(parts[0], f"{path}[0]"), number_of(parts[1], f"{path}[1]")
+        if earliest > latest:
+            raise JsonFault(
+                path,
+                f"the interval ends ({latest}) before it begins ({earliest})",
+                "Write [earliest, latest].",
+            )
+        return (earliest, latest)
+    return integer_of(found, path, "an integer (a Lamport time) or [earliest, latest]")
+
+
+def _clock(found: object, path: str) -> Clock:
+    parts = list_of(found, path, 2, 4, "[process, {process: count}, ticked]")
+    process = name_of(parts[0], f"{path}[0]")
+    entries = table_of(parts[1], f"{path}[1]", _count)
+    ticked = truth_of(parts[2], f"{path}[2]") if len(parts) > 2 else True
+    return Clock(process, entries, ticked, name_of(parts[3], f"{path}[3]") if len(parts) > 3 else None)
+
+
+def _count(found: object, path: str) -> int:
+    count = integer_of(found, path, "a count")
+    if count < 0:
+        raise JsonFault(
+            path, f"a clock counts events: its entries are not negative, and this is {described(count)}"
+        )
+    return count
+
+
+def _message(found: object, path: str) -> Message:
+    parts = list_of(
+        found,
+        path,
+        4,
+        5,
+        '["send", event, message, process, [receivers]] or ["receive", event, message, process]',
+    )
+    event, message, process = (name_of(part, f"{path}[{at}]") for at, part in enumerate(parts[1:4], 1))
+    match parts[0]:
+        case "send":
+            receivers = events_of(parts[4], f"{path}[4]", once=False) if len(parts) > 4 else []
+            return Message("send", event, message, process, tuple(receivers))
+        case "receive" if len(parts) == 4:
+            return Message("receive", event, message, process)
+        case "receive":
+            raise JsonFault(f"{path}[4]", "a reception has no receivers: its process is the receiver")
+        case kind:
+            raise JsonFault(f"{path}[0]", f'expected "send" or "receive", not {described(kind)}')
+
+
+def _ordering(found: object, path: str) -> str:
+    text = text_of(found, path)
+    if text.removesuffix(INTERIOR) not in ORDERINGS:
+        raise JsonFault(
+            path,
+            f"unknown ordering {described(text)}",
+            f"Known orderings: {', '.join(ORDERINGS)}; `X interior` for an interior.",
+        )
+    return text
+
+
+def _token(found: object, path: str) -> tuple[str, ...]:
+    events = events_of(found, path)
+    if not events:
+        raise JsonFault(path, "a token needs an event")
+    return tuple(events)

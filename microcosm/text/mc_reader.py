@@ -1,0 +1,260 @@
+"""Microcosm files: text to givens, and the doors to everything else about their text.
+
+A document is JSON if its first character that is no blank is `{`, and else a list of statements, one
+a line. Plain lines take the fast lane; the grammar is loaded only for what the lane does not know.
+
+What may be said once only: the name, the clock and the stamp of an event, the events of a token. A
+second `internal` line continues the chain of the first. A correspondence given twice keeps the source
+that it was first given with; an ordering stated twice is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from microcosm.errors import TextError
+from microcosm.gc_paused import without_collection
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.order_columns import Linking
+from microcosm.givens.relation import Relation
+from microcosm.text import statement as st
+from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
+from microcosm.text.long_lines import LONG, pieces
+from microcosm.text.mc_columns import read_run
+from microcosm.text.mc_writer import iter_mc, write_mc
+from microcosm.text.names import KEYWORDS, quote, shown, unquote
+from microcosm.text.provenance import line_of
+from microcosm.text.statement import Fault, Statement
+from microcosm.text.statement_lane import recognise
+from microcosm.text.statement_tokens import TOKEN, Names
+
+__all__ = [
+    "givens_from_json",
+    "givens_to_json",
+    "iter_mc",
+    "parse_correspondences",
+    "parse_statement",
+    "quote",
+    "read_givens",
+    "read_json",
+    "write_mc",
+]
+
+
+def read_givens(text: str, file: str | None = None) -> Givens:
+    """The givens of a document, `.mc` or JSON; `file` is its name in errors and provenances.
+
+    Raises `TextError`. Contradictions are not looked for here. Cost: linear in the text.
+
+    >>> read_givens("a < b < c").external[("b", "<", "c")].source
+    'line 1'
+    """
+    text = text.removeprefix("\ufeff")
+    with without_collection():
+        if text[: _blank(text) + 1].endswith("{"):
+            return read_json(text, file)
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return _Reader(file).read(text)
+
+
+def parse_statement(text: str, file: str | None = None) -> Statement:
+    """The one statement in `text`. Raises `TextError`, also where there is none.
+
+    >>> parse_statement("b > a").facts[0]
+    Correspondence(left='a', relation=Relation.BEFORE, right='b', source=None)
+    """
+    text = text.rstrip("\r\n")
+    if "\n" in text:
+        raise TextError("more than one line", file=file, hint="Write one statement.")
+    statement = _statement(text, file, None, None, Names())
+    if statement is None:
+        raise TextError("no statement", file=file, hint="Write a correspondence such as `a < b`.")
+    return statement
+
+
+def parse_correspondences(text: str, file: str | None = None) -> list[Correspondence]:
+    """The correspondences of exactly one correspondence statement; refuted ones are allowed."""
+    statement = parse_statement(text, file)
+    if not isinstance(statement, st.Correspondences):
+        raise TextError(
+            "not a correspondence",
+            file=file,
+            column=1,
+            text=text,
+            hint="Write a pair such as `a < b`, `a || b`, `a <> b`.",
+        )
+    return list(statement.facts)
+
+
+LINKS = 4096
+"""So many correspondences that all are `<` are kept in columns, until somebody asks for them one by one."""
+
+
+class _Reader:
+    """One pass over the text of a document."""
+
+    def __init__(self, file: str | None) -> None:
+        self.file = file
+        self.givens = Givens()
+        self.names = Names()
+        self.internal: set[str] = set()
+        self.linking: Linking | None = Linking()
+        """What is external, as long as all of it is `<`."""
+
+    def read(self, text: str) -> Givens:
+        if not text.endswith("\n"):
+            text += "\n"
+        at, number = 0, 1
+        while at < len(text):
+            end, run = read_run(text, at, self.file, number)
+            if run is not None:
+                if self.linking is not None and run.links:
+                    self.linking.extend(run.ends, run.sources)
+                else:
+                    self._add(run.facts())
+                number += len(run.signs)
+            else:
+                end = end if end > at else text.index("\n", at) + 1
+                for line in text[at : end - 1].split("\n"):
+                    self._read_line(line, number)
+                    number += 1
+            at = end
+        if self.linking is not None:
+            if len(self.linking) < LINKS or self.linking.repeated:
+                self._settle(self.linking)
+            else:
+                self.givens.link(self.linking.links())
+        return self.givens
+
+    def _settle(self, linking: Linking) -> None:
+        """Give up the columns."""
+        self.givens.external, self.linking = linking.facts(), None
+
+    def _add(self, facts: Sequence[Correspondence]) -> None:
+        """`Givens.add` of each, with short cuts for the commonest relation."""
+        givens, before = self.givens, Relation.BEFORE
+        if self.linking is not None:
+            if all(fact.relation is before for fact in facts):
+                ends = [end for fact in facts for end in (fact.left, fact.right)]
+                self.linking.extend(ends, [fact.source for fact in facts])
+                return
+            self._settle(self.linking)
+        first = givens.external.setdefault
+        for fact in facts:
+            if fact.relation is before:
+                first((fact.left, "<", fact.right), fact)
+            else:
+                givens.add(fact)
+
+    def _read_line(self, line: str, number: int) -> None:
+        statement = _statement(line, self.file, number, line_of(self.file, number), self.names)
+        if statement is None:
+            return
+        try:
+            self._include(statement)
+        except Fault as fault:
+            raise _located(fault, line, self.file, number) from None
+
+    def _include(self, statement: Statement) -> None:
+        givens = self.givens
+        match statement:
+            case st.Correspondences(facts):
+                self._add(facts)
+            case st.Clocked(event, clock):
+                _first_time(event, givens.clocks, "the clock of")
+                givens.clocks[event] = clock
+            case st.Stamped(event, stamp):
+                _first_time(event, givens.stamps, "the stamp of")
+                givens.stamps[event] = stamp
+            case st.Messaged(message):
+                givens.messages.append(message)
+            case st.Internal(events):
+                for event in events:
+                    if event in self.internal:
+                        hint = "A second `internal` line continues the chain of the first."
+                        raise Fault(f"{shown(event)} is in the internal chain already", hint, name=event)
+                self.internal.update(events)
+                givens.internal.extend(events)
+            case st.Token(name, events):
+                _first_time(name, givens.tokens, "the token")
+                givens.tokens[name] = events
+            case st.Ordered(ordering):
+                if ordering not in givens.orderings:
+                    givens.orderings.append(ordering)
+            case st.Complete():
+                givens.complete = True
+            case st.Named(name):
+                if givens.name is not None:
+                    raise Fault("the microcosm is named twice", "Keep one of the names.", name=name)
+                givens.name = name
+
+
+def _first_time(name: str, stated: Container[str], what: str) -> None:
+    if name in stated:
+        raise Fault(f"{what} {shown(name)} is stated twice", "Keep one of the two statements.", name=name)
+
+
+MANY_NAMES = 100_000
+"""So many checked names are remembered; most are met again soon or never."""
+
+
+def _statement(
+    line: str, file: str | None, number: int | None, source: str | None, names: Names
+) -> Statement | None:
+    """The statement on a line; None for a blank line or a comment. Raises `TextError`."""
+    try:
+        statement = recognise(line, source, names)
+        if len(names) > MANY_NAMES:
+            names.clear()
+        if statement is not None:
+            return statement
+        start = _blank(line)
+        if start == len(line) or line[start] == "#":
+            return None
+        return _by_grammar(line, source, names)
+    except Fault as fault:
+        raise _located(fault, line, file, number) from None
+
+
+def _by_grammar(line: str, source: str | None, names: Names) -> Statement:
+    from microcosm.text.statement_grammar import parse  # Lark takes longer to load than most files to read
+
+    if len(line) > LONG:
+        # The grammar would take minutes to reach the fault of a long list, so it sees only a piece.
+        for text, begin, lacking in pieces(line):
+            try:
+                if recognise(text, source, names) is None:
+                    parse(text)
+            except Fault as fault:
+                if fault.column is None and fault.name is not None:
+                    fault.column = _mention(text, fault.name, fault.nth)
+                if fault.column is not None and fault.column > begin:
+                    fault.column += lacking
+                raise
+    return parse(line, source)
+
+
+def _located(fault: Fault, line: str, file: str | None, number: int | None) -> TextError:
+    column = fault.column
+    if column is None and fault.name is not None:
+        column = _mention(line, fault.name, fault.nth)
+    return TextError(fault.message, file=file, line=number, column=column, text=line, hint=fault.hint)
+
+
+def _mention(line: str, name: str, nth: int) -> int | None:
+    """The column of the nth token of a line that names `name`."""
+    written = {name} - KEYWORDS
+    for match in TOKEN.finditer(line):
+        token = match.group()
+        if token in written or (token[0] == '"' and len(token) > 1 and unquote(token) == name):
+            nth -= 1
+            if nth == 0:
+                return match.start() + 1
+    return None
+
+
+def _blank(text: str) -> int:
+    """The number of blanks that `text` begins with."""
+    return len(text) - len(text.lstrip()) if text[:1].isspace() else 0

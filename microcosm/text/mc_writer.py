@@ -1,0 +1,83 @@
+"""Givens to the canonical text of a microcosm file, which reads back to equal givens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.exact import written
+from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.message import Message
+from microcosm.text.names import quote, string
+from microcosm.text.provenance import is_default
+
+
+def write_mc(givens: Givens, sources: bool = True) -> str:
+    r"""The whole file; see `iter_mc`.
+
+    >>> write_mc(Givens(name="phone", internal=["e1", "log in"]))
+    'name phone\ninternal e1 < "log in"\n'
+    """
+    return "".join(iter_mc(givens, sources))
+
+
+def iter_mc(givens: Givens, sources: bool = True) -> Iterator[str]:
+    """The lines of the file, each with its line end, in the order in which things were given.
+
+    Sources that somebody stated are written (unless `sources` is false); mere places are not, since
+    the new file gives new ones. A token without events says nothing and is left out.
+    """
+    names = _Quoted()
+    if givens.name is not None:
+        yield f"name {quote(givens.name)}\n"
+    if givens.internal:
+        yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
+    for given in (givens.external, givens.refuted):
+        for fact in given.values():
+            yield _fact(fact, names, sources)
+    for event, stamp in givens.stamps.items():
+        yield f"stamp {names[event]} = {_stamp(stamp)}\n"
+    for event, clock in givens.clocks.items():
+        yield f"clock {names[event]} = {_clock(clock, names)}\n"
+    for message in givens.messages:
+        yield _message(message, names)
+    for ordering in givens.orderings:
+        yield f"ordering {ordering}\n"
+    if givens.complete:
+        yield "complete\n"
+    for token, events in givens.tokens.items():
+        if events:
+            yield f"token {names[token]} = {', '.join(map(names.__getitem__, events))}\n"
+
+
+class _Quoted(dict[str, str]):
+    """Names as written, each quoted once."""
+
+    def __missing__(self, name: str) -> str:
+        written = self[name] = quote(name)
+        return written
+
+
+def _fact(fact: Correspondence, names: _Quoted, sources: bool) -> str:
+    origin = ""
+    if sources and fact.source is not None and not is_default(fact.source):
+        origin = f" from {string(fact.source)}"
+    return f"{names[fact.left]} {fact.relation.value} {names[fact.right]}{origin}\n"
+
+
+def _stamp(stamp: Stamp) -> str:
+    return f"[{written(stamp[0])}, {written(stamp[1])}]" if isinstance(stamp, tuple) else str(stamp)
+
+
+def _clock(clock: Clock, names: _Quoted) -> str:
+    entries = ", ".join(f"{names[process]}: {count}" for process, count in clock.entries.items())
+    execution = "" if clock.execution is None else f" in {names[clock.execution]}"
+    return f"{names[clock.process]} {{{entries}}}{'' if clock.ticked else ' unticked'}{execution}"
+
+
+def _message(message: Message, names: _Quoted) -> str:
+    text = f"{message.kind} {names[message.event]} = {names[message.message]} {names[message.process]}"
+    if message.receivers:
+        text += f" -> {', '.join(map(names.__getitem__, message.receivers))}"
+    return text + "\n"

@@ -1,0 +1,192 @@
+"""What one line of a microcosm file says, as data; and the checks that one statement can fail.
+
+Two readers make statements: the grammar (`statement_grammar`, which defines them and words the
+errors) and the fast lane (`statement_lane`). Both build through this module, so that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from operator import eq
+
+from microcosm.errors import MicrocosmError
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import Correspondence, many
+from microcosm.givens.givens import Stamp
+from microcosm.givens.message import Message
+from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.text.names import shown
+
+ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
+"""The message orderings of seed 004 that a network may be known to keep."""
+
+INTERIOR = " interior"
+"""What follows an ordering's name in `Givens.orderings` where its interior is meant."""
+
+JOINS = {
+    sign: (relation.converse, True) if relation in (Relation.AFTER, Relation.NOT_AFTER) else (relation, False)
+    for sign, relation in SPELLINGS.items()
+    if relation not in (Relation.UNKNOWN, Relation.NOT_CONCURRENT, Relation.NOT_RELATED)
+}
+"""The signs that may stand between two events: the relation given, and whether of the right to the left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`name phone`: the microcosm's own name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Internal:
+    """`internal e1 < e2`: these events come next in the internal chain."""
+
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Correspondences:
+    """`a < b || c`: a correspondence for each consecutive pair, refuted ones included; none says `>`."""
+
+    facts: tuple[Correspondence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """`stamp e = 5` or `stamp e = [10.0, 12.5]`."""
+
+    event: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Clocked:
+    """`clock e = p {p: 3, q: 1}`."""
+
+    event: str
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Messaged:
+    """`send e = m1 p -> q, r` or `receive f = m1 q`."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """`ordering causal`, `ordering causal interior`: the string that `Givens.orderings` keeps."""
+
+    ordering: str
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """`complete`: nothing that happened is missing from the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`token lock = a, b`: these events are under one mutual exclusion."""
+
+    name: str
+    events: tuple[str, ...]
+
+
+Statement = Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token
+
+
+class Fault(MicrocosmError):
+    """What is wrong with a statement, and where: at `column`, or at the `nth` mention of `name`."""
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        column: int | None = None,
+        name: str | None = None,
+        nth: int = 1,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.column = column
+        self.name = name
+        self.nth = nth
+
+
+def correspondences(events: Sequence[str], signs: Sequence[str], source: str | None) -> Correspondences:
+    """The consecutive pairs of `events`, joined by `signs` (one fewer)."""
+    if any(map(eq, events, events[1:])):
+        at = next(at for at in range(1, len(events)) if events[at] == events[at - 1])
+        raise Fault(
+            f"an event stands in no relation to itself: {shown(events[at])}",
+            "Name two different events.",
+            name=events[at],
+            nth=events[: at + 1].count(events[at]),
+        )
+    return Correspondences(tuple(facts_of(events[:-1], signs, events[1:], repeat(source))))
+
+
+def facts_of(
+    lefts: Sequence[str], signs: Sequence[str], rights: Sequence[str], sources: Iterable[str | None]
+) -> list[Correspondence]:
+    """The correspondences of four columns, without `>`. A million are made this way at a time."""
+    if signs.count("<") == len(signs):
+        return many(lefts, Relation.BEFORE, rights, sources)
+    facts = []
+    for left, sign, right, source in zip(lefts, signs, rights, sources, strict=False):
+        relation, turned = JOINS[sign]
+        pair = (right, relation, left) if turned else (left, relation, right)
+        facts.append(Correspondence(*pair, source))
+    return facts
+
+
+def internal(events: Sequence[str], signs: Sequence[str]) -> Internal:
+    """The chain `e1 < e2 < …`, or `… > e2 > e1`, which says the same."""
+    _once(events, "in the internal chain")
+    forwards, backwards = (Relation.BEFORE, False), (Relation.BEFORE, True)
+    if signs and all(JOINS[sign] == backwards for sign in signs):
+        return Internal(tuple(reversed(events)))
+    for at, sign in enumerate(signs, 1):
+        if JOINS[sign] != forwards:
+            raise Fault(
+                f"internal events are joined by `<`, not by `{sign}`",
+                "Write the chain in order: internal e1 < e2 < e3.",
+                name=events[at],
+            )
+    return Internal(tuple(events))
+
+
+def token(name: str, events: Sequence[str]) -> Token:
+    """A mutual-exclusion group."""
+    _once(events, f"under the token {shown(name)}", (name,))
+    return Token(name, tuple(events))
+
+
+def clocked_twice(process: str, column: int | None) -> Fault:
+    """The fault of a clock with two entries for one process, the second at `column`."""
+    return Fault(f"the clock has two entries for {shown(process)}", "Keep one of them.", column=column)
+
+
+def ordering(name: str, interior: bool) -> Ordered:
+    """A known ordering, or its interior."""
+    if name not in ORDERINGS:
+        raise Fault(f"unknown ordering {shown(name)}", f"Known orderings: {', '.join(ORDERINGS)}.", name=name)
+    return Ordered(name + INTERIOR if interior else name)
+
+
+def _once(events: Sequence[str], where: str, mentioned_before: tuple[str, ...] = ()) -> None:
+    if len(set(events)) == len(events):
+        return
+    seen: set[str] = set()
+    for event in events:
+        if event in seen:
+            nth = mentioned_before.count(event) + 2
+            raise Fault(f"{shown(event)} stands twice {where}", "Name it once.", name=event, nth=nth)
+        seen.add(event)

@@ -1,0 +1,293 @@
+"""The microcosm of a trace: what its events say about causality, and nothing beyond it.
+
+Consecutive events of a process are ordered, a sending comes before its reception, and a recorded
+clock stays a clock: it stands for up to n² correspondences. Receptions whose sending is not in the
+log remain unmatched. A log with holes is welcome; partial knowledge is what a microcosm is for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
+from typing import Literal
+
+from microcosm.errors import TextError
+from microcosm.gc_paused import without_collection
+from microcosm.givens.clock import Clock, between
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.message import Message
+from microcosm.givens.relation import Relation
+from microcosm.traces.causality import Before
+from microcosm.traces.clocks import Clocks
+from microcosm.traces.event import SENDS, Counted, TraceEvent
+from microcosm.traces.execution import Execution, executions
+from microcosm.traces.extraction import Extraction
+from microcosm.traces.messages import exchange
+from microcosm.traces.reading import nearest
+from microcosm.traces.report import Report
+
+
+def extract(
+    events: Iterable[TraceEvent],
+    *,
+    process: str | None = None,
+    token: str | None = None,
+    with_clocks: bool = True,
+    report: Report | None = None,
+) -> Extraction:
+    """The microcosm of a trace.
+
+    `process` restricts it to what that process could know by the end: its own events, which become
+    the internal chain, and their causal past. `token` names an attribute whose holders exclude each
+    other. Without `with_clocks` clocks are not kept, and only used to find what receptions disclosed.
+
+    Raises `TextError` when no event is of that process or has that attribute. Cost: linear in the
+    events times the entries of their clocks, plus sorting.
+    """
+    report = Report() if report is None else report
+    with without_collection():
+        return _extract(events, process, token, with_clocks, report)
+
+
+def _extract(
+    events: Iterable[TraceEvent], process: str | None, token: str | None, with_clocks: bool, report: Report
+) -> Extraction:
+    runs = executions(events, report)
+    several = len(runs) > 1
+    chosen = None if process is None else _chosen(runs, process, several)
+    parts = [
+        _Part(run, chosen[1] if chosen is not None else None, several, report)
+        for run in runs
+        if chosen is None or run is chosen[0]
+    ]
+    givens = Givens(name=process)
+    for part in parts:
+        part.order_processes(givens, with_clocks)
+        part.order_messages(givens)
+        part.order_links(givens)
+        part.add_stamps(givens)
+    _order_foreign(parts, givens, chosen is not None, report)
+    if token is not None:
+        _check_attribute(parts, token)
+        for part in parts:
+            part.group_by(token, givens)
+    named = set(givens.named())
+    events_kept = sum(len(part.kept) for part in parts)
+    return Extraction(
+        givens=givens,
+        events=events_kept,
+        processes=sum(part.processes() for part in parts),
+        messages=sum(part.messages() for part in parts),
+        correspondences=len(givens.external) + max(0, len(givens.internal) - 1),
+        isolated=sum(part.report_isolated(named) for part in parts),
+        outside=sum(len(run.events) for run in runs) - events_kept,
+        reported=dict(report.counts),
+    )
+
+
+def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
+    """The execution and the process in it that a name means."""
+    known = [(run, name, _full(run, name, several)) for run in runs for name in run.threads]
+    found = [(run, name, full) for run, name, full in known if process in (name, full)]
+    if len(found) == 1:
+        return found[0][:2]
+    if not found:
+        hint = nearest(process, {full for _, _, full in known}, "Processes")
+        raise TextError(f"no process {process!r} in the trace", hint=hint)
+    names = ", ".join(full for _, _, full in found[:5])
+    raise TextError(f"{len(found)} executions have a process {process!r}", hint=f"Say which: {names}")
+
+
+def _full(run: Execution, name: str, several: bool) -> str:
+    """The name of a process, message or token among several executions."""
+    return f"{run.trace}/{name}" if several and run.trace is not None else name
+
+
+def _check_attribute(parts: list[_Part], token: str) -> None:
+    known = {name for part in parts for event in part.kept for name in part.entry(event).attributes}
+    if token not in known:
+        raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
+
+
+def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Report) -> None:
+    """Add the links from one execution to another, which only lead to last events.
+
+    So they close a cycle only among themselves, from last event to last event; those are not believed.
+    """
+    links = [link for part in parts for link in part.foreign()]
+    known = {name for part in parts for name in part.names} if links and not view else set()
+    believed: dict[str, list[str]] = {}
+    for entry, name, last in links:
+        if name in known and last:
+            believed.setdefault(entry.full_id, []).append(name)
+    for entry, name, last in links:
+        if name not in known or not last:
+            what = "is not in the log" if name not in known else "is of another execution"
+            report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
+    open_ = {event: sum(name in believed for name in names) for event, names in believed.items()}
+    leads: dict[str, list[str]] = {}
+    for event, names in believed.items():
+        for name in names:
+            leads.setdefault(name, []).append(event)
+    settled = [event for event, count in open_.items() if not count]
+    for event in settled:
+        for other in leads.get(event, ()):
+            open_[other] -= 1
+            if not open_[other]:
+                settled.append(other)
+    sure = set(settled)
+    for entry, name, last in links:
+        if name in known and last:
+            if entry.full_id in sure or name not in believed or name in sure:
+                givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, "link"))
+            else:
+                message = f"{entry.id}: is after {name} and before it"
+                report.add("link-cycle", message, file=entry.file, line=entry.line)
+
+
+class _Part:
+    """What one execution gives, or what one process of it could know."""
+
+    def __init__(self, run: Execution, process: str | None, several: bool, report: Report) -> None:
+        self._run = run
+        self._report = report
+        self._several = several
+        self.names = [entry.full_id if several else entry.id for entry in run.events]
+        self._clocks = Clocks(run, report)
+        self._exchange = exchange(run, report)
+        self._before = Before(run, self._clocks, self._exchange, report)
+        self._internal: list[int] = [] if process is None else run.threads[process][0]
+        own = (event for thread in run.threads.get(process or "", []) for event in thread)
+        self.kept = set(range(len(run.events))) if process is None else self._before.past(own)
+        """The events that the microcosm is about."""
+
+    def entry(self, event: int) -> TraceEvent:
+        return self._run.events[event]
+
+    def order_processes(self, givens: Givens, with_clocks: bool) -> None:
+        """Add the order of each process, and clocks or what they show to have been disclosed."""
+        givens.internal += [self.names[event] for event in self._internal]
+        internal = set(self._internal)
+        times = self._clocks.times if with_clocks else {}
+        for process, threads in self._run.threads.items():
+            source = f"process {self._full(process)}"
+            for thread in threads:
+                known = [event for event in thread if event in self.kept]
+                for a, b in pairwise(known):
+                    # Clocks order what has them, and the internal chain is known by itself.
+                    if not (a in times and b in times) and not (a in internal and b in internal):
+                        self._add(givens, a, b, source)
+                for event in known:
+                    if event in times:
+                        givens.clocks[self.names[event]] = self._time(times[event])
+        if not with_clocks:
+            for event, sources in self._clocks.covers.items():
+                if event in self.kept:
+                    for seen in sources:
+                        self._add(givens, seen, event, f"vector time of {self.names[event]}")
+
+    def order_messages(self, givens: Givens) -> None:
+        """Add that sendings come before receptions, and what was sent and received."""
+        internal = set(self._internal)
+        for sending, reception in self._before.pairs:
+            if reception in self.kept and not (sending in internal and reception in internal):
+                self._add(givens, sending, reception, f"message {self._message(reception)}")
+        kinds = {entry.kind for entry in self._run.events}
+        application = not kinds.isdisjoint(("causal_send", "deliver"))
+        answered = {event for pair in self._exchange.pairs for event in pair}
+        for event in sorted((*self._exchange.sent, *self._exchange.received)):
+            entry = self.entry(event)
+            if isinstance(entry.message, Counted) and event not in answered:
+                continue  # its other end is in another log, under another name
+            if event in self.kept and (entry.kind in ("causal_send", "deliver")) is application:
+                kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
+                receivers = tuple(map(self._full, entry.to))
+                message = self._message(event)
+                givens.messages.append(
+                    Message(kind, self.names[event], message, self._full(entry.process), receivers)
+                )
+
+    def order_links(self, givens: Givens) -> None:
+        """Add that an event comes after those that the log says it does."""
+        internal = set(self._internal)
+        for before, after in self._before.links:
+            if after in self.kept and not (before in internal and after in internal):
+                self._add(givens, before, after, "link")
+
+    def foreign(self) -> Iterator[tuple[TraceEvent, str, bool]]:
+        """Links to events outside: who comes after, after whom, and whether nothing comes after it."""
+        if not self._run.foreign:
+            return
+        sources = {before for before, _ in chain(self._before.pairs, self._before.links)}
+        sources.update(self._run.previous)
+        sources.update(seen for covered in self._clocks.covers.values() for seen in covered)
+        for event, name in self._run.foreign:
+            if event in self.kept:
+                yield self.entry(event), name, event not in sources
+
+    def add_stamps(self, givens: Givens) -> None:
+        """Add the stamps that are believed."""
+        for event, stamp in self._before.stamps.items():
+            if event in self.kept:
+                givens.stamps[self.names[event]] = stamp
+
+    def group_by(self, token: str, givens: Givens) -> None:
+        """Add a token group for each value of an attribute that two events have."""
+        groups: dict[str, list[int]] = {}
+        for event in self._before.order:  # a right group is a chain in this order
+            value = self.entry(event).attributes.get(token)
+            if event in self.kept and value not in (None, ""):
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                groups.setdefault(self._full(text), []).append(event)
+        for name, group in groups.items():
+            if len(group) > 1 and not self._concurrent(name, group):
+                givens.tokens[name] = tuple(self.names[event] for event in group)
+
+    def processes(self) -> int:
+        return sum(not self.kept.isdisjoint(chain(*threads)) for threads in self._run.threads.values())
+
+    def messages(self) -> int:
+        """Messages by id; in a log without ids, the receptions that merged clocks show."""
+        named = {self.entry(event).message for event in self.kept} - {None}
+        return len(named) or sum(e in self.kept for e, seen in self._clocks.covers.items() if seen)
+
+    def report_isolated(self, named: set[str]) -> int:
+        """Report the events that the microcosm does not name; how many there are."""
+        isolated = [event for event in sorted(self.kept) if self.names[event] not in named]
+        for event in isolated:
+            entry = self.entry(event)
+            message = f"{self.names[event]}: nothing relates it to another event"
+            self._report.add("isolated-event", message, file=entry.file, line=entry.line, fatal=False)
+        return len(isolated)
+
+    def _concurrent(self, token: str, group: list[int]) -> bool:
+        """Whether clocks show two of a group to be concurrent; that is reported."""
+        for a, b in pairwise(event for event in group if event in self._clocks.times):
+            first, second = self._clocks.times[a], self._clocks.times[b]
+            if first.process != second.process and between(first, second) is Relation.CONCURRENT:
+                message = f"token {token}: {self.names[a]} and {self.names[b]} are concurrent"
+                entry = self.entry(b)
+                self._report.add("token-concurrent", message, file=entry.file, line=entry.line)
+                return True
+        return False
+
+    def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
+        a, b = self.names[before], self.names[after]
+        key = (a, "<", b)  # what `Givens.add` would find out of the correspondence
+        if key not in givens.external:
+            givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)
+
+    def _time(self, time: Clock) -> Clock:
+        """A clock by the names that its processes have among several executions, and of which it is."""
+        if not self._several or self._run.trace is None:
+            return time
+        entries = {self._full(process): count for process, count in time.entries.items()}
+        return Clock(self._full(time.process), entries, time.ticked, self._run.trace)
+
+    def _full(self, name: str) -> str:
+        return _full(self._run, name, self._several)
+
+    def _message(self, event: int) -> str:
+        return self._full(self.entry(event).message or "")

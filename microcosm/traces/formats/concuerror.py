@@ -1,0 +1,207 @@
+"""Reports of Concuerror: the steps of interleavings of an Erlang program.
+
+       5: P.3: 0 = P.1 ! 0
+       9: Message (0) from P.3 reaches P.1
+      26: P.1: receives message (0)
+
+Each interleaving is an execution. A mailbox is a process of its own (`P.1 mailbox`), where messages
+and exit signals arrive one after the other, whatever their owner is doing; a reception comes after the
+arrival, the first step of a process after its spawning, and an exit signal after the exit of its sender
+or its call of `erlang:exit`. Of messages of equal content a process receives first what arrived first, as
+Erlang does. Steps are numbered: where numbers are missing, so may be sendings and arrivals, and those
+behind are matched with nothing. What processes learn through shared tables is not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.lines import Lines
+
+NAME = "concuerror"
+
+_BEGIN = re.compile(r"(?:Erroneous i|I)nterleaving #?(\d+):?\s*")
+_STEP = re.compile(r"\s*(\d+): (.*)")
+_OF = re.compile(r"([^\s:]+): (.*)")
+_SEND = re.compile(r"(?P<said>.*) = (\S+) ! (?P=said)")
+_REACHES = re.compile(r"Message \((.*)\) from (\S+) reaches (\S+)")
+_SIGNAL = re.compile(r"Exit signal ?(?:\((.*)\) )?from (\S+) reaches (\S+)")
+_CALLS_EXIT = re.compile(r".* = erlang:exit\((\S+), .*\)")
+_EXITS = re.compile(r"exits (?:normally|abnormally \((.*)\))")
+_RECEIVES = re.compile(r"receives message \((.*)\)")
+_SPAWNS = re.compile(r"(\S+) = erlang:spawn(?:_link|_monitor|_opt)?\(.*")
+_STEPS = ("Event trace:", "Interleaving info:")
+
+
+_Key = TypeVar("_Key")
+
+
+def detects(head: str, path: str) -> int:
+    """2 where the report says whose it is."""
+    return 2 * (re.search(r"^Concuerror ", head, re.MULTILINE) is not None)
+
+
+@dataclass(slots=True)
+class _Interleaving:
+    """One execution: what is under way, and what the first step of a process comes after."""
+
+    name: str
+    step: int = 0
+    whole: bool = True
+    messages: int = 0
+    steps: dict[str, int] = field(default_factory=dict)
+    sent: dict[tuple[str, str, str], deque[tuple[str, str]]] = field(default_factory=dict)
+    arrived: dict[tuple[str, str], deque[tuple[str, str]]] = field(default_factory=dict)
+    spawned: dict[str, str] = field(default_factory=dict)
+    signalled: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The first call of `erlang:exit` of a process for another."""
+    exited: dict[str, str] = field(default_factory=dict)
+    dying: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Who has just been reached by an exit signal, with its reason and the arrival."""
+    trapping: set[str] = field(default_factory=set)
+
+    def at(self, step: int) -> bool:
+        """Go on to a step; whether none is missing before it."""
+        follows = step == self.step + 1
+        self.step = step
+        self.whole &= follows
+        return follows
+
+    def event(self, text: str, file: str, line: int) -> TraceEvent | None:
+        """The event that a step is, or None."""
+        kind, message, label = "internal", None, text
+        to: tuple[str, ...] = ()
+        after: list[str] = []
+        if reaches := _REACHES.fullmatch(text):
+            content, sender, owner = reaches.groups()
+            process = f"{owner} mailbox"
+            arriving, sending = self._take(self.sent, (sender, owner, content))
+            after.append(sending)
+            self._arrive(owner, content, arriving)
+        elif signal := _SIGNAL.fullmatch(text):
+            reason, sender, owner = signal.groups()
+            process = f"{owner} mailbox"
+            # Whichever of the two sent it: the first of them comes before it.
+            after.append(self.signalled.get((sender, owner), self.exited.get(sender, "")))
+            if reason is not None:
+                arrival = self._arrive(owner, f"{{'EXIT',{sender},{reason}}}", "")
+                self.dying[owner] = reason, arrival
+        elif step := _OF.fullmatch(text):
+            process, label = step.groups()
+            if process not in self.steps:
+                after.append(self.spawned.get(process, ""))
+            own = f"{process}:{self.steps.get(process, 0) + 1}"
+            dying = self.dying.pop(process, None)
+            if send := _SEND.fullmatch(label):
+                kind, to = "send", (send[2],)
+                message = self._name()
+                if self.whole:
+                    self.sent.setdefault((process, send[2], send[1]), deque()).append((message, own))
+            elif received := _RECEIVES.fullmatch(label):
+                message, arrival = self._take(self.arrived, (process, received[1]))
+                kind = "receive" if message else "internal"
+                message = message or None
+                after.append(arrival)
+            elif spawn := _SPAWNS.fullmatch(label):
+                self.spawned[spawn[1].strip("{},")] = own
+            elif call := _CALLS_EXIT.fullmatch(label):
+                if self.whole:
+                    self.signalled.setdefault((process, call[1]), own)
+            elif exit_ := _EXITS.fullmatch(label):
+                if self.whole:
+                    self.exited[process] = own
+                if dying is not None and self._dies(process, dying[0], exit_[1]):
+                    after.append(dying[1])
+            elif "process_flag(trap_exit" in label:
+                self.trapping.add(process)
+        else:
+            return None
+        self.steps[process] = self.steps.get(process, 0) + 1
+        return TraceEvent(
+            process,
+            self.steps[process],
+            kind,
+            message,
+            to,
+            label=label,
+            trace=self.name,
+            after=tuple(dict.fromkeys(filter(None, after))),
+            file=file,
+            line=line,
+        )
+
+    def _arrive(self, owner: str, content: str, message: str) -> str:
+        """The event that is an arrival at a mailbox; it waits there to be received."""
+        process = f"{owner} mailbox"
+        arrival = f"{process}:{self.steps.get(process, 0) + 1}"
+        if self.whole:
+            self.arrived.setdefault((owner, content), deque()).append((message, arrival))
+        return arrival
+
+    def _dies(self, process: str, reason: str, said: str | None) -> bool:
+        """Whether a process exits because of the exit signal that came last, having done nothing since."""
+        if not self.whole or process in self.trapping or reason == "normal":
+            return False
+        return said == ("killed" if reason == "kill" else reason)
+
+    def _take(self, waiting: dict[_Key, deque[tuple[str, str]]], key: _Key) -> tuple[str, str]:
+        """The first of the messages that wait, and its event; a new message where there is none."""
+        if waiting.get(key):
+            return waiting[key].popleft()
+        return self._name(), ""
+
+    def _name(self) -> str:
+        self.messages += 1
+        return Counted(f"m{self.messages}")
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The steps of all interleavings; text among them that is none is reported as `bad-line`.
+
+    Memory: the messages under way.
+    """
+    names = options.shared(NAME, Counter[str])
+    run: _Interleaving | None = None
+    begun = ""
+    for number, text in stream:
+        step = _STEP.fullmatch(text)
+        if begin := _BEGIN.fullmatch(text):
+            begun, run = f"Interleaving {begin[1]}", None
+        elif text.strip() in _STEPS:
+            run = _begin(begun or "Interleaving 1", names)
+        elif text.startswith(("####", "----")):
+            run = None
+        elif step is not None and (run is None or int(step[1]) <= run.step):
+            run = _begin("Interleaving", names)  # where it begins is not in the file
+            yield from _events(run, step, file, number, report)
+        elif run is not None and text.strip():
+            if step is None and text.startswith("    "):
+                continue  # where the step is in the source
+            yield from _events(run, step, file, number, report)
+
+
+def _begin(name: str, names: Counter[str]) -> _Interleaving:
+    """An interleaving; two of a name are told apart."""
+    names[name] += 1
+    return _Interleaving(name if names[name] == 1 else f"{name} ({names[name]})")
+
+
+def _events(
+    run: _Interleaving, step: re.Match[str] | None, file: str, line: int, report: Report
+) -> Iterator[TraceEvent]:
+    """The event of a line, if it is one; what is odd is reported."""
+    if step is not None and not run.at(int(step[1])):
+        report.add("seq-gap", f"{run.name}: steps before {step[1]} are missing", file=file, line=line)
+    event = None if step is None else run.event(step[2], file, line)
+    if event is None:
+        run.whole &= step is None
+        report.add("bad-line", "not a step", file=file, line=line, lost=1, lines=1)
+    else:
+        yield event

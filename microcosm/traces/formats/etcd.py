@@ -1,0 +1,277 @@
+"""The trace that etcd's raft library logs for TLA+: one JSON object a line, in the order of time.
+
+    {"tag": "trace", "event": {"name": "SendAppendEntriesRequest", "nid": "1", "msg": {…}, …}}
+
+Events named `Send…` and `Receive…` have their message in `msg`, which has no id: equal contents are
+told apart by their order (`microcosm.traces.formats.content`), and reported. Where anything in the log
+shows that
+lines are missing, none are: a reception then comes after what its message proves by itself to have
+been
+before (`microcosm.traces.formats.raft`). Several files are merged by their times (`ts`), as are the parts of a file
+where time goes back. Where a node does two things at a time, or begins again in an earlier term, the parts
+are of several runs. Lines of other tags are reported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from heapq import merge
+from itertools import repeat
+from sys import intern
+from typing import Any
+
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats.content import Contents
+from microcosm.traces.formats.etcd_lines import File, Line
+from microcosm.traces.formats.raft import ONCE, Node
+from microcosm.traces.options import Options, Positions
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.lines import Lines
+
+NAME = "etcd"
+
+_LOOKED_AT = 20
+_written = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+
+
+def detects(head: str, path: str) -> int:
+    """2 where one of the first lines is an event."""
+    for line in head.split("\n")[:_LOOKED_AT]:
+        try:
+            _event(json_object(line))
+        except BadLine:
+            continue
+        return 2
+    return 0
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """No event before the last file is read; lines that are none are reported as `bad-line`.
+
+    Memory: two counts for each content of a message; the events themselves wait on disk.
+    """
+    log = options.shared(NAME, lambda: _Log(report, options))
+    parts = log.begin(file)
+    lost = report.lost
+    for number, text in stream:
+        if not text or text.isspace():
+            continue
+        try:
+            record = json_object(text)
+            name, process, event = _event(record)
+            kind, content, to = _message(name, event)
+        except BadLine as fault:
+            unfinished = stream.cut_off and isinstance(fault, NotJson)
+            reason = f"half-written last line: {fault}" if unfinished else str(fault)
+            report.add("bad-line", reason, file=file, line=number, lost=1, lines=1)
+            lost += unfinished or isinstance(fault, _OfOthers)  # nothing is behind it, or it is no event
+            continue
+        more = {key: value for key, value in event.items() if key not in ("name", "nid")}
+        time = record.get("ts")
+        if "ts" in record:
+            more["ts"] = time
+        known = time if type(time) is float or type(time) is int else None
+        parts.add(Line(process, name, kind, content, to, more, known, number), report)
+    if report.lost > lost:
+        log.hole("a line cannot be read", file, None)
+    yield from ()
+
+
+class _OfOthers(BadLine):
+    """The line is an object of JSON, but no event of a node."""
+
+
+_Content = tuple[int, str]
+"""The run, and what a message says."""
+
+
+class _Log:
+    """The lines of all files: gone through once to see whether any are missing, and once for the events."""
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._report = report
+        self._options = options
+        self._files: list[File] = []
+        self._sign: tuple[str, str, int | None] | None = None
+        """What showed first that lines are missing, with file and line."""
+        self._runs = 1
+        self._nodes: dict[tuple[int, str], Node] = {}
+        self._early: set[tuple[int, str]] = set()
+        """What was received before it was sent, by the order of lines."""
+
+    def begin(self, file: str) -> File:
+        """Where to put the lines of another file."""
+        self._files.append(File(file))
+        return self._files[-1]
+
+    def hole(self, what: str, file: str, line: int | None) -> None:
+        """Take note of what shows that lines are missing; reported, once, where something hangs on it."""
+        if self._sign is None:
+            self._sign = f"{what}: lines are missing, and contents that may recur are not matched", file, line
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events of all lines."""
+        self._tell_runs()
+        counts = self._survey()
+        before = {of: self._positions(*of).top for of in self._nodes}
+        contents: Contents[_Content] = Contents()
+        told: set[tuple[int, str]] = set()
+        for file, run, line in self._lines(None):
+            message: str | None = None
+            after: tuple[str, ...] = ()
+            if line.kind != "internal":
+                key = run, line.content
+                sent, received = counts.times(key)
+                if self._sign is None or not (sent and received) or self._is_one(key, line, sent, received):
+                    message = contents.sent(key) if line.kind == "send" else contents.received(key)
+                    ambiguous, why = contents.ambiguous(key), "is sent more than once, and received"
+                else:
+                    ambiguous, why = key not in told, "may be several messages: lines are missing"
+                    if not told:
+                        self._report.add("log-hole", self._sign[0], file=self._sign[1], line=self._sign[2])
+                    told.add(key)
+                if ambiguous:
+                    said = f"{line.name}: {line.content} {why}"
+                    self._report.add("ambiguous-content", said, file=file, line=line.number)
+                if line.kind == "receive" and self._sign is not None:
+                    after = self._after(before, run, line)
+            taken = self._positions(run, line.process)
+            taken.add(taken.top + 1)
+            yield TraceEvent(
+                line.process,
+                taken.top,
+                line.kind,
+                message,
+                line.to,
+                label=line.name,
+                attributes=line.more,
+                trace=self._trace(run),
+                after=after,
+                file=file,
+                line=line.number,
+            )
+
+    def _survey(self) -> Contents[_Content]:
+        """How often what is sent and received; along the way, whether it all fits together."""
+        contents: Contents[_Content] = Contents()
+        seqs: Counter[tuple[int, str]] = Counter()
+        in_order = len(self._files) == 1 or not any(None in file.times for file in self._files)
+        unsent: dict[tuple[int, object], tuple[str, str, int | None]] = {}
+        for file, run, line in self._lines(self._report):
+            of, key = (run, line.process), (run, line.content)
+            node = self._nodes.get(of)
+            if node is None:
+                node = self._nodes[of] = Node(line.process)
+            seqs[of] += 1
+            odd = node.add(seqs[of], line.name, line.more)
+            if line.kind == "send":
+                contents.sent(key)
+            elif line.kind == "receive":
+                contents.received(key)
+                if in_order and contents.more_received(key):
+                    self._early.add(key)
+                    said = f"{line.process} receives {line.content}, which has not been sent so often"
+                    unsent.setdefault((run, line.more["msg"].get("from")), (said, file, line.number))
+            if odd is not None:
+                self.hole(odd, file, line.number)
+        if not in_order:
+            for run, content in filter(contents.more_received, contents):
+                said = f"{content} is received more often than it is sent"
+                unsent.setdefault((run, json.loads(content).get("from")), (said, self._files[0].name, None))
+        for sender, sign in unsent.items():
+            if sender in self._nodes or type(sender[1]) is not str:  # else its file is not there
+                self.hole(*sign)
+        return contents
+
+    def _tell_runs(self) -> None:
+        """Put the parts into runs: into the first where no node does two things at a time."""
+        runs: list[dict[str, tuple[float, float]]] = [{}]
+        for file in self._files:
+            run = 0
+            for part in file.parts:
+                run += part.anew
+                while run < len(runs) and part.overlaps(runs[run]):
+                    run += 1
+                if run == len(runs):
+                    runs.append({})
+                part.run = run
+                for node, (first, last) in part.times.items():
+                    begun, ended = runs[run].get(node, (first, last))
+                    runs[run][node] = min(first, begun), max(last, ended)
+        self._runs = len(runs)
+
+    def _lines(self, report: Report | None) -> Iterator[tuple[str, int, Line]]:
+        """The lines of all files with their file and run: run by run, in the order of time.
+
+        A line that is there twice at a time is left out, unless all lines are of one time.
+        """
+        times = set().union(*(file.times for file in self._files))
+        for run in range(self._runs):
+            parts = [
+                zip(repeat(file.name), file.lines(number))
+                for file in self._files
+                for number, part in enumerate(file.parts)
+                if part.run == run
+            ]
+            now: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+            for file, (_, line) in merge(*parts, key=_time_of) if len(parts) > 1 else parts[0]:
+                said = now[line.process]
+                if said and said[0][-1] != line.time:
+                    said.clear()
+                if line.time is not None and len(times) > 1 and line[:-1] in said:
+                    if report is not None:
+                        again = f"{line.process} does {line.name} at {line.time} already"
+                        report.add("duplicate-event", again, file=file, line=line.number, lost=1, lines=1)
+                    continue
+                said.append(line[:-1])
+                yield file, run, line
+
+    def _is_one(self, key: tuple[int, str], line: Line, sent: int, received: int) -> bool:
+        """Whether a content is surely of one message, which is sent and received once."""
+        return sent == received == 1 and key not in self._early and line.more["msg"].get("type") in ONCE
+
+    def _after(self, before: dict[tuple[int, str], int], run: int, line: Line) -> tuple[str, ...]:
+        """The last event that comes before the sending of what a line receives, whichever that be."""
+        sender = line.more["msg"].get("from")
+        node = self._nodes.get((run, sender)) if type(sender) is str and sender != line.process else None
+        last = 0 if node is None else node.before(line.more["msg"])
+        return (f"{sender}:{before[run, sender] + last}",) if last else ()
+
+    def _positions(self, run: int, process: str) -> Positions:
+        return self._options.positions_of(self._trace(run), process)
+
+    def _trace(self, run: int) -> str | None:
+        return f"run {run + 1}" if self._runs > 1 else None
+
+
+def _time_of(entry: tuple[str, tuple[float, Line]]) -> float:
+    return entry[1][0]
+
+
+def _event(record: dict[str, object]) -> tuple[str, str, dict[str, object]]:
+    """The name, the process and the fields of an event. Raises `BadLine`."""
+    event = record.get("event")
+    if record.get("tag") != "trace":
+        raise _OfOthers('not an event: `"tag": "trace"` and an object `event` are expected')
+    if type(event) is not dict:
+        raise BadLine('not an event: `"tag": "trace"` and an object `event` are expected')
+    name, process = event.get("name"), event.get("nid")
+    if type(name) is not str or type(process) is not str or not name or not process:
+        raise BadLine("not an event: `name` and `nid` are expected")
+    return intern(name), intern(process), event
+
+
+def _message(name: str, event: dict[str, object]) -> tuple[str, str, tuple[str, ...]]:
+    """The kind of an event, the content of its message, and the receiver. Raises `BadLine`."""
+    kind = "send" if name.startswith("Send") else "receive" if name.startswith("Receive") else "internal"
+    if kind == "internal":
+        return kind, "", ()
+    message = event.get("msg")
+    if type(message) is not dict:
+        raise BadLine(f"{name}: the message is missing")
+    to = message.get("to")
+    content = _written(message)
+    return kind, content, (to,) if kind == "send" and type(to) is str and to else ()

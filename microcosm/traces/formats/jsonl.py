@@ -1,0 +1,240 @@
+"""The own format: one event a line, as JSON.
+
+    {"process": "p", "seq": 1, "kind": "send", "message": "m1"}
+
+`process`, `seq` and `kind` are required; `trace`, `id`, `to`, `message`, `clock`, `stamp`, `label`,
+`attributes` and `after` are optional, and fields that are not known become attributes. A line that is no
+event is reported and passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from sys import intern
+from typing import IO
+
+from microcosm.errors import TextError
+from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
+from microcosm.givens.givens import Stamp
+from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, as_clock
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.lines import Lines
+
+NAME = "jsonl"
+
+_FIELDS = frozenset(
+    (
+        "process",
+        "seq",
+        "kind",
+        "message",
+        "to",
+        "clock",
+        "stamp",
+        "label",
+        "attributes",
+        "trace",
+        "id",
+        "after",
+    )
+)
+_REQUIRED = frozenset(("process", "seq", "kind"))
+_LOOKED_AT = 20
+"""Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
+
+
+def detects(head: str, path: str) -> int:
+    """2 where a line near the beginning is an event; 1 where one nearly is, or all are damaged JSON."""
+    promised = path.endswith((".jsonl", ".ndjson")) and head.lstrip().startswith("{")
+    nearly = False
+    for line in head.split("\n")[:_LOOKED_AT]:
+        try:
+            record = json_object(line)
+            nearly = nearly or len(_REQUIRED & record.keys()) > 1
+            promised = False
+            event_of(record, "", 0)
+        except BadLine:
+            continue
+        return 2
+    return int(promised or nearly)
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file; lines that are none are reported as `bad-line`, repeated positions too.
+
+    Where a process is at its first position again with another event, another execution begins.
+    """
+    if options.pattern is not None:
+        raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
+    for number, text in stream:
+        if not text or text.isspace():
+            continue
+        try:
+            record = json_object(text)
+            if "stamp" in record:
+                _make_exact(record, text)
+            event = event_of(record, file, number)
+        except BadLine as fault:
+            unfinished = stream.cut_off and isinstance(fault, NotJson)
+            message = f"half-written last line: {fault}" if unfinished else str(fault)
+            lost = max(1, text.count('"process"'))  # a damaged line end makes one line of two
+            report.add("bad-line", message, file=file, line=number, lost=lost, lines=1)
+            continue
+        taken = options.positions_of(event.trace, event.process)
+        if options.again or event.seq <= taken.lowest or not taken.lowest:
+            event = in_execution(event, text, options, report)
+            taken = options.positions_of(event.trace, event.process)
+        if not taken.add(event.seq):
+            message = f"{event.process} has an event {event.seq} already"
+            report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
+            continue
+        yield event
+
+
+def in_execution(event: TraceEvent, text: object, options: Options, report: Report) -> TraceEvent:
+    """The event, in an execution of its own from where on a process of its execution begins again.
+
+    So it is where a log of several runs does not name them. To be asked before positions are taken.
+    """
+    again = options.again
+    trace = again.get(event.trace, event.trace) if again else event.trace
+    if options.restarts(trace, event.process, event.seq, text):
+        message = f"{event.process} begins again with another event {event.seq}: another execution begins"
+        report.add("restart", message, file=event.file, line=event.line)
+        options.begun = options.begun or 1
+        if event.trace is not None:
+            options.names.setdefault(event.trace, 1)
+        again[event.trace] = trace = options.begin(event.trace)
+        options.restarts(trace, event.process, event.seq, text)
+    return event if trace == event.trace else replace(event, trace=trace)
+
+
+def event_stated(record: dict[str, object], file: str, line: int) -> TraceEvent:
+    """The event that a record states, as a line of JSON or a row of a table. Raises `TextError`."""
+    try:
+        return event_of(record, file, line)
+    except BadLine as fault:
+        raise TextError(str(fault), file=file, line=line) from None
+
+
+def write(events: Iterable[TraceEvent], stream: IO[str]) -> int:
+    """Write events as JSON lines, in the order given; how many there were."""
+    count = 0
+    for event in events:
+        stream.write(line_of(event))
+        count += 1
+    return count
+
+
+def line_of(event: TraceEvent) -> str:
+    """An event as one line, with its end; what is not known is left out.
+
+    >>> line_of(TraceEvent("p", 1, "send", "m1", to=("q",))).rstrip()
+    '{"process": "p", "seq": 1, "kind": "send", "message": "m1", "to": ["q"]}'
+    """
+    record: dict[str, object] = {} if event.trace is None else {"trace": event.trace}
+    record.update(process=event.process, seq=event.seq, kind=event.kind)
+    optional = (
+        ("id", event.name),
+        ("message", event.message),
+        ("to", event.to or None),
+        ("clock", event.clock),
+        ("stamp", [*map(in_json, event.stamp)] if isinstance(event.stamp, tuple) else event.stamp),
+        ("label", event.label),
+        ("attributes", event.attributes or None),
+        ("after", event.after or None),
+    )
+    record.update((name, value) for name, value in optional if value is not None)
+    return json_text(record) + "\n"
+
+
+def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
+    """The event that an object of this format is. Raises `BadLine`."""
+    get = record.get
+    process, seq, kind = get("process"), get("seq"), get("kind")
+    if type(process) is not str or not process:
+        raise _wrong(record, "process", "some text")
+    if type(seq) is not int or not 1 <= seq <= LARGEST:
+        raise _wrong(record, "seq", "a whole number from 1")
+    if type(kind) is not str or kind not in KINDS:
+        raise _wrong(record, "kind", f"one of {', '.join(sorted(KINDS))}")
+    recorded = get("clock")
+    clock = as_clock(recorded)
+    if clock is None and recorded is not None:
+        raise _wrong(record, "clock", "an object from processes to whole numbers from 0")
+    attributes = get("attributes")
+    if attributes is None:
+        attributes = NOTHING
+    elif type(attributes) is not dict:
+        raise _wrong(record, "attributes", "an object")
+    if not record.keys() <= _FIELDS:
+        attributes = {**attributes, **{key: value for key, value in record.items() if key not in _FIELDS}}
+    return TraceEvent(
+        intern(process),
+        seq,
+        intern(kind),
+        _text(record, "message") if "message" in record else None,
+        _names(record, "to", "processes") if "to" in record else (),
+        clock,
+        _stamp(record) if "stamp" in record else None,
+        _text(record, "label", empty=True) if "label" in record else None,
+        attributes,
+        _text(record, "trace") if "trace" in record else None,
+        _text(record, "id") if "id" in record else None,
+        _names(record, "after", "events") if "after" in record else (),
+        file,
+        line,
+    )
+
+
+def _make_exact(record: dict[str, object], text: str) -> None:
+    """Read the stamp of a line again, in exact numbers; all others stay as they are read fastest."""
+    stamp = record["stamp"]
+    if type(stamp) is list and float in map(type, stamp):
+        try:
+            record["stamp"] = json.loads(text, parse_float=number_or_infinity)["stamp"]
+        except ValueError as fault:
+            raise BadLine(str(fault)) from None
+
+
+def _text(record: dict[str, object], name: str, empty: bool = False) -> str | None:
+    value = record.get(name)
+    if value is None or (type(value) is str and (value or empty)):
+        return value
+    raise _wrong(record, name, "text" if empty else "some text")
+
+
+def _names(record: dict[str, object], field: str, what: str) -> tuple[str, ...]:
+    value = record.get(field)
+    if value is None:
+        return ()
+    if type(value) is list and all(type(name) is str and name for name in value):
+        return tuple(dict.fromkeys(value))
+    raise _wrong(record, field, f"a list of {what}")
+
+
+def _stamp(record: dict[str, object]) -> Stamp | None:
+    value = record.get("stamp")
+    if value is None or (type(value) is int and 0 <= value <= LARGEST):
+        return value
+    if (
+        type(value) is list
+        and len(value) == 2
+        and all(type(bound) in (int, float, Decimal) for bound in value)
+    ):
+        earliest, latest = value
+        if -LARGEST <= earliest <= latest <= LARGEST:
+            return of_float(earliest), of_float(latest)
+    raise _wrong(record, "stamp", "a whole number from 0 or [earliest, latest]")
+
+
+def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
+    if name not in record:
+        return BadLine(f"`{name}` is missing")
+    shown = json_text(record[name])
+    return BadLine(f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}")

@@ -1,0 +1,196 @@
+"""SimGrid's time-independent traces of MPI programs: `rank operation arguments`, in program order.
+
+    0 send 1 0 1e6          to rank 1, tag 0
+    1 irecv 0 0 1e6         from rank 0, tag 0
+    1 wait 0 1 0            for what rank 0 sends to rank 1 with tag 0
+
+Messages of a (source, destination, tag) are received in the order in which they are sent. An `irecv`
+only asks: it is the `wait` for it that receives. The k-th collective operation of each rank is the
+same one: what follows it at a rank comes after it at all others (at the root, or the root's, for
+operations that have one). Both are counted, and a line that is missing shifts all behind it: where
+anything in the log shows that one is, only ranks are ordered. The ranks may have a file each, or share
+some; of a rank that stands in several files each part is by itself, for nothing orders the files. A rank
+that says `init` again is one of another run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats.mpi_ranks import (
+    ASKING,
+    ROOT_ARGUMENT,
+    SENDING,
+    TO_ALL,
+    Line,
+    Message,
+    Ranks,
+    Step,
+)
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine
+from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.spool import Spool
+
+NAME = "mpi"
+
+_LINE = re.compile(r"\s*(\S+)\s+([A-Za-z]\w*)((?:\s+\S+)*)\s*")
+_RANK = re.compile(r"[A-Za-z_]*\d+")
+_POINT_TO_POINT = frozenset((*SENDING, *ASKING, "test", "wait", "waitall"))
+_ALONE = frozenset(("init", "finalize", "compute", "sleep", "sample", "location", "comm_size"))
+_LOOKED_AT = 50
+
+
+def detects(head: str, path: str) -> int:
+    """2 where all of the first lines are a rank and an operation, some of them telling."""
+    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip() and not line.startswith("#")]
+    if len(head) > 1 and not head.endswith("\n") and len(lines) > 1:
+        lines.pop()  # it may be cut
+    found = [_LINE.fullmatch(line) for line in lines]
+    known = all(one and _RANK.fullmatch(one[1]) and _is_operation(one[2]) for one in found)
+    telling = _POINT_TO_POINT | TO_ALL | {"init", "finalize"}
+    return 2 * (known and any(one is not None and one[2].lower() in telling for one in found))
+
+
+def _is_operation(name: str) -> bool:
+    return name.lower() in _POINT_TO_POINT | _ALONE | TO_ALL | ROOT_ARGUMENT.keys()
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """No event before the last file is read; lines that are none are reported as `bad-line`."""
+    program = options.shared(NAME, lambda: _Program(report, options))
+    spool = program.begin(file)
+    lost = report.lost
+    for number, text in stream:
+        if not text.strip() or text.startswith("#"):
+            continue
+        try:
+            spool.add((number, *_operation(text)))
+        except BadLine as fault:
+            report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
+    if report.lost > lost:
+        program.hole("a line cannot be read", file, None)
+    yield from ()
+
+
+def _operation(text: str) -> tuple[str, str, list[str]]:
+    """The rank, the operation and its arguments. Raises `BadLine`."""
+    found = _LINE.fullmatch(text)
+    if found is None or not _is_operation(found[2]):
+        raise BadLine("not an event: `rank operation arguments` is expected")
+    operation, words = found[2].lower(), found[3].split()
+    if operation in (*SENDING, *ASKING) and not words:
+        raise BadLine(f"{operation} does not say with whom")
+    return found[1], operation, words
+
+
+class _Program:
+    """The lines of all files: gone through once to count, and once for the events.
+
+    Memory: the requests under way, the collective operations, and what a wait for several receives.
+    """
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._report = report
+        self._options = options
+        self._files: list[tuple[str, Spool]] = []
+        self._sign: tuple[str, str, int | None] | None = None
+        """What showed first that lines are missing, with file and line."""
+        self._told = False
+
+    def begin(self, file: str) -> Spool:
+        """Where to put the lines of another file."""
+        self._files.append((file, Spool()))
+        return self._files[-1][1]
+
+    def hole(self, what: str, file: str, line: int | None) -> None:
+        """Take note of what shows that lines are missing; reported, once, where something hangs on it."""
+        if self._sign is None:
+            self._sign = f"{what}: lines are missing, and nothing is matched by counting", file, line
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events of all lines, as they stand."""
+        self._ranks = Ranks()
+        wanted = {message for step in self._ranks.steps(self._lines()) for message in step.received}
+        self._sendings = self._positions(wanted)
+        for fault, line in self._ranks.faults():
+            self.hole(fault, line.file, line.number)
+        if self._ranks.disagreed is not None:
+            said, line = self._ranks.disagreed
+            self._report.add("collective-mismatch", said, file=line.file, line=line.number)
+        several = self._ranks.runs > 1
+        before = {
+            (run, rank): self._options.positions_of(_trace(run, several), rank).top
+            for run, rank in self._ranks.places()
+        }
+        for step in Ranks().steps(self._lines()):
+            line, trace = step.line, _trace(step.run, several)
+            position = before[step.run, line.rank] + step.position
+            self._options.positions_of(trace, line.rank).add(position)
+            after = (f"{rank}:{before[step.run, rank] + at}" for rank, at in self._after(step))
+            told = step.message if step.message is not None and self._is_told(step.message) else None
+            yield TraceEvent(
+                line.rank,
+                position,
+                step.kind,
+                None if told is None else str(told),
+                (step.message.channel.destination,) if step.message and step.kind == "send" else (),
+                label=" ".join((line.operation, *line.words)),
+                trace=trace,
+                after=tuple(dict.fromkeys(after)),
+                file=line.file,
+                line=line.number,
+            )
+
+    def _lines(self) -> Iterator[Line]:
+        """The lines of all files; what a later file says of a rank is a process of its own.
+
+        Nothing tells in which order two files say what one rank did.
+        """
+        home: dict[str, int] = {}
+        for at, (file, spool) in enumerate(self._files, 1):
+            for number, rank, *rest in spool:
+                alone = home.setdefault(rank, at) == at
+                if not alone:
+                    self.hole(f"rank {rank} stands in several files", file, number)
+                yield Line(file, number, rank if alone else f"{rank} (file {at})", *rest)
+
+    def _positions(self, messages: set[Message]) -> dict[Message, int]:
+        """Where these messages are sent, as far as they are."""
+        if not messages:
+            return {}
+        sends = (step for step in Ranks().steps(self._lines()) if step.kind == "send")
+        return {step.message: step.position for step in sends if step.message in messages}
+
+    def _after(self, step: Step) -> Iterator[tuple[str, int]]:
+        """The events of other ranks, by rank and position, that come before a step without a message."""
+        line = step.line
+        if step.follows is not None and self._counts():
+            collective = self._ranks.collectives[step.run][step.follows]
+            for other in collective.before(line.rank):
+                yield other, collective.events[other]
+        for message in step.received:
+            if message not in self._sendings:
+                said = f"{line.rank}:{step.position}: the sending of {message} is not in the log"
+                self._report.add("unmatched-receive", said, file=line.file, line=line.number)
+            elif self._is_told(message):
+                yield message.channel.source, self._sendings[message]
+
+    def _is_told(self, message: Message) -> bool:
+        """Whether counting tells which message it is, or there is no other end of it."""
+        channel = message.channel
+        return not (self._ranks.sent[channel] and self._ranks.asked[channel]) or self._counts()
+
+    def _counts(self) -> bool:
+        """Whether something may be told by counting; that it may not is reported once."""
+        if self._sign is not None and not self._told and self._ranks.disagreed is None:
+            self._report.add("log-hole", self._sign[0], file=self._sign[1], line=self._sign[2])
+        self._told = self._sign is not None
+        return self._sign is None
+
+
+def _trace(run: int, several: bool) -> str | None:
+    return f"run {run + 1}" if several else None

@@ -1,0 +1,181 @@
+"""The own format in columns: Apache Parquet. Needs the extra `parquet` (pyarrow).
+
+The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
+clock stamp label attributes id after`. `clock` is a map from processes to 64-bit counts; `stamp` has
+`lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
+ones, so that nothing follows from it that did not. The values of `attributes` are JSON. Names are encoded by
+dictionaries. The metadata has the version of this schema under `microcosm.schema`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
+
+from microcosm.errors import TextError
+from microcosm.givens.exact import above, below
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats.jsonl import event_of, in_execution
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine
+from microcosm.traces.text.lines import Lines
+
+if TYPE_CHECKING:
+    import pyarrow
+
+NAME = "parquet"
+
+MAGIC = "PAR1"
+VERSION = "events/1"
+"""The version of the schema."""
+
+NO_TEXT = "has bytes that are no UTF-8"
+"""What is said of a row of which `records` has nothing."""
+
+_BATCH = 16_384
+"""Events at hand while reading."""
+_GROUP = 1 << 16
+"""Events of a row group, at hand while writing."""
+_REQUIRED = ("process", "seq", "kind")
+
+
+def detects(head: str, path: str) -> int:
+    """2 where the file bears Parquet's mark."""
+    return 2 * head.startswith(MAGIC)
+
+
+def schema() -> pyarrow.Schema:
+    """The columns and their types. Raises `TextError` without pyarrow."""
+    arrow = _arrow()
+    name, text = arrow.dictionary(arrow.int32(), arrow.string()), arrow.string()
+    stamp = (("lamport", arrow.int64()), ("earliest", arrow.float64()), ("latest", arrow.float64()))
+    columns = (
+        ("trace", name),
+        ("process", name),
+        ("seq", arrow.int64()),
+        ("kind", name),
+        ("message", text),
+        ("to", arrow.list_(text)),
+        ("clock", arrow.map_(text, arrow.int64())),
+        ("stamp", arrow.struct(list(stamp))),
+        ("label", text),
+        ("attributes", arrow.map_(text, text)),
+        ("id", text),
+        ("after", arrow.list_(text)),
+    )
+    return arrow.schema(
+        [arrow.field(column, kind, column not in _REQUIRED) for column, kind in columns],
+        metadata={"microcosm.schema": VERSION},
+    )
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file; rows that are none are reported as `bad-line`, `line` being their number.
+
+    Raises `TextError` for what is no Parquet, or lacks a column. Memory: a row group's pages.
+    """
+    arrow = _arrow()
+    from pyarrow import parquet
+
+    try:
+        table = parquet.ParquetFile(stream.binary())
+        missing = [column for column in _REQUIRED if column not in table.schema_arrow.names]
+        if missing:
+            raise TextError(f"has no column {', '.join(missing)}", file=file)
+        number = 0
+        for batch in table.iter_batches(batch_size=_BATCH):
+            for row in records(batch):
+                number += 1
+                try:
+                    if row is None:
+                        raise BadLine(NO_TEXT)
+                    event = event_of(_record(row), file, number)
+                except (BadLine, ValueError, TypeError) as fault:
+                    report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
+                    continue
+                event = in_execution(event, repr(row), options, report)
+                if options.positions_of(event.trace, event.process).add(event.seq):
+                    yield event
+                else:
+                    message = f"{event.process} has an event {event.seq} already"
+                    report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
+
+
+def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | None]:
+    """The rows of a batch; None for one with bytes that are no UTF-8."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for at in range(batch.num_rows):
+            try:
+                [row] = batch.slice(at, 1).to_pylist()
+            except UnicodeDecodeError:
+                row = None
+            yield row
+
+
+def write(events: Iterable[TraceEvent], stream: IO[bytes]) -> int:
+    """Write events in the order given; how many there were. Memory: a row group."""
+    arrow = _arrow()
+    from pyarrow import parquet
+
+    columns = schema()
+    count = 0
+    waiting = iter(events)
+    with parquet.ParquetWriter(stream, columns, compression="zstd") as writer:
+        while rows := [_row(event) for event in islice(waiting, _GROUP)]:
+            writer.write_table(arrow.Table.from_pylist(rows, schema=columns))
+            count += len(rows)
+    return count
+
+
+def _row(event: TraceEvent) -> dict[str, object]:
+    stamp = event.stamp
+    return {
+        "trace": event.trace,
+        "process": event.process,
+        "seq": event.seq,
+        "kind": event.kind,
+        "message": event.message,
+        "to": list(event.to) or None,
+        "clock": None if event.clock is None else list(event.clock.items()),
+        "stamp": None
+        if stamp is None
+        else {"lamport": stamp}
+        if isinstance(stamp, int)
+        else {"earliest": below(stamp[0]), "latest": above(stamp[1])},
+        "label": event.label,
+        "attributes": [
+            (name, json.dumps(value, ensure_ascii=False)) for name, value in event.attributes.items()
+        ]
+        or None,
+        "id": event.name,
+        "after": list(event.after) or None,
+    }
+
+
+def _record(row: dict[str, Any]) -> dict[str, object]:
+    """A row as an object of the own format in JSON."""
+    record = {column: value for column, value in row.items() if value is not None}
+    if "clock" in record:
+        record["clock"] = dict(record["clock"])
+    if "attributes" in record:
+        record["attributes"] = {name: json.loads(value) for name, value in record["attributes"]}
+    if "stamp" in record:
+        stamp = record["stamp"]
+        interval = [stamp["earliest"], stamp["latest"]]
+        record["stamp"] = stamp["lamport"] if stamp["lamport"] is not None else interval
+    return record
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise TextError("Parquet needs pyarrow", hint="pip install 'microcosm[parquet]'") from None
+    return pyarrow

@@ -1,0 +1,222 @@
+r"""Text logs with a vector time at every event: ShiViz, TSViz, GoVector.
+
+A record is a process, its clock in JSON, and a text. Three layouts need no pattern
+(`microcosm.traces.text.shapes`): the one that leaves the least text over is taken. Any other is described
+by a regular expression with the groups `host`, `clock` and `event` (`microcosm.traces.text.pattern`),
+given by the user or in the first line of the file; the second line then holds the expression of the
+lines between executions, and may be blank. Further groups become attributes. Akka's records are read
+without a pattern; with one it would be
+
+    /(?<host>[^\]/]+)\] (?<clock>{.*?}) (?<event>.*)
+
+Such a log has no message names: receptions show in the clocks. An event's position in its process is
+its own clock component wherever that is free. Text that is no record is reported, never dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+
+from microcosm.errors import TextError, TraceError
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.pattern import SPAN, compiled, matched, record_pattern
+from microcosm.traces.text.records import Boundary, Delimiter, Item, Left, Record
+from microcosm.traces.text.shapes import (
+    Shape,
+    clock_first,
+    damaged_clock_line,
+    event_first,
+    has_clock,
+    likeliest,
+)
+
+NAME = "shiviz"
+
+EXAMPLE = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
+"""The pattern of ShiViz's own logs, shown where one must be given."""
+
+_KNOWN: dict[str, Shape] = {EXAMPLE: event_first, r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)": clock_first}
+_USUAL = re.compile(r"^=== (?P<trace>.*) ===$")
+_SEEN = 2000
+"""Lines by which the layout is told."""
+_SEEN_CHARACTERS = 4 << 20
+
+
+def detects(head: str, path: str) -> int:
+    """2 where the first line is a pattern, 1 where any line holds a clock."""
+    lines = head.split("\n")[:_SEEN]
+    return 2 if _is_header(lines[0]) else int(any(map(has_clock, lines)))
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file in the order of its lines; raises `TraceError` when it has none.
+
+    Memory: constant but for the names of processes and the holes of their positions.
+    """
+    return _Log(file, report, options).events(_items(iter(stream), file, options.pattern))
+
+
+Reading = Callable[[Iterator[tuple[int, str]], Delimiter], Iterator[Item]]
+"""How lines become records: a layout, or a pattern."""
+
+
+def _items(lines: Iterator[tuple[int, str]], file: str, pattern: str | None) -> Iterator[Item]:
+    delimiter = Delimiter(_USUAL, explicit=False)
+    first = next(lines, None)
+    if first is not None and _is_header(first[1]):
+        reading = _reading(first[1].strip(), file, first[0]) if pattern is None else _reading(pattern)
+        delimiter, lines = _second_line(lines, reading, delimiter, file)
+        return reading(lines, delimiter)
+    if first is not None:
+        lines = chain((first,), lines)
+    if pattern is not None:
+        return _reading(pattern)(lines, delimiter)
+    seen: list[tuple[int, str]] = []
+    size = 0
+    for number, text in lines:
+        seen.append((number, text))
+        size += len(text)
+        if len(seen) >= _SEEN or size > _SEEN_CHARACTERS:
+            break
+    else:
+        return likeliest(seen, delimiter, cut=False)(iter(seen), delimiter)
+    return likeliest(seen, delimiter, cut=True)(chain(seen, lines), delimiter)
+
+
+def _is_header(line: str) -> bool:
+    return all(f"(?<{group}>" in line or f"(?P<{group}>" in line for group in ("host", "clock"))
+
+
+def _reading(pattern: str, file: str = "--pattern", line: int | None = None) -> Reading:
+    shape = _KNOWN.get(pattern.replace("(?P<", "(?<"))
+    return shape or partial(matched, record_pattern(pattern, file, line))
+
+
+def _second_line(
+    lines: Iterator[tuple[int, str]], reading: Reading, usual: Delimiter, file: str
+) -> tuple[Delimiter, Iterator[tuple[int, str]]]:
+    """What delimits executions by the second line of a file with a header, and the lines after it.
+
+    The line is a delimiter unless it is blank or begins a record or an execution itself.
+    """
+    second = next(lines, None)
+    if second is None or not second[1].strip():
+        return usual, lines
+    number, text = second
+    named = "(?<trace>" in text or "(?P<trace>" in text
+    ahead = [second, *islice(lines, SPAN)]
+    begun = next(iter(reading(iter(ahead), usual)), None)
+    if not named and begun is not None and begun.line == number and not isinstance(begun, Left):
+        return usual, chain(ahead, lines)
+    try:
+        return Delimiter(compiled(text.strip(), file, number), explicit=True), chain(ahead[1:], lines)
+    except TextError:
+        if named:
+            raise
+        return usual, chain(ahead, lines)
+
+
+class _Log:
+    """One file on its way from records to events."""
+
+    def __init__(self, file: str, report: Report, options: Options) -> None:
+        self._file = file
+        self._report = report
+        self._options = options
+        self._trace: str | None = None
+        self._highest: dict[tuple[str | None, str], int] = {}
+        self._records = 0
+        self._run: tuple[int, int] | None = None
+        """The first line of the text at hand that belongs to no record, and how many lines it has."""
+        self._unread: int | None = None
+        """The first line that belongs to no record."""
+        self._clocks = False
+        """Whether such a line holds a clock."""
+
+    def events(self, items: Iterable[Item]) -> Iterator[TraceEvent]:
+        for item in items:
+            if isinstance(item, Left):
+                self._left(item)
+                continue
+            self._end_run()
+            if isinstance(item, Boundary):
+                self._begin(item)
+                continue
+            self._records += 1
+            self._options.begun = self._options.begun or 1
+            if isinstance(item, Record):
+                yield self._event(item)
+            else:
+                self._add(item.kind, item.message, item.line, lost=1, lines=item.lines)
+        self._end_run()
+        if not self._records and self._unread is not None:
+            raise self._nothing()
+
+    def _event(self, record: Record) -> TraceEvent:
+        host, trace = record.host, self._trace
+        own = record.clock.get(host, 0)
+        highest = self._highest.get((trace, host), 0)
+        if own < highest:
+            self._add("line-order", f"{host}: its event {own} stands after its event {highest}", record.line)
+        else:
+            self._highest[trace, host] = own
+        if record.bare:
+            self._add("no-text", f"{host}: an event without a text", record.line)
+        taken = self._options.positions_of(trace, host)
+        seq = own if own and taken.add(own) else taken.top + 1
+        if seq > taken.top:
+            taken.add(seq)
+        return TraceEvent(
+            host,
+            seq,
+            clock=record.clock,
+            label=record.label,
+            attributes=record.attributes,
+            trace=trace,
+            file=self._file,
+            line=record.line,
+            numbered=True,
+        )
+
+    def _begin(self, boundary: Boundary) -> None:
+        self._trace = self._options.begin(boundary.name)
+
+    def _left(self, item: Left) -> None:
+        if not item.text or item.text.isspace():
+            return
+        if self._unread is None:
+            self._unread = item.line
+        self._clocks = self._clocks or has_clock(item.text)
+        if damaged_clock_line(item.text):
+            self._end_run()
+            self._records += 1
+            self._add("bad-clock", "the vector time cannot be read", item.line, lost=1, lines=1)
+        elif self._run is None:
+            self._run = item.line, 1
+        else:
+            self._run = self._run[0], self._run[1] + 1
+
+    def _end_run(self) -> None:
+        if self._run is not None:
+            line, lines = self._run
+            self._run = None
+            what = "a line belongs" if lines == 1 else f"{lines:,} lines belong"
+            self._add("unparsed-text", f"{what} to no record", line, lines=lines)
+
+    def _add(self, kind: str, message: str, line: int, lost: int = 0, lines: int = 0) -> None:
+        self._report.add(kind, message, file=self._file, line=line, lost=lost, lines=lines)
+
+    def _nothing(self) -> TraceError:
+        message = "no record in the whole text"
+        if self._options.pattern is not None:
+            message = "the pattern matches no record in the whole text"
+        elif self._clocks:
+            message += ", though it holds clocks"
+        hint = f"Describe a record with --pattern, for example --pattern '{EXAMPLE}'"
+        return TraceError(message, file=self._file, line=self._unread, hint=hint)

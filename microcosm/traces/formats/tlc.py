@@ -1,0 +1,231 @@
+r"""What TLA+ specifications with vector clocks log: JSON lines, and counterexamples of the model checker.
+
+    {"event": ">", "node": 0, "pkt": {"snd": 0, "rcv": 1, "msg": {…}, "vc": {"0": 2, "1": 0}}}
+
+Here `>` sends and `<` receives; lines may stand in any order. A message has no id: what a process has
+received is the latest sending of that content that its clock has seen. A line with the parameters of a run
+(an object without `event`) begins another execution. A counterexample has states:
+
+    State 4: <SendMsg line 118, col 3 to line 128, col 32 of module EWD998ChanID>
+    /\ Host = n3
+    /\ Clock = "{\"n1\":0,\"n2\":0,\"n3\":1}"
+
+Another one begins with a line `=== … ===`, or where the numbers of states begin again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+
+from microcosm.traces.event import TraceEvent, as_clock
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.records import between_executions, clock_of
+
+NAME = "tlc"
+
+_KINDS = {">": "send", "<": "receive"}
+_STATE = re.compile(r"State (\d{1,18}): <(\S+).*>")
+_HOST = re.compile(r"/\\ Host = (\S+)\s*")
+_CLOCK = re.compile(r"/\\ Clock = (.*)")
+_LOOKED_AT = 20
+
+
+def detects(head: str, path: str) -> int:
+    """2 where one of the first lines is an event, or a state has a host and a clock."""
+    if re.search(r"^/\\ Host = .*\n/\\ Clock = ", head, re.MULTILINE):
+        return 2
+    for line in head.split("\n")[:_LOOKED_AT]:
+        try:
+            _event(json_object(line), "", 0)
+        except BadLine:
+            continue
+        return 2
+    return 0
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file; what is none is reported.
+
+    Memory: where lines are out of order, receptions whose sender's events have not all been read, and
+    the positions at which each content was sent.
+    """
+    if stream.head.lstrip().startswith("{"):
+        yield from _json_lines(stream, file, report, options)
+    else:
+        yield from _states(stream, file, report, options)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What processes have sent, by sender and content; and how far their events are known."""
+
+    at: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    seen: dict[str, set[int]] = field(default_factory=dict)
+    whole: dict[str, int] = field(default_factory=dict)
+    """All events of a process up to this own clock value have been read."""
+    waiting: dict[str, list[tuple[int, int, TraceEvent, str]]] = field(default_factory=dict)
+    """By sender, a heap of the receptions that have seen more of it than has been read."""
+    waited: int = 0
+
+    def saw(self, process: str, own: int) -> Iterator[TraceEvent]:
+        """Take in an event's own clock value; the receptions that waited for no more than that."""
+        late = self.seen.setdefault(process, set())
+        whole = self.whole.get(process, 0)
+        if own > whole:
+            late.add(own)
+        while whole + 1 in late:
+            whole += 1
+            late.discard(whole)
+        self.whole[process] = whole
+        waiting = self.waiting.get(process, [])
+        while waiting and waiting[0][0] <= whole:
+            seen, _, event, content = heappop(waiting)
+            yield replace(event, message=f"{process}:{self.latest(process, content, seen)}")
+
+    def wait(self, event: TraceEvent, sender: str, content: str) -> None:
+        """Let a reception wait until all that it has seen of the sender is read."""
+        self.waited += 1
+        entry = _seen(event, sender), self.waited, event, content
+        heappush(self.waiting.setdefault(sender, []), entry)
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The receptions that are still waiting."""
+        left = [(*entry, sender) for sender, waiting in self.waiting.items() for entry in waiting]
+        self.waiting = {}
+        for seen, _, event, content, sender in sorted(left, key=lambda one: one[1]):
+            yield replace(event, message=f"{sender}:{self.latest(sender, content, seen)}")
+
+    def send(self, sender: str, content: str, own: int) -> None:
+        sent = self.at.setdefault((sender, content), [])
+        sent.insert(bisect_right(sent, own), own)
+
+    def latest(self, sender: str, content: str, seen: int) -> int:
+        """The own clock value of the latest such sending up to a value; that value where there is none."""
+        sent = self.at.get((sender, content), [])
+        at = bisect_right(sent, seen)
+        return sent[at - 1] if at else seen
+
+
+def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    sent = _Sent()
+    trace: str | None = None
+    for number, text in stream:
+        if not text or text.isspace():
+            continue
+        boundary = between_executions(number, text)
+        if boundary is not None:
+            yield from sent.rest()
+            sent, trace = _Sent(), options.begin(boundary.name)
+            continue
+        try:
+            record = json_object(text)
+            if not {"event", "node", "pkt"} & record.keys():  # the parameters of a run
+                if sent.seen:
+                    yield from sent.rest()
+                    sent, trace = _Sent(), options.begin()
+                continue
+            event, sender, content = _event(record, file, number)
+        except BadLine as fault:
+            unfinished = stream.cut_off and isinstance(fault, NotJson)
+            message = f"half-written last line: {fault}" if unfinished else str(fault)
+            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
+            continue
+        options.begun = options.begun or 1
+        event = replace(event, trace=trace)
+        event = replace(event, seq=_position(event, options))
+        if event.kind == "send":
+            sent.send(event.process, content, event.own)
+            event = replace(event, message=f"{event.process}:{event.own}")
+        if event.kind == "receive":
+            sent.wait(event, sender, content)
+        else:
+            yield event
+        yield from sent.saw(event.process, event.own)
+        if event.kind == "receive":
+            yield from sent.saw(sender, 0)
+    yield from sent.rest()
+
+
+def _seen(event: TraceEvent, sender: str) -> int:
+    """What a reception has seen of the sender before it."""
+    value = (event.clock or {}).get(sender, 0)
+    return value - 1 if sender == event.process else value
+
+
+def _position(event: TraceEvent, options: Options) -> int:
+    """The own clock value where it is free, else the next position."""
+    taken = options.positions_of(event.trace, event.process)
+    if event.own and taken.add(event.own):
+        return event.own
+    taken.add(taken.top + 1)
+    return taken.top
+
+
+def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent, str, str]:
+    """An event, the sender of its message, and the content of that with its receiver. Raises `BadLine`."""
+    what, node, packet = record.get("event"), record.get("node"), record.get("pkt")
+    if type(what) is not str or type(node) not in (int, str) or type(packet) is not dict:
+        raise BadLine("not an event: `event`, `node` and `pkt` are expected")
+    clock = as_clock(packet.get("vc"))
+    if clock is None or str(node) not in clock:
+        raise BadLine("`vc` must be a vector time with an entry for `node`")
+    kind = _KINDS.get(what, "internal")
+    content = json.dumps([packet.get("rcv"), packet.get("msg")], sort_keys=True, ensure_ascii=False)
+    if kind != "internal" and (packet.get("snd") is None or packet.get("rcv") is None):
+        raise BadLine("a message without `snd` and `rcv`")
+    more = {key: value for key, value in record.items() if key not in ("event", "node", "pkt")}
+    if "msg" in packet:
+        more["msg"] = packet["msg"]
+    to = (str(packet["rcv"]),) if kind == "send" else ()
+    event = TraceEvent(
+        str(node), 1, kind, None, to, clock, label=what, attributes=more, file=file, line=line, numbered=True
+    )
+    return event, str(packet.get("snd")), content
+
+
+@dataclass(slots=True)
+class _Counterexample:
+    """The counterexample at hand, which may go on in another file: its name, and its last state."""
+
+    trace: str | None = None
+    state: int = 0
+
+
+def _states(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    label = host = ""
+    first = 0
+    run = options.state.setdefault(NAME, _Counterexample())
+    assert isinstance(run, _Counterexample)
+    for number, text in stream:
+        boundary = between_executions(number, text)
+        state, named = _STATE.match(text), _HOST.match(text)
+        if boundary is not None:
+            run.trace, run.state, host = options.begin(boundary.name), 0, ""
+        elif state is not None:
+            label, host, first = state[2], "", number
+            if int(state[1]) <= run.state:
+                run.trace = options.begin()
+            run.state = int(state[1])
+        elif named is not None:
+            host = named[1]
+        elif found := _CLOCK.match(text):
+            clock = clock_of(found[1])
+            if clock is None or not host or host not in clock:
+                kind = "bad-clock" if clock is None else "bad-host"
+                message = "a state whose clock cannot be read" if clock is None else "a clock of no host"
+                report.add(kind, message, file=file, line=number, lost=1)
+                continue
+            options.begun = options.begun or 1
+            event = TraceEvent(
+                host, 1, clock=clock, label=label, trace=run.trace, file=file, line=first, numbered=True
+            )
+            yield replace(event, seq=_position(event, options))
+            host = ""

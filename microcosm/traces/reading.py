@@ -1,0 +1,162 @@
+"""The formats a trace can be in: one module each, found by name or told by the beginning of a file.
+
+A format is a module of this package, or an entry point of the group `microcosm.traces`, that has
+`NAME`, `detects` and `read` (see `Format`). Adding one is adding one file and its tests.
+
+Several files are one log, whichever their order where the format tells it. What a format must know of
+the files before, and the events that must wait until all are read, are kept in `Options.state`.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol, cast
+
+from microcosm.errors import TextError, TraceError
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.lines import Lines, open_lines
+
+GROUP = "microcosm.traces"
+"""The entry points of other distributions that bring formats."""
+
+
+class Format(Protocol):
+    """What a format has."""
+
+    NAME: str
+
+    def detects(self, head: str, path: str) -> int:
+        """How surely a file that begins with `head` has this format: 0 no, 1 it may, 2 it bears its mark."""
+
+    def read(self, stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+        """The events of a stream in the order of the file; what is no event goes to `report`.
+
+        Those that depend on what other files of the log say are left to `options.rest`.
+        """
+
+
+@cache
+def builtin() -> dict[str, Format]:
+    """The formats of this package: its modules that have a `NAME`."""
+    package = import_module(f"{__package__}.formats")
+    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    modules = [import_module(module.name) for module in found]
+    return {module.NAME: cast(Format, module) for module in modules if hasattr(module, "NAME")}
+
+
+def names() -> list[str]:
+    """The names of all formats, sorted."""
+    return sorted({*builtin(), *_plugins()})
+
+
+def format_of(name: str) -> Format:
+    """The format `name`. Raises `TextError` when there is none, or when it cannot be loaded."""
+    if name in builtin():
+        return builtin()[name]
+    plugin = _plugins().get(name)
+    if plugin is None:
+        raise TextError(f"no trace format {name!r}", hint=nearest(name, names(), "Formats"))
+    try:
+        return cast(Format, plugin.load())
+    except Exception as error:  # whatever the code of others raises
+        raise TextError(f"the trace format {name!r} cannot be loaded: {error}") from error
+
+
+def detect(head: str, path: str) -> str:
+    """The name of the format of a file that begins with `head`; own formats come first.
+
+    Raises `TraceError` when no format claims it. An empty file is an empty trace of the own format, but
+    for what its name says to be Parquet: of that nothing is left.
+    """
+    if not head.strip():
+        return "parquet" if path.endswith(".parquet") else "jsonl"
+    found = [(-form.detects(head, path), name) for name, form in sorted(builtin().items())]
+    for name, plugin in sorted(_plugins().items()):
+        try:
+            found.append((-cast(Format, plugin.load()).detects(head, path), name))
+        except Exception:  # a broken plugin must not stand in the way; `--format` tells why
+            continue
+    surest, name = min(found, key=lambda one: one[0])
+    if surest < 0:
+        return name
+    hint = f"Say which it is with --format ({', '.join(names())}), or describe its records with --pattern."
+    raise TraceError("is in no trace format known here", file=path, hint=hint)
+
+
+def read(
+    paths: Iterable[str | os.PathLike[str]],
+    format: str | None = None,
+    pattern: str | None = None,
+    report: Report | None = None,
+    trace: str | None = None,
+) -> Iterator[TraceEvent]:
+    """The events of one trace that may be spread over several files, file by file as they stand.
+
+    `format` is told from each file where it is not given (a `pattern` means ShiViz text). `trace`
+    picks one execution of several. Irregularities go to `report`. Raises `TextError` for what cannot
+    be read at all, and for a file of which nothing can. Memory: what the format must keep, never the file.
+    """
+    report = Report() if report is None else report
+    events = _events(paths, format, report, Options(pattern))
+    if trace is None:
+        yield from events
+        return
+    executions: dict[str | None, None] = {}
+    for event in events:
+        executions.setdefault(event.trace)
+        if event.trace == trace:
+            yield event
+    if trace not in executions:
+        hint = nearest(trace, [name for name in executions if name is not None], "Executions")
+        raise TextError(f"no execution {trace!r} in the trace", hint=hint)
+
+
+def _unread(report: Report) -> int:
+    """How many parts of files could not be read so far."""
+    kinds = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
+    return sum(report.counts[kind] for kind in kinds)
+
+
+def _events(
+    paths: Iterable[str | os.PathLike[str]], format: str | None, report: Report, options: Options
+) -> Iterator[TraceEvent]:
+    empty: dict[str, str] = {}
+    for path in paths:
+        before = _unread(report)
+        with open_lines(path, report) as stream:
+            name = format or ("shiviz" if options.pattern is not None else detect(stream.head, stream.file))
+            event = None
+            for event in format_of(name).read(stream, stream.file, report, options):
+                yield event
+            if event is None and _unread(report) > before:
+                empty[stream.file] = name
+    for event in options.rest():
+        empty.pop(event.file, None)
+        yield event
+    for file, name in empty.items():
+        hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
+        raise TextError("has no event: nothing in it could be read", file=file, hint=hint)
+
+
+def nearest(name: str, known: Iterable[str], what: str) -> str:
+    """What to say beside "there is no such name": the names like it, or some of those that there are."""
+    every = sorted(known)
+    close = get_close_matches(name, every, n=3, cutoff=0.5)
+    if close:
+        return "Did you mean " + " or ".join(map(repr, close)) + "?"
+    if not every:
+        return f"{what}: none."
+    return f"{what}: {', '.join(every[:10])}{', …' if len(every) > 10 else '.'}"
+
+
+@cache
+def _plugins() -> dict[str, EntryPoint]:
+    return {found.name: found for found in entry_points(group=GROUP)}

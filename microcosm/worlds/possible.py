@@ -1,0 +1,292 @@
+"""Which relations some world gives a pair, exactly: `<`, `>`, `||`, each with a world that shows it.
+
+Without `<>` there is nothing to search: what propagation does not refute, some world has. With `<>`, one
+choice of all directions leaves a knowledge without `<>`, of which the same is true; so one choice decides
+most members of most pairs, and only what is left is assumed and searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from microcosm.errors import MicrocosmError
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import lowest
+from microcosm.order.happens_before import Cycle
+from microcosm.worlds import sat
+from microcosm.worlds.candidate import Fit, fault
+from microcosm.worlds.certificate import Certificate
+from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.greedy import Choice
+from microcosm.worlds.plain import Plain
+from microcosm.worlds.possible_table import MEMBERS, Table, of_order, propagated
+from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.search import Outcome, Stop, complete, guess
+from microcosm.worlds.stamped import Part
+
+CAP = 2
+"""Backtracks after which a SAT solver takes over, where there is one."""
+
+KEPT = 64
+"""So many choices of directions are remembered for later questions."""
+
+
+@dataclass(slots=True)
+class Possible:
+    """What a pair may be: each possible relation with a world, and what could not be decided in time."""
+
+    worlds: dict[Relation, Fit] = field(default_factory=dict)
+    undecided: list[Relation] = field(default_factory=list)
+
+
+class Undecided(MicrocosmError):
+    """Told to stop before it was known whether any world fits."""
+
+
+Shown = Callable[[], Fit]
+"""A world that has something, made when it is asked for."""
+
+
+class Possibilities:
+    """Answers about one `Knowledge`, which must not change.
+
+    `cap` is the number of backtracks before python-sat (if `solver` and installed) takes over; None
+    lets the search go on for ever. `stop` (settable) is asked now and then whether to give up.
+
+    >>> known = Possibilities(Knowledge.of(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
+    >>> list(known.possible(1, 2).worlds), known.possible(0, 2).worlds[Relation.CONCURRENT].reduction()
+    ([Relation.AFTER], [(0, 1), (2, 1)])
+    """
+
+    def __init__(
+        self, known: Knowledge, *, stop: Stop | None = None, cap: int = CAP, solver: bool = True
+    ) -> None:
+        self.known = known
+        self.stop = stop
+        self._solver = solver
+        self._cap = cap if solver and sat.available() else None
+        self._choices: list[Choice] = []
+        self._impossible = False
+        self._plain: Plain | None = None
+        self._propagated: Orientation | None = None
+        self._part = Part.of(known)
+        self._parts: list[tuple[Part, Possibilities]] = []
+        if self._part is None:
+            self._start()
+
+    def _start(self) -> None:
+        if not self.known.decides:
+            try:
+                self._plain = Plain(self.known)
+            except Cycle:
+                self._impossible = True
+
+    @property
+    def _state(self) -> Orientation:
+        """What propagation makes of a knowledge with `<>`, when it is first asked for."""
+        if self._propagated is None:
+            self._propagated = Orientation(self.known)
+            self._impossible = not self._propagated.consistent
+        return self._propagated
+
+    def _within(self, part: Part) -> Possibilities:
+        """The same questions about a part; the last few are remembered."""
+        asked = next((found for known, found in self._parts if known.kept == part.kept), None)
+        if asked is None:
+            cap = CAP if self._cap is None else self._cap
+            asked = Possibilities(part.known, cap=cap, solver=self._solver)
+            self._parts = [*self._parts[:1], (part, asked)]
+        asked.stop = self.stop
+        return asked
+
+    def realisable(self) -> bool:
+        """Whether some world fits. Raises `Undecided`."""
+        if self._part is not None:
+            return self._within(self._part).realisable()
+        if self._impossible or self._choices:
+            return not self._impossible
+        if self._plain is not None:
+            self._impossible = self._plain.contradicts
+        elif not self._guessed() and self._state.consistent:
+            match self._search():
+                case Outcome.NONE:
+                    self._impossible = True
+                case Outcome.STOPPED:
+                    raise Undecided
+        return not self._impossible
+
+    def world(self) -> Fit | None:
+        """A world that fits, None where there is none. Raises `Undecided`."""
+        if self._part is not None:
+            found = self._within(self._part).world()
+            return None if found is None else self._checked(self._part.widened(found))
+        if not self.realisable():
+            return None
+        if self._choices:
+            return self._checked(self._choices[-1].world())
+        return self._checked(Fit.of(self.known.size, self.known.before))
+
+    def possible(self, a: int, b: int) -> Possible:
+        """The relations of two distinct positions; none where no world fits.
+
+        Where `stop` comes before any world is found, whatever propagation leaves is undecided.
+        """
+        found = Possible()
+        if self._part is not None:
+            part = self._part.holding(a, b)
+            found = self._within(part).possible(part.place[a], part.place[b])
+            found.worlds = {r: self._checked(part.widened(world)) for r, world in found.worlds.items()}
+            return found
+        if self._may_fit():
+            for relation in MEMBERS:
+                shown = self._member(a, relation, b)
+                if shown is Outcome.STOPPED:
+                    found.undecided.append(relation)
+                elif not isinstance(shown, Outcome):
+                    found.worlds[relation] = self._checked(shown())
+        return found
+
+    def table(self) -> Table | None:
+        """All pairs at once; None where no world fits."""
+        self._all()
+        if not self.known.decides:
+            return self.propagated()
+        return self._searched_table(self._state) if self._may_fit() else None
+
+    def propagated(self) -> Table | None:
+        """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself."""
+        self._all()
+        if self._impossible:
+            return None
+        if self.known.decides:
+            return propagated(self._state) if self._state.consistent else None
+        try:
+            found = of_order(self.known, self.known.before)
+        except Cycle:
+            found = None
+        self._impossible = found is None
+        return found
+
+    def certificate(self, a: int, relation: Relation, b: int) -> Certificate | None:
+        """Why no world has the relation, as a solver's refutation; None if some world has it.
+
+        Raises `MissingLibrary` without python-sat.
+        """
+        if self._part is not None:
+            part = self._part.holding(a, b)
+            made = self._within(part).certificate(part.place[a], relation, part.place[b])
+            return None if made is None else part.certified(made)
+        found = Certificate([], [[]], ["0"])
+        if self._plain is not None:
+            fits = self.realisable() and not isinstance(self._member(a, relation, b), Outcome)
+            return None if fits else found
+        if self._impossible or not self._state.consistent:
+            return found
+        state = self._state
+        if relation is Relation.AFTER:
+            a, b = b, a
+        mark = state.mark()
+        try:
+            fits = state.separate(a, b) if relation is Relation.CONCURRENT else state.order(a, b)
+            none = not fits or sat.solve(state, certificate=found) is Outcome.NONE
+        finally:
+            state.undo(mark)
+        return found if none else None
+
+    def _all(self) -> None:
+        """All pairs are asked for: no event is left out any more."""
+        if self._part is not None:
+            self._part = None
+            self._start()
+
+    def _may_fit(self) -> bool:
+        try:
+            return self.realisable()
+        except Undecided:
+            return True
+
+    def _member(self, a: int, relation: Relation, b: int) -> Shown | Outcome:
+        """A world with the relation; NONE, or STOPPED before that was decided."""
+        if relation is Relation.AFTER:
+            a, b = b, a
+        ordered = relation is not Relation.CONCURRENT
+        if self._plain is not None:
+            if self._plain.refuted(a, b) if ordered else self._plain.ordered(a, b):
+                return Outcome.NONE
+            edges = [*self.known.before, (a, b)] if ordered else self.known.before
+            return lambda: Fit.of(self.known.size, edges)
+        state = self._state
+        if state.refuted(a, b) if ordered else state.is_related(a, b):
+            return Outcome.NONE
+        for choice in reversed(self._choices):
+            if choice.allows(a, b) if ordered else choice.apart(a, b):
+                return lambda: choice.world([(a, b)] if ordered else ())
+        found = self._search((a, b), ordered)
+        return found if isinstance(found, Outcome) else found.world
+
+    def _guessed(self) -> bool:
+        """Whether a world is found before anything is propagated."""
+        if self.stop is not None and self.stop():
+            return False
+        try:
+            found = guess(self.known)
+        except Cycle:
+            return False
+        if found is not None:
+            self._choices.append(found)
+        return found is not None
+
+    def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> Choice | Outcome:
+        """Look for directions, under an assumption about a pair: that it is ordered so, or concurrent."""
+        state = self._state
+        mark = state.mark()
+        found: Choice | Outcome = Outcome.NONE
+        try:
+            if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
+                found = complete(state, stop=self.stop, cap=self._cap)
+                if found is Outcome.CAPPED:
+                    found = sat.solve(state, stop=self.stop)
+        finally:  # whoever interrupts a search may ask again
+            state.undo(mark)
+        if not isinstance(found, Outcome):
+            self._choices.append(found)
+            del self._choices[:-KEPT]
+        return found
+
+    def _searched_table(self, state: Orientation) -> Table:
+        """Start from what the choices so far show; assume the rest, each search showing more."""
+        size = self.known.size
+        maybe = propagated(state)
+        shown = Table([0] * size, [0] * size)
+        for choice in self._choices:
+            shown.widen(self._of(choice))
+        for rows, seen, ordered in (
+            (maybe.before, shown.before, True),
+            (maybe.concurrent, shown.concurrent, False),
+        ):
+            for a in range(size):
+                while left := rows[a] & ~seen[a]:
+                    b = lowest(left)
+                    match self._search((a, b), ordered):
+                        case Outcome.NONE:
+                            rows[a] &= ~(1 << b)
+                            if not ordered:
+                                rows[b] &= ~(1 << a)
+                        case Outcome():
+                            maybe.undecided += left.bit_count()
+                            break
+                        case choice:
+                            shown.widen(self._of(choice))
+        return maybe
+
+    def _of(self, choice: Choice) -> Table:
+        found = of_order(self.known, choice.edges)
+        assert found is not None, "a choice was made of what is not refuted"
+        return found
+
+    def _checked(self, world: Fit) -> Fit:
+        wrong = fault(self.known, world)
+        if wrong is not None:
+            raise AssertionError(f"a world was found that does not fit: {wrong}")
+        return world

@@ -1,0 +1,211 @@
+"""A `Knowledge` closed under propagation, and kept so while directions are put on `<>`, one by one.
+
+Three rows an event are enough for every rule of offline propagation (seed 003, section 4 and Figure 5):
+what is at or after it (`future`), at or before it (`past`), and what is refuted of something at or before
+it (`beyond`; `||` refutes both ways). Then a !< b iff b ≤ a, or `beyond[a]` meets `future[b]`: all of
+No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be propagated.
+"""
+
+from __future__ import annotations
+
+from operator import and_
+
+from microcosm.order.bits import bits, from_positions
+from microcosm.order.happens_before import Cycle
+from microcosm.worlds.constraints import Knowledge, Pair
+
+Trail = list[tuple[list[int], int, int]]
+"""Rows, a position and the row that stood there: what has to be put back, last one first."""
+
+WAVE = 16
+"""One in so many events: if more pairs than that are forced at once, all rows are computed anew."""
+
+
+class Orientation:
+    """What follows from a knowledge by propagation; `open` are the `<>` whose direction does not.
+
+    `consistent` is False where propagation contradicts itself; the state is then of no use until undone.
+    `chosen` are the pairs that were ordered from outside.
+
+    >>> known = Knowledge.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
+    >>> state = Orientation(known)
+    >>> state.is_before(0, 1), state.refuted(1, 0)
+    (True, True)
+    """
+
+    def __init__(self, known: Knowledge) -> None:
+        self.known = known
+        self.size = known.size
+        self.future: list[int]
+        self.past: list[int]
+        self.beyond: list[int]
+        self.limited = 0
+        """The events with a row in `beyond`, and perhaps some that had one."""
+        self.open = [0] * self.size
+        self.chosen: list[Pair] = []
+        self.trail: Trail = []
+        try:
+            self.consistent = self._start(known)
+        except Cycle:
+            self.consistent = False
+
+    def _start(self, known: Knowledge) -> bool:
+        """Close the rows; what they force at once is put into the order at once, as long as it is much."""
+        graph, own = known.graph(), known.refuted_rows()
+        unordered = known.related
+        while True:
+            self.future, self.beyond = graph.futures(), graph.inherited(own)
+            unordered, forced = self._survey(unordered)
+            if len(forced) * WAVE < self.size:
+                break
+            graph.add(forced)
+        if any(map(and_, own, self.future)):
+            return False
+        self.past = graph.pasts()
+        for a, b in unordered:
+            self.open[a] |= 1 << b
+            self.open[b] |= 1 << a
+        for group in known.groups:
+            forced += self._surveyed(from_positions(group, self.size))
+        self.limited = from_positions((v for v, row in enumerate(self.beyond) if row), self.size)
+        return self._propagate(forced)
+
+    def _survey(self, related: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+        """The related pairs that are not ordered, and each of them the way that is forced, if one is."""
+        future, beyond = self.future, self.beyond
+        unordered: list[Pair] = []
+        forced: list[Pair] = []
+        for pair in related:
+            a, b = pair
+            later, other = future[a], future[b]
+            if not (later >> b & 1 or other >> a & 1):
+                unordered.append(pair)
+                if beyond[a] & other:
+                    forced.append((b, a))
+                if beyond[b] & later:
+                    forced.append(pair)
+        return unordered, forced
+
+    def _surveyed(self, group: int) -> list[Pair]:
+        """The same of events that are all related to each other; puts them among the open ones."""
+        forced: list[Pair] = []
+        for a in bits(group):
+            near = group & ~(self.future[a] | self.past[a])
+            self.open[a] |= near
+            if refuted := self.beyond[a]:
+                forced += [(b, a) for b in bits(near) if refuted & self.future[b]]
+        return forced
+
+    def is_before(self, a: int, b: int) -> bool:
+        """Whether a < b is known."""
+        return a != b and bool(self.future[a] >> b & 1)
+
+    def refuted(self, a: int, b: int) -> bool:
+        """Whether a < b is refuted."""
+        return bool(self.beyond[a] & self.future[b] or self.future[b] >> a & 1)
+
+    def is_related(self, a: int, b: int) -> bool:
+        """Whether a || b is refuted: the pair is ordered, or a `<>`."""
+        return bool((self.future[a] >> b | self.future[b] >> a | self.open[a] >> b) & 1)
+
+    def order(self, a: int, b: int) -> bool:
+        """Let a < b and propagate; whether that stays consistent (if not: `undo`)."""
+        self.chosen.append((a, b))
+        return self._propagate([(a, b)])
+
+    def separate(self, a: int, b: int) -> bool:
+        """Let a || b and propagate; as `order`."""
+        return self.refute(a, b) and self.refute(b, a)
+
+    def refute(self, a: int, b: int) -> bool:
+        """Let a !< b and propagate; as `order`."""
+        future, past, beyond, trail = self.future, self.past, self.beyond, self.trail
+        if future[a] >> b & 1:
+            return False
+        bit, earlier = 1 << b, past[b]
+        forced = []
+        self.limited |= future[a]
+        for y in bits(future[a]):
+            row = beyond[y]
+            if not row & bit:
+                trail.append((beyond, y, row))
+                beyond[y] = row | bit
+                forced += [(c, y) for c in bits(self.open[y] & earlier)]
+        return self._propagate(forced)
+
+    def mark(self) -> tuple[int, int]:
+        """A place to `undo` to."""
+        return len(self.trail), len(self.chosen)
+
+    def undo(self, mark: tuple[int, int]) -> None:
+        """Take back everything since `mark`."""
+        trail, length = self.trail, mark[0]
+        while len(trail) > length:
+            rows, at, row = trail.pop()
+            rows[at] = row
+        del self.chosen[mark[1] :]
+
+    def _propagate(self, waiting: list[tuple[int, int]]) -> bool:
+        """Order each waiting pair and all that this forces; False at the first contradiction."""
+        future, past, beyond, opened, trail = self.future, self.past, self.beyond, self.open, self.trail
+        while waiting:
+            a, b = waiting.pop()
+            if future[a] >> b & 1:
+                continue
+            up, down, low = future[b], past[a], beyond[a]
+            if low & up or up >> a & 1:
+                return False
+            later = up & ~future[a]
+            if low:
+                self.limited |= later
+            limited = self.limited
+            touched = []
+            for x in bits(down & ~past[b]):
+                row = future[x]
+                trail.append((future, x, row))
+                future[x] = row | up
+                if near := opened[x]:
+                    if near & up:
+                        trail.append((opened, x, near))
+                        opened[x] = near = near & ~up
+                    if near & limited:
+                        touched.append((up & ~row, x, near & limited))
+            fresh = []
+            for y in bits(later):
+                row = past[y]
+                trail.append((past, y, row))
+                past[y] = row | down
+                row = beyond[y]
+                gained = low & ~row
+                if gained:
+                    trail.append((beyond, y, row))
+                    beyond[y] = row | gained
+                if near := opened[y]:
+                    if near & down:
+                        trail.append((opened, y, near))
+                        opened[y] = near = near & ~down
+                    if near and gained:
+                        fresh.append((gained, y, near))
+            for gained, x, near in touched:  # x precedes more: is some c !< x now?
+                for c in bits(near):
+                    if beyond[c] & gained:
+                        waiting.append((x, c))
+            for gained, y, near in fresh:  # more is refuted of y: is some y !< c now?
+                for c in bits(near):
+                    if gained & future[c]:
+                        waiting.append((c, y))
+        return True
+
+    def _check(self) -> None:
+        """Assert that the rows are closed, and what is open neither ordered nor decided."""
+        for v in range(self.size):
+            assert self.future[v] >> v & 1
+            for w in bits(self.future[v]):
+                assert self.past[w] >> v & 1
+                assert not self.future[w] & ~self.future[v]
+                assert not self.beyond[v] & ~self.beyond[w]
+            assert not self.beyond[v] or self.limited >> v & 1
+            for w in bits(self.open[v]):
+                assert self.open[w] >> v & 1
+                assert not (self.future[v] | self.past[v]) >> w & 1
+                assert not self.refuted(v, w)

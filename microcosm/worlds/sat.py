@@ -1,0 +1,196 @@
+"""The directions of `<>` by a SAT solver (CaDiCaL through python-sat, the extra `sat`).
+
+One variable an open pair. A set of directions fails iff it has a path p1 < q1 ≤ p2 < q2 ≤ … ≤ pk < qk,
+≤ being known and p1 !< qk refuted by propagation (a cycle ends in an irreflexive pair, so it is one of
+these). Short paths are stated at once, longer ones when the solver runs into them: there is no cubic
+list of transitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from microcosm.errors import MissingLibrary
+from microcosm.order.bits import bits, from_positions
+from microcosm.worlds.certificate import Certificate, Clause
+from microcosm.worlds.constraints import Pair
+from microcosm.worlds.greedy import Choice
+from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.search import Outcome, Stop
+
+NAME, LIMITED = "cadical153", "glucose4"
+"""The solver, and the one that can be told to pause, for searches that may be stopped."""
+
+SLICE = 2_000
+"""So many conflicts go by between two questions whether to stop."""
+
+EAGER = 100_000
+"""So many paths are looked at before the solver starts; what they miss is found when it matters."""
+
+
+@cache
+def available() -> bool:
+    """Whether python-sat is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("pysat") is not None
+
+
+def solve(
+    state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None
+) -> Choice | Outcome:
+    """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
+
+    `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
+    `MissingLibrary` without python-sat.
+    """
+    if not available():
+        raise MissingLibrary("Certificates", ("python-sat",), "sat")
+    from pysat.solvers import Solver
+
+    directions = Directions(state)
+    clauses: list[Clause] = []
+    with Solver(name=LIMITED if stop else NAME, with_proof=certificate is not None) as solver:
+
+        def state_clauses(found: Iterator[Clause]) -> bool:
+            fresh = list(found)
+            if certificate is not None:
+                clauses.extend(fresh)
+            solver.append_formula(fresh)
+            return bool(fresh)
+
+        state_clauses(directions.short_paths())
+        while True:
+            if stop is not None and stop():
+                return Outcome.STOPPED
+            fits = _run(solver, stop)
+            if fits is None:
+                return Outcome.STOPPED
+            if not fits:
+                if certificate is not None:
+                    last = directions.count + 1
+                    certificate.pairs = list(
+                        zip(directions.starts[1:last], directions.ends[1:last], strict=True)
+                    )
+                    certificate.clauses = clauses
+                    certificate.drat = list(solver.get_proof() or ())
+                return Outcome.NONE
+            chosen = solver.get_model() or []
+            model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
+            if not state_clauses(directions.failing_paths(model)):
+                return Choice.of(state.known, [*state.known.before, *state.chosen, *directions.edges(model)])
+
+
+def _run(solver: Any, stop: Stop | None) -> bool | None:
+    """Whether the clauses can hold; None where `stop` came first. An interrupt is one, as anywhere."""
+    from pysat.solvers import pysolvers
+
+    try:
+        if stop is None:
+            return bool(solver.solve())
+        while True:
+            solver.conf_budget(SLICE)
+            fits = solver.solve_limited()
+            if fits is not None or stop():
+                return fits  # type: ignore[no-any-return]
+    except pysolvers.error as problem:
+        if "keyboard interrupt" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
+
+
+class Directions:
+    """The open pairs of a state as variables: literal k is the k-th pair as listed, -k the other way."""
+
+    def __init__(self, state: Orientation) -> None:
+        self.future = state.future
+        self._related = state.known.related_pairs()
+        self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
+        pairs = [(a, a + b) for a, row in enumerate(state.open) for b in bits(row >> a)]
+        self.count = len(pairs)
+        # Literal k is the k-th pair as listed, -k the other way: an index from the end of these lists.
+        self.starts = [-1, *(a for a, _ in pairs), *(b for _, b in reversed(pairs))]
+        self.ends = [-1, *(b for _, b in pairs), *(a for a, _ in reversed(pairs))]
+        self._starting: dict[int, list[int]] = {}
+        for k in range(1, self.count + 1):
+            for literal in (k, -k):
+                self._starting.setdefault(self.starts[literal], []).append(literal)
+        self._all_starts = from_positions(self._starting, state.size)
+
+    def edges(self, model: list[int]) -> Iterator[Pair]:
+        """All related pairs as they are ordered: the open ones by a model, the others already."""
+        for literal in model:
+            yield self.starts[literal], self.ends[literal]
+        for a, b in self._related:
+            if self.future[a] >> b & 1:
+                yield a, b
+            elif self.future[b] >> a & 1:
+                yield b, a
+
+    def short_paths(self) -> Iterator[Clause]:
+        """The clauses of failing paths of two and of three directions, as far as `EAGER` looks reach."""
+        future, ends = self.future, self.ends
+        looks = 0
+        longer: list[tuple[int, int, int]] = []
+        for k in range(1, self.count + 1):
+            for first in (k, -k):
+                low = self._refuted[self.starts[first]]
+                for second in self._after(first):
+                    looks += 1
+                    if low & future[ends[second]]:
+                        yield [-first, -second]
+                    else:
+                        longer.append((low, first, second))
+                if looks > EAGER:
+                    return
+        for low, first, second in longer:
+            for third in self._after(second):
+                looks += 1
+                if abs(third) > abs(first) < abs(second) and low & future[ends[third]]:
+                    yield [-first, -second, -third]
+            if looks > EAGER:
+                return
+
+    def _after(self, literal: int) -> Iterator[int]:
+        """The directions that may follow one on a path."""
+        for start in bits(self.future[self.ends[literal]] & self._all_starts):
+            for following in self._starting[start]:
+                if following != -literal:
+                    yield following
+
+    def failing_paths(self, model: list[int]) -> Iterator[Clause]:
+        """The clauses of shortest failing paths among the directions of a model, from each event."""
+        follow: dict[int, list[int]] = {}
+        for literal in model:
+            follow.setdefault(self.starts[literal], []).append(literal)
+        starts = from_positions(follow, len(self.future))
+        for start in follow:
+            yield from self._failing_from(start, follow, starts)
+
+    def _failing_from(self, start: int, follow: dict[int, list[int]], starts: int) -> Iterator[Clause]:
+        """Breadth-first over directions, to each first one that leads to what `start` cannot precede."""
+        future, ends, low = self.future, self.ends, self._refuted[start]
+        parent = dict.fromkeys(follow[start], 0)
+        seen = 1 << start
+        frontier = follow[start]
+        while frontier:
+            following: list[int] = []
+            for literal in frontier:
+                reached = future[ends[literal]]
+                if low & reached:
+                    clause, at = [], literal
+                    while at:
+                        clause.append(-at)
+                        at = parent[at]
+                    yield clause[::-1]
+                    continue
+                fresh = reached & starts & ~seen
+                if fresh:
+                    seen |= fresh
+                    for v in bits(fresh):
+                        for each in follow[v]:
+                            parent[each] = literal
+                        following += follow[v]
+            frontier = following
