@@ -7,7 +7,7 @@ Of `?` and silence nothing is kept unless asked for: under the rules of the seed
 decide which is which. The rules for `?` (Un-1 to Un-4) ask for relations of `|-`, for `_` of `|-0`, and
 whether an event is in M. A pair has some relation of `|-0` exactly where it has one of `|-`, for what
 In-OK holds back is outranked on the same pair; and an event of which nothing is known is `?` to every
-other, in M (Un-3) or not (Un-4). `tests/state/test_analogy.py` tries it.
+other, in M (Un-3) or not (Un-4). `tests/compare/test_analogy.py` tries it.
 """
 
 from __future__ import annotations

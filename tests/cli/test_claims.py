@@ -36,7 +36,7 @@ from microcosm.text.mc_reader import read_givens, write_mc
 from tests import oracle, posets
 from tests.cli.conftest import Run
 from tests.notation import mc
-from tests.state.test_offline import OFFLINE_RULES, OPEN_CHORD, without
+from tests.queries.test_offline import OFFLINE_RULES, OPEN_CHORD, without
 from tests.strategies import rngs
 
 Answer = dict[str, Any]

@@ -15,7 +15,7 @@ from microcosm.text.mc_reader import write_mc
 from tests import drat
 from tests.cli.conftest import Run
 from tests.notation import mc
-from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD
+from tests.queries.test_offline import FIVE_CYCLE, OPEN_CHORD
 
 
 @pytest.mark.parametrize("text", ["a<b a||c", "a<>b c<b c||a", OPEN_CHORD, "a!<b b!<a b<>c c<d", FIVE_CYCLE])

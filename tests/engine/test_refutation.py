@@ -16,7 +16,7 @@ from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.order.bits import bits
 from microcosm.worlds.search import Stop
 from tests.notation import mc
-from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD
+from tests.queries.test_offline import FIVE_CYCLE, OPEN_CHORD
 
 SIGNS = [relation for relation in Relation if relation not in (Relation.UNKNOWN, Relation.SILENT)]
 

@@ -18,16 +18,16 @@ class Mutant(NamedTuple):
     name: str
     file: str
     changes: tuple[tuple[str, str], ...]
-    tests: str = "test_hybrid.py test_delivery.py"
+    tests: str = "hybrid/test_hybrid.py test_delivery.py"
 
 
 def m(
-    name: str, file: str, *changes: tuple[str, str], tests: str = "test_hybrid.py test_delivery.py"
+    name: str, file: str, *changes: tuple[str, str], tests: str = "hybrid/test_hybrid.py test_delivery.py"
 ) -> Mutant:
     return Mutant(name, file, changes, tests)
 
 
-DEPENDENCIES = "test_hybrid_dependencies.py"
+DEPENDENCIES = "hybrid/test_dependencies.py"
 COMPARATORS = "test_comparators.py test_delivery.py"
 
 MUTANTS = [
@@ -220,31 +220,31 @@ MUTANTS = [
         "SPS: looks beyond the second asker's permit",
         "hybrid/optimal.py",
         ("buffer[at].waits <= end", "True"),
-        tests="test_hybrid.py",
+        tests="hybrid/test_hybrid.py",
     ),
     m(
         "SPS: looks one permit too far",
         "hybrid/optimal.py",
         ("buffer[at].waits <= end", "buffer[at].waits <= end + 1"),
-        tests="test_hybrid.py",
+        tests="hybrid/test_hybrid.py",
     ),
     m(
         "SPS: stops one permit too early",
         "hybrid/optimal.py",
         ("buffer[at].waits <= end", "buffer[at].waits < end"),
-        tests="test_hybrid.py",
+        tests="hybrid/test_hybrid.py",
     ),
     m(
         "E13 a predecessor older than the last delivery",
         "hybrid/common.py",
         ("if message.pid < last:", "if False:"),
-        tests="test_hybrid.py",
+        tests="hybrid/test_hybrid.py",
     ),
     m(
         "a predecessor that was delivered last is refused",
         "hybrid/common.py",
         ("if message.pid < last:", "if message.pid <= last:"),
-        tests="test_hybrid.py",
+        tests="hybrid/test_hybrid.py",
     ),
     m(
         "a multicast's own copies are not disclosed",
@@ -387,13 +387,13 @@ MUTANTS = [
             "elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:",
             "elif False:",
         ),
-        tests="test_tree_migration.py",
+        tests="tree/test_migration.py",
     ),
     m(
         "migration: what comes from behind is held too",
         "tree/migration.py",
         ("sender != arrived.behind and packet.origin", "packet.origin"),
-        tests="test_tree_migration.py",
+        tests="tree/test_migration.py",
     ),
     m(
         "migration: it goes on before the way behind it is empty",
@@ -402,13 +402,13 @@ MUTANTS = [
             "            self._emit(sender, Migration(_FLUSH, actor, goal))",
             "            self._rest(actor, self._arrived[actor])",
         ),
-        tests="test_tree_migration.py",
+        tests="tree/test_migration.py",
     ),
     m(
         "migration: what was held comes in the wrong order",
         "tree/migration.py",
         ("arrived.held.pop(0)", "arrived.held.pop()"),
-        tests="test_tree_migration.py",
+        tests="tree/test_migration.py",
     ),
     m(
         "snapshot: the link of the first marker stays open",
@@ -417,19 +417,19 @@ MUTANTS = [
             "            part = self._record(marker)\n        if",
             "            self._record(marker)\n            return None\n        if",
         ),
-        tests="test_tree_snapshot.py",
+        tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: links are not recorded",
         "tree/snapshot.py",
         ("part.links[sender].append(packet)", "pass"),
-        tests="test_tree_snapshot.py",
+        tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: links are recorded beyond the marker",
         "tree/snapshot.py",
         ("            if sender in part.open:\n", "            if True:\n"),
-        tests="test_tree_snapshot.py",
+        tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: only who begins records its state",
@@ -438,12 +438,12 @@ MUTANTS = [
             "        part = Snapshot(state,",
             "        state = state if marker.origin == self.me else -1\n        part = Snapshot(state,",
         ),
-        tests="test_tree_snapshot.py",
+        tests="tree/test_snapshot.py",
     ),
     m(
         "M-Route without its premise",
         "tree/model.py",
         ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
-        tests="test_tree_model.py",
+        tests="tree/test_model.py",
     ),
 ]

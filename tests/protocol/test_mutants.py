@@ -28,7 +28,7 @@ def survives(mutant: Mutant | None, folder: Path) -> bool:
     for name in ("microcosm", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "golden"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    tests = "test_hybrid.py test_delivery.py" if mutant is None else mutant.tests
+    tests = "hybrid/test_hybrid.py test_delivery.py" if mutant is None else mutant.tests
     if mutant is not None:
         for name in mutant.file.split():
             file = folder / "microcosm" / "protocol" / name

@@ -23,14 +23,14 @@ CLAIMS = (
 )
 """Without the random changes, which notice most of these too, and take longer."""
 
-COST = "tests/logic/test_kernel_cost.py"
-ASSUMED = "tests/logic/test_kernel_assumptions.py"
+COST = "tests/kernel/test_cost.py"
+ASSUMED = "tests/kernel/test_assumptions.py"
 FORGETTING = (
-    "tests/state/test_forgetting.py::test_a_forgotten_event_leaves_no_stamp_clock_message_or_token "
-    "tests/state/test_forgetting.py::test_what_the_stamp_of_a_forgotten_event_refuted_of_the_others_stays"
+    "tests/state/test_forget.py::test_a_forgotten_event_leaves_no_stamp_clock_message_or_token "
+    "tests/state/test_forget.py::test_what_the_stamp_of_a_forgotten_event_refuted_of_the_others_stays"
 )
-CONFLICT = "tests/state/test_possibility.py::test_of_a_token_only_the_pairs_that_contradict_are_in_a_conflict"
-EXACT = "tests/relations/test_exact.py"
+CONFLICT = "tests/queries/test_possible.py::test_of_a_token_only_the_pairs_that_contradict_are_in_a_conflict"
+EXACT = "tests/givens/test_exact.py"
 
 MUTANTS = [
     Mutant(

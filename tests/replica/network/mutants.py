@@ -114,7 +114,7 @@ MUTANTS = [
         "protocol/hybrid/durable.py",
         "        if self._m2 < self._buffer.first:",
         "        if False:",
-        "../../protocol/test_hybrid_durable.py -k go_last",
+        "../../protocol/hybrid/test_durable.py -k go_last",
     ),
     Mutant(
         "what a delivery does is committed before the delivery",

@@ -21,9 +21,9 @@ from microcosm.compare.same_givens import same_givens
 from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import read_givens
 from tests import oracle
+from tests.compare.test_analogy import BOOKS
 from tests.enumeration import as_givens, enumerated, inside
 from tests.rulesets import without
-from tests.state.test_analogy import BOOKS
 from tests.strategies import microcosms, rngs
 
 FIXTURES = {

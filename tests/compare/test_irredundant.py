@@ -13,7 +13,7 @@ from microcosm.compare.irredundant import irredundant, is_irredundant, redundant
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from tests import oracle
-from tests.state.test_analogy import BOOKS
+from tests.compare.test_analogy import BOOKS
 from tests.strategies import microcosms
 
 

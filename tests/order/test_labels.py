@@ -15,7 +15,7 @@ from microcosm.order.chain_cover import Wide
 from microcosm.order.happens_before import Cycle
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
-from tests.relations.test_rows import SIZE, RowsMachine, closure
+from tests.order.test_rows import SIZE, RowsMachine, closure
 
 
 class LabelsMachine(RowsMachine):

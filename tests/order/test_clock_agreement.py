@@ -11,7 +11,7 @@ from microcosm.order.clock_agreement import agreeing
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle
 from microcosm.order.labels import Labels
-from tests.relations.test_clock_rows import clocks
+from tests.order.test_clock_order import clocks
 from tests.strategies import microcosms
 
 

@@ -17,8 +17,8 @@ from tests.derivations import Node
 from tests.families import planted
 from tests.mutants import mutants
 from tests.notation import mc
-from tests.state.test_offline import FIVE_CYCLE, OPEN_CHORD, proved
-from tests.state.test_possibility import facts_of
+from tests.queries.test_offline import FIVE_CYCLE, OPEN_CHORD, proved
+from tests.queries.test_possible import facts_of
 from tests.strategies import simulated
 
 MEANS = {**posets.ALLOWED, "!||": ("<", ">"), "!<>": ("||",)}

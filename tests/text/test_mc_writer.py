@@ -15,8 +15,8 @@ from microcosm.text.mc_reader import (
 from microcosm.text.names import unquote
 from microcosm.text.statement_lane import recognise
 from microcosm.text.statement_tokens import Names
-from tests.logic.documents import all_givens, sources
 from tests.strategies import event_names
+from tests.text.documents import all_givens, sources
 
 
 @given(event_names())

@@ -15,7 +15,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 from microcosm.text.mc_reader import givens_from_json, givens_to_json, read_givens
-from tests.logic.documents import ALBUM, all_givens, sources
+from tests.text.documents import ALBUM, all_givens, sources
 
 EXAMPLE: dict[str, Any] = {
     "schema": "microcosm/1",

@@ -20,7 +20,7 @@ from tests import oracle, posets
 from tests.enumeration import Facts, as_givens, enumerated, inside, up_to_renaming
 from tests.notation import mc
 from tests.posets import Pair
-from tests.state.test_possibility import facts_of
+from tests.queries.test_possible import facts_of
 from tests.strategies import microcosms
 
 STRIDE = 97

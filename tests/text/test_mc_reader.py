@@ -23,7 +23,7 @@ from microcosm.text.mc_reader import (
     write_mc,
 )
 from microcosm.text.statement_grammar import parse
-from tests.logic.documents import ALBUM
+from tests.text.documents import ALBUM
 
 BEFORE, NOT_BEFORE = Relation.BEFORE, Relation.NOT_BEFORE
 

@@ -23,7 +23,7 @@ from tests.assuming import Assuming
 from tests.cli.conftest import Run, run  # noqa: F401
 from tests.enumeration import as_givens, enumerated
 from tests.notation import mc
-from tests.state.test_offline import OFFLINE_RULES, OPEN_CHORD, PROFILES, without
+from tests.queries.test_offline import OFFLINE_RULES, OPEN_CHORD, PROFILES, without
 
 RULE_FILES = ("initial", "online", "offline")
 
