@@ -10,9 +10,9 @@ import sys
 import pytest
 from hypothesis import settings
 
+from tests.logic import test_predicates
 from tests.orderings import oracle, test_enumeration, test_patterns, test_rules, test_stream
 from tests.orderings.notation import computation_of
-from tests.relations import test_base
 
 
 def small() -> None:
@@ -75,8 +75,8 @@ def stream() -> None:
 
 
 def base() -> None:
-    test_base.test_what_is_received_twice_or_by_its_sender_answers_nothing()
-    test_base.test_what_is_answered_and_what_has_one_receiver()
+    test_predicates.test_what_is_received_twice_or_by_its_sender_answers_nothing()
+    test_predicates.test_what_is_answered_and_what_has_one_receiver()
 
 
 if __name__ == "__main__":

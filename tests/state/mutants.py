@@ -61,7 +61,8 @@ MUTANTS = [
         "    if unheeded := ignored(givens):\n", "    if unheeded := ():\n", CLAIMS,
     ),
     Mutant(
-        "events that nothing names", "cli/commands/rederived.py", "strangers) != strangers:", "[]) is None:", CLAIMS
+        "events that nothing names", "cli/commands/rederived.py",
+        "strangers) != strangers:", "[]) is None:", CLAIMS,
     ),
     Mutant(
         "a conflict that is not given", "cli/commands/rederived.py",

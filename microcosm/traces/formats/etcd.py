@@ -2,14 +2,12 @@
 
     {"tag": "trace", "event": {"name": "SendAppendEntriesRequest", "nid": "1", "msg": {…}, …}}
 
-Events named `Send…` and `Receive…` have their message in `msg`, which has no id: equal contents are
-told apart by their order (`microcosm.traces.formats.content`), and reported. Where anything in the log
-shows that
-lines are missing, none are: a reception then comes after what its message proves by itself to have
-been
-before (`microcosm.traces.formats.raft`). Several files are merged by their times (`ts`), as are the parts of a file
-where time goes back. Where a node does two things at a time, or begins again in an earlier term, the parts
-are of several runs. Lines of other tags are reported.
+Events named `Send…` and `Receive…` have their message in `msg`, which has no id: equal contents are told
+apart by their order (`microcosm.traces.formats.content`), and reported. Where anything in the log shows
+that lines are missing, none are: a reception then comes after what its message proves by itself to have
+been before (`microcosm.traces.formats.raft`). Several files are merged by their times (`ts`), as are the
+parts of a file where time goes back. Where a node does two things at a time, or begins again in an
+earlier term, the parts are of several runs. Lines of other tags are reported.
 """
 
 from __future__ import annotations
