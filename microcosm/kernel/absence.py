@@ -15,10 +15,11 @@ of `no e in M with` over the members; a judgement never relates an event to itse
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.predicates import BaseFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.givens import GivenRows
 from microcosm.kernel.plan import (
@@ -34,8 +35,10 @@ from microcosm.kernel.plan import (
     variables,
 )
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.predicates import base_facts
 from microcosm.logic.rule import ANY, Base, Given, In, Judged, MostAccurate, NoneWith, Not, finer
+
+if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
 
 
 class Search:
@@ -49,7 +52,7 @@ class Search:
         self.pending: list[Pred] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
         self._given = GivenRows(self.facts)
-        self._base = base_facts(givens)
+        self._base = BaseFacts(givens, self._given.whole)
         self._asked: set[str] = set()
 
     def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:
