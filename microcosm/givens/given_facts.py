@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from microcosm.givens.clock import between
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
+from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ class GivenFacts:
         if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
             yield Evidence("internal")
         stated = self.givens.external if relation in GIVEN_RELATIONS else self.givens.refuted
-        fact = stated.get(Correspondence(left, relation, right).key())
-        if fact is not None and (fact.left, fact.right) == (left, right):
-            yield Evidence("external", fact.source)
+        for key in ((left, relation.value or "", right), (right, relation.value or "", left)):
+            fact = stated.get(key)
+            if fact is not None and (fact.left, fact.right) == (left, right):
+                yield Evidence("external", fact.source)
         if self._by_clocks(left, right) is relation or (
             relation is Relation.NOT_BEFORE and self._missed(left, right)
         ):

@@ -15,7 +15,7 @@ of `no e in M with` over the members; a judgement never relates an event to itse
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from microcosm.errors import RuleError
 from microcosm.givens.given_facts import GivenFacts
@@ -37,22 +37,19 @@ from microcosm.kernel.plan import (
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Base, Given, In, Judged, MostAccurate, NoneWith, Not, finer
 
-if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
-
 
 class Search:
     """What one microcosm judges, under `program`, of `events` (all that givens and question name)."""
 
-    def __init__(self, program: Program, givens: Givens, events: Set[str]) -> None:
+    def __init__(self, program: Program, facts: GivenFacts, events: Set[str]) -> None:
         self.program = program
-        self.facts = GivenFacts(givens)
+        self.facts = facts
         self.events = events
         self.complete: dict[Goal, Set[str]] = {}
         self.pending: list[Pred] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
-        self._given = GivenRows(self.facts)
-        self._base = BaseFacts(givens, self._given.whole)
+        self._given = GivenRows(facts)
+        self._base = BaseFacts(facts.givens, self._given.whole)
         self._asked: set[str] = set()
 
     def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:

@@ -189,7 +189,7 @@ def givens(draw: st.DrawFn) -> Givens:
 
 
 def search(rules: RuleBook, known: Givens, *asked: str) -> Search:
-    return Search(Program(rules.instances), known, {*known.named(), *asked})
+    return Search(Program(rules.instances), GivenFacts(known), {*known.named(), *asked})
 
 
 @given(givens(), st.integers(0, 2**20))
