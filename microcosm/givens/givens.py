@@ -13,13 +13,13 @@ from itertools import chain, count, filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
-from microcosm.gc_paused import without_collection
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.exact import Number
 from microcosm.givens.message import Message, Told
 from microcosm.givens.order_columns import Facts, Links
 from microcosm.givens.relation import Relation
+from microcosm.tuning import gc_paused
 
 Stamp = int | tuple[Number, Number]
 """A Lamport time, or a physical interval [earliest, latest]; in exact numbers, as they were written."""
@@ -63,7 +63,7 @@ class Givens:
             # Only asked for what `link` and `tell` put off; or another thread just made it.
             links = self.links if name == "external" else None
             told = self.told if name == "messages" else None
-            with without_collection():
+            with gc_paused():
                 if links is not None:
                     self.external, self.links = links.facts(), None
                 elif told is not None:

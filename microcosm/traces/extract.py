@@ -13,7 +13,6 @@ from itertools import chain, pairwise
 from typing import Literal
 
 from microcosm.errors import TextError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
@@ -27,6 +26,7 @@ from microcosm.traces.extraction import Extraction
 from microcosm.traces.messages import exchange
 from microcosm.traces.reading import nearest
 from microcosm.traces.report import Report
+from microcosm.tuning import gc_paused
 
 
 def extract(
@@ -47,7 +47,7 @@ def extract(
     events times the entries of their clocks, plus sorting.
     """
     report = Report() if report is None else report
-    with without_collection():
+    with gc_paused():
         return _extract(events, process, token, with_clocks, report)
 
 
