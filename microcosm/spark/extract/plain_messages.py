@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from microcosm.spark.extract.plain_events import PlainEvents
-from microcosm.traces.event import SENDS
+from microcosm.traces.event import MESSAGE_KINDS, SENDS
 
-_KINDS = {kind: number for number, kind in enumerate((*SENDS, *SENDS.values()))}
 _HALF = len(SENDS)
 
 
@@ -35,7 +34,7 @@ def messages(events: PlainEvents) -> Messages:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kinds = pc.fill_null(pc.index_in(events.column("kind", slice(None)), pa.array(_KINDS)), -1)
+    kinds = pc.fill_null(pc.index_in(events.column("kind", slice(None)), pa.array(MESSAGE_KINDS)), -1)
     kind = kinds.to_numpy(zero_copy_only=False)
     named = events.column("message", slice(None))
     has = pc.is_valid(named).to_numpy(zero_copy_only=False)

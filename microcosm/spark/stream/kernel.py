@@ -13,10 +13,8 @@ from collections.abc import Iterable
 
 from microcosm.spark.io.events import Row
 from microcosm.spark.stream.state import Lane, Letter, Sent, Store
-from microcosm.traces.event import SENDS
-
-ANSWERED = {answer: sending for sending, answer in SENDS.items()}
-_OTHER = {"send": "causal_send", "causal_send": "send"}
+from microcosm.traces.event import ANSWERED, OTHER_LEVEL, SENDS, in_trace
+from microcosm.traces.execution import missing
 
 KEEP = 10_000
 """How many positions of a process are remembered, for what comes late."""
@@ -65,7 +63,7 @@ class Live:
                 level = ANSWERED[kind]
                 if any(sent.kind == level for sent in letter.sent):
                     continue
-                sender = self._sender(letter, _OTHER[level], process)
+                sender = self._sender(letter, OTHER_LEVEL[level], process)
                 if sender is not None:
                     letter.waits.remove(entry)
                     self._message(sender, process, seq, name, message)
@@ -148,8 +146,7 @@ class Live:
         """Give up the positions before the first row that waits."""
         first = min(lane.waiting)
         row = lane.waiting[first]
-        missing = str(lane.reached + 1) if first == lane.reached + 2 else f"{lane.reached + 1} to {first - 1}"
-        self._odd("seq-gap", row, f"{process}: events {missing} are missing")
+        self._odd("seq-gap", row, f"{process}: events {missing(lane.reached, first)} are missing")
         lane.skip(first - 1)
 
     def _exchange(self, row: Row, name: str) -> None:
@@ -282,7 +279,7 @@ class Live:
         self._grown.clear()
 
     def _full(self, name: str) -> str:
-        return name if self._trace is None else f"{self._trace}/{name}"
+        return in_trace(self._trace, name)
 
     def _odd(self, kind: str, row: Row, fault: str, lost: int = 0, count: int = 1) -> None:
         place = {"file": row["file"], "line": row["line"]}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from microcosm.spark.io.events import Row
+from microcosm.traces.event import SENDS
 
 
 class Hole(NamedTuple):
@@ -140,10 +141,9 @@ class Letter:
 
     def forget(self, process: str, seq: int) -> bool:
         """Forget what happened at a position; whether something was still to come for it."""
-        answer = {"send": "receive", "causal_send": "deliver"}
         for sent in [sent for sent in self.sent if (sent.process, sent.seq) == (process, seq)]:
             self.sent.remove(sent)
-            met = {receiver for kind, receiver in self.met if kind == answer[sent.kind]}
+            met = {receiver for kind, receiver in self.met if kind == SENDS[sent.kind]}
             return not (met.issuperset(sent.to) if sent.to else met)
         for entry in [entry for entry in self.waits if entry[1:3] == (process, seq)]:
             self.waits.remove(entry)
