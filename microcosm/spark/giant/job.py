@@ -22,14 +22,13 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
 from microcosm.spark.extract.plain_traces import FRONTIERS
 from microcosm.spark.extract.reported import told
-from microcosm.spark.giant.agreeing import Whole, agreed, told_against
+from microcosm.spark.giant.agreeing import Whole, agreed, check_stamps, told_against
 from microcosm.spark.giant.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregularities, odd_rows
 from microcosm.spark.giant.clocked import MARK
 from microcosm.spark.giant.exchanged import exchanged
 from microcosm.spark.giant.holders import holders_of, related
 from microcosm.spark.giant.scan import Knowledge
 from microcosm.spark.giant.slices import FOUR, Slices
-from microcosm.spark.giant.stamps import check_stamps
 from microcosm.spark.io import tasks
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.staging import Output
