@@ -104,7 +104,7 @@ class Engine:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
 
-    def names(self, event: str) -> bool:
+    def mentions(self, event: str) -> bool:
         """Whether any given names an event."""
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)

@@ -95,7 +95,7 @@ def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator
     if not free:
         yield names
         return
-    named = sorted({*filter(now.names, now.universe.position), *names.values()})
+    named = sorted({*filter(now.mentions, now.universe.position), *names.values()})
     for events in product(named, repeat=len(free)):
         yield names | dict(zip(free, events, strict=True))
 
