@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from microcosm.engine.edb import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.views import Closure, Union
 from microcosm.order.bits import lowest
 
