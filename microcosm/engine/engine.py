@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from microcosm import tuning
+from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
-from microcosm.engine.edb import Ground, Universe
-from microcosm.engine.lowering import Pred
+from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.numbering import numbered
 from microcosm.engine.processes import Processes
-from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.errors import MicrocosmError
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+from microcosm.engine.body import body
 from microcosm.engine.engine import Engine
-from microcosm.engine.lowering import body
-from microcosm.engine.prove import Witness
+from microcosm.engine.proofs.prove import Witness
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

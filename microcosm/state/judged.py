@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.prove import Witness
-from microcosm.engine.why_not import WhyNot, why_not
+from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.proofs.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.given_view import GivenView
 from microcosm.givens.givens import Givens

@@ -12,7 +12,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.engine.why_not import PremiseLine
+    from microcosm.engine.proofs.why_not import PremiseLine
     from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
