@@ -24,10 +24,10 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.predicates import base_facts
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, lowest
 from microcosm.order.happens_before import Cycle, HappensBefore
+from microcosm.order.whole import base_facts
 from microcosm.tuning import gc_paused
 
 _RARE = (Relation.CONCURRENT, Relation.RELATED)

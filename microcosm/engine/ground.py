@@ -17,8 +17,8 @@ from microcosm.engine.numbering import Columns, Numbered
 from microcosm.engine.relations import GivenRelation, Pairs, row_of
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.predicates import STAMPED_OUT
 from microcosm.givens.relation import Relation
-from microcosm.logic.predicates import STAMPED_OUT
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.stamps import StampOrder
 
