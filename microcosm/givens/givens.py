@@ -13,13 +13,13 @@ from itertools import chain, count, filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from microcosm.gc_paused import without_collection
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.message import Message, Told
 from microcosm.givens.order_columns import Facts, Links
 from microcosm.givens.relation import Relation
 from microcosm.givens.stamp import Stamp
+from microcosm.tuning import gc_paused
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Givens:
             # Only asked for what `link` and `tell` put off; or another thread just made it.
             links = self.links if name == "external" else None
             told = self.told if name == "messages" else None
-            with without_collection():
+            with gc_paused():
                 if links is not None:
                     self.external, self.links = links.facts(), None
                 elif told is not None:

@@ -69,7 +69,7 @@ class GivenRows:
             """Whether a is before b: some way along the cover, which never passes the rank of b."""
             if (a, b) in direct or a not in rank or b not in rank:
                 return (a, b) in direct
-            waiting, met = [a], {a}
+            waiting, met = [a], set[str]()
             while waiting and b not in met:
                 nearer = {e for e in self.cover(0, waiting.pop()) if rank[e] <= rank[b]} - met
                 met |= nearer

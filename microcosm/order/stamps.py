@@ -13,6 +13,7 @@ from itertools import accumulate
 from math import inf
 from operator import or_
 
+from microcosm import tuning
 from microcosm.givens.exact import Number
 from microcosm.givens.stamp import Stamp, too_late
 from microcosm.order.bits import from_positions
@@ -131,9 +132,6 @@ _NONE: tuple[_Bound, _Bound, _Bound, _Bound] = (-inf, inf, -inf, inf)
 class _Prefixes:
     """Positions sorted by a number, and the row of each prefix, made when first asked for."""
 
-    KEPT = 8192
-    """The rows of all prefixes are kept for no more positions than this; they take n²/16 bytes."""
-
     def __init__(self, numbers: Iterable[tuple[Number, int]]) -> None:
         listed = sorted(numbers)
         self._keys = [key for key, _ in listed]
@@ -151,7 +149,7 @@ class _Prefixes:
         return self._prefix(len(self._keys))
 
     def _prefix(self, length: int) -> int:
-        if len(self._at) > self.KEPT:
+        if len(self._at) > tuning.STAMP_ROWS_UP_TO:
             return from_positions(self._at[:length], max(self._at) + 1)
         if self._rows is None:
             self._rows = list(accumulate((1 << at for at in self._at), or_, initial=0))

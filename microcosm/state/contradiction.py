@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from microcosm.engine.engine import Clash, CyclicGivens
-from microcosm.engine.program import Shape, compile_rules, initial
-from microcosm.engine.prove import Witness, balanced
+from microcosm.engine.lowering import Shape, compile_rules, initial
+from microcosm.engine.proofs.prove import Witness, balanced
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.given_facts import GivenFacts

@@ -104,7 +104,7 @@ def test_nothing_else_is_loaded_to_check_a_derivation(tmp_path: Path) -> None:
     said, modules = ran.stdout.splitlines()
     assert said == "valid: the kernel accepts every step"
     packages = {name.split(".")[1] for name in modules.split()}
-    assert packages == {"cli", "errors", "files", "gc_paused", "givens", "kernel", "logic", "text"}
+    assert packages <= {"cli", "errors", "files", "tuning", "givens", "kernel", "logic", "text"}
 
 
 def walked(doing: Callable[[], object]) -> dict[str, set[str]]:
