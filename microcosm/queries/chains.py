@@ -11,10 +11,10 @@ from itertools import pairwise
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
+from microcosm.givens.stamp import too_late
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
-from microcosm.order.stamps import too_late
 
 INTERNAL = "internal events"
 """The source of a correspondence that the internal chain gives."""

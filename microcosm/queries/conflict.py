@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
+from microcosm.givens.stamp import Stamp
 from microcosm.queries.chains import INTERNAL, refuted_chain
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from microcosm.engine.form import is_transitive
-from microcosm.engine.program import online
+from microcosm.engine.lowering import online
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

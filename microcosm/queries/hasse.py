@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from microcosm.engine.form import is_transitive
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation

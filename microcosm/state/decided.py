@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.prove import Witness
+from microcosm.engine.proofs.prove import Witness
 from microcosm.logic.derivation import Derivation
 from microcosm.state.judged import Judged, distinct
 
@@ -54,7 +54,7 @@ class Decided(Judged):
     def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits all that is given.
 
-        Raises `engine.refutation.Stopped` or `worlds.possible.Undecided` where `stop` came first.
+        Raises `engine.offline.refutation.Stopped` or `worlds.possible.Undecided` where `stop` came first.
         """
         return self._decisions(profile).contradiction(stop)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+from microcosm.engine.body import body
 from microcosm.engine.engine import Engine
-from microcosm.engine.lowering import body
-from microcosm.engine.prove import Witness
+from microcosm.engine.proofs.prove import Witness
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
@@ -95,7 +95,7 @@ def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator
     if not free:
         yield names
         return
-    named = sorted({*filter(now.names, now.universe.position), *names.values()})
+    named = sorted({*filter(now.mentions, now.universe.position), *names.values()})
     for events in product(named, repeat=len(free)):
         yield names | dict(zip(free, events, strict=True))
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from microcosm.engine.engine import CyclicGivens
-from microcosm.engine.prove import Witness
+from microcosm.engine.proofs.prove import Witness
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.prove import Witness
-from microcosm.engine.why_not import WhyNot, why_not
+from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.proofs.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.given_view import GivenView
 from microcosm.givens.givens import Givens
@@ -71,9 +71,9 @@ class Judged:
         at = universe.position.get(event, -1) if isinstance(event, str) else -1
         return at >= 0 and bool(universe.members >> at & 1)
 
-    def names(self, event: str) -> bool:
+    def mentions(self, event: str) -> bool:
         """Whether any given names an event, in M or not."""
-        return self._engine.names(event)
+        return self._engine.mentions(event)
 
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one; none among more than `MOST_NAMES` events."""
@@ -81,7 +81,7 @@ class Judged:
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""
-        missing = tuple(dict.fromkeys(event for event in events if not self.names(event)))
+        missing = tuple(dict.fromkeys(event for event in events if not self.mentions(event)))
         if missing:
             raise UnknownEvent(missing, tuple(name for event in missing for name in self.nearest(event)))
 

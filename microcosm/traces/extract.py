@@ -13,7 +13,6 @@ from itertools import chain, pairwise
 from typing import Literal
 
 from microcosm.errors import TextError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
@@ -26,6 +25,7 @@ from microcosm.traces.execution import Execution, executions
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import Report
+from microcosm.tuning import gc_paused
 
 
 def microcosm_of_logs(
@@ -77,7 +77,7 @@ def extract(
     events times the entries of their clocks, plus sorting.
     """
     report = Report() if report is None else report
-    with without_collection():
+    with gc_paused():
         return _extract(events, process, token, with_clocks, report)
 
 

@@ -65,7 +65,7 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli.commands.change import write_givens
+    from microcosm.cli.commands.evolve import write_givens
     from microcosm.cli.reading import standard_input_once
     from microcosm.text.mc_reader import givens_to_json
     from microcosm.traces.extract import microcosm_of_logs
