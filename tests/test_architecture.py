@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "microcosm"
-FOUNDATION = ["errors", "files", "gc_paused", "givens", "order", "worlds", "text", "logic"]
+FOUNDATION = ["errors", "files", "tuning", "givens", "order", "worlds", "text", "logic"]
 """The layers that everything else stands on, each on those before it."""
 
 CORE = {"givens", "order", "worlds", "logic", "kernel", "engine", "queries", "state", "compare"}
@@ -20,7 +20,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "queries": {*FOUNDATION, "engine"},
     "state": {*FOUNDATION, "kernel", "engine", "queries", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
-    "traces": {"errors", "files", "gc_paused", "givens", "order"},
+    "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "givens", "order"},
     "protocol": {"errors", "givens"},
     "simulation": {"errors", "givens", "order", "protocol"},

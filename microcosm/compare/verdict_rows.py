@@ -18,7 +18,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import online
+from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import online
+from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
 from microcosm.errors import MissingLibrary, Undefined, readable
 from microcosm.givens.givens import Givens

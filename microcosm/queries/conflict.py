@@ -14,12 +14,12 @@ from typing import TypeVar
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
+from microcosm.givens.stamp import Stamp, too_late
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
-from microcosm.order.stamps import too_late
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote
 from microcosm.worlds.of_givens import constrained

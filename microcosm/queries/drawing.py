@@ -13,7 +13,7 @@ from itertools import islice
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.form import is_transitive
-from microcosm.engine.program import online
+from microcosm.engine.lowering import online
 from microcosm.errors import readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.form import is_transitive
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.engine.engine import Engine
+from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.program import online
 from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation

@@ -12,15 +12,15 @@ from microcosm.errors import Undefined
 from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica import evolution as evolutions
-from microcosm.replica.dots import Dot, Stream
 from microcosm.replica.errors import WrongReplica
-from microcosm.replica.evolution import Evolution
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.knowledge import Knowledge
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.dots import Dot, Stream
+from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.records import OWN, apply, load
+from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_state
 from microcosm.replica.outbox import Outbox
-from microcosm.replica.records import OWN, apply, load
-from microcosm.replica.snapshot import Identity, encode_identity, encode_state
 from microcosm.replica.store import Store
 from microcosm.replica.subscriptions import Subscriptions
 from microcosm.state.microcosm import Microcosm

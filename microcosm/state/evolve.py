@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+from microcosm.engine.body import body
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.lowering import body
-from microcosm.engine.prove import Witness
+from microcosm.engine.proofs.prove import Witness
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
@@ -251,7 +251,7 @@ def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator
     if not free:
         yield names
         return
-    named = sorted({*filter(now.names, now.universe.position), *names.values()})
+    named = sorted({*filter(now.mentions, now.universe.position), *names.values()})
     for events in product(named, repeat=len(free)):
         yield names | dict(zip(free, events, strict=True))
 

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 

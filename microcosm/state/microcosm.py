@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files
 from microcosm.engine.engine import Engine
-from microcosm.engine.prove import Witness
-from microcosm.engine.why_not import WhyNot, why_not
+from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.proofs.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.exact import json_text
@@ -189,7 +189,7 @@ class Microcosm:
         return iter(self.events)
 
     def __contains__(self, event: object) -> bool:
-        return isinstance(event, str) and self._engine.names(event)
+        return isinstance(event, str) and self._engine.mentions(event)
 
     def has_member(self, event: str) -> bool:
         """Whether an event is in M: internal, or in an external correspondence (clock, token)."""

@@ -19,7 +19,6 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Told
 from microcosm.givens.order_columns import Links
@@ -27,6 +26,7 @@ from microcosm.traces import reading as formats
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import open_lines
+from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
 _events = re.compile(
@@ -43,7 +43,7 @@ def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction
     """
     if not os.path.isfile(path):  # what is no file can be read only once
         return None
-    with without_collection():
+    with gc_paused():
         try:
             log = _read(path)
         except TextError:

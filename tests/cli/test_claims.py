@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 
 from microcosm.cli import exits, reading
 from microcosm.cli.app import main
-from microcosm.cli.commands import ask, check, offline, possible
-from microcosm.cli.commands import verify as prove
+from microcosm.cli.commands.ask import check, offline, possible
+from microcosm.cli.commands.ask import online as ask
+from microcosm.cli.commands.verify import verify as prove
 from microcosm.cli.show.lemmas import proof_object
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence

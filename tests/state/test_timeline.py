@@ -166,7 +166,7 @@ def test_an_interrupt_in_the_middle_of_a_change_loses_nothing(
 ) -> None:
     story = Timeline(Microcosm.parse("a < b"))
     calls = 0
-    plain = Microcosm._add
+    plain = evolve.add
 
     def interrupted(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> None:
         nonlocal calls

@@ -41,7 +41,7 @@ def demo(json: options.Json = False, rules: options.Rules = None) -> int:
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.cli.commands import ask
+    from microcosm.cli.commands.ask import online as ask
     from microcosm.kernel import check as kernel
     from microcosm.traces import extract as correspondences
     from microcosm.traces import reading as formats
@@ -102,7 +102,7 @@ def _log(log: Path, events: list[TraceEvent]) -> None:
 
 
 def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    from microcosm.cli.commands import ask
+    from microcosm.cli.commands.ask import online as ask
 
     for pair, verdict, _ in answers:
         ask.show_verdict(pair[0], verdict, pair[1])

@@ -66,7 +66,7 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli.commands.change import write_givens
+    from microcosm.cli.commands.evolve import write_givens
     from microcosm.cli.reading import standard_input_once
     from microcosm.text.mc_reader import givens_to_json
     from microcosm.traces.columns import plain_extraction

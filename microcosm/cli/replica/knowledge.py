@@ -13,7 +13,7 @@ from microcosm.errors import Contradiction, Undefined
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.replica.conflicts import Conflict
+    from microcosm.replica.conflicts.conflicts import Conflict
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
@@ -82,9 +82,9 @@ def query(
       microcosm replica query phone.journal unshare view --offline
     """
     from microcosm.cli import reading
-    from microcosm.cli.commands import ask
-    from microcosm.cli.commands import offline as decisions
-    from microcosm.cli.commands import possible as possibilities
+    from microcosm.cli.commands.ask import offline as decisions
+    from microcosm.cli.commands.ask import online as ask
+    from microcosm.cli.commands.ask import possible as possibilities
     from microcosm.queries.offline import Inconsistent
 
     reading.distinct(left, right)
@@ -169,7 +169,7 @@ def export(path: Path, out: options.Out = None, json: options.Json = False) -> i
     Example:
       microcosm replica export phone.journal -o phone.mc
     """
-    from microcosm.cli.commands.change import write_givens
+    from microcosm.cli.commands.evolve import write_givens
 
     with looked_into(path) as replica:
         if replica.conflicts:

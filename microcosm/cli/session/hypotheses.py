@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def possible(session: Session, sentence: Sentence) -> Answer:
     """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
-    from microcosm.cli.commands import possible as command
+    from microcosm.cli.commands.ask import possible as command
 
     left, right = _two(session, sentence)
     found = session.known.possible(left, right)
@@ -34,7 +34,7 @@ def possible(session: Session, sentence: Sentence) -> Answer:
 
 def offline(session: Session, sentence: Sentence) -> Answer:
     """`offline A B`: what cannot be and what must be, with proofs."""
-    from microcosm.cli.commands import offline as command
+    from microcosm.cli.commands.ask import offline as command
     from microcosm.queries.offline import Inconsistent
 
     left, right = _two(session, sentence)
@@ -90,7 +90,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
-    from microcosm.cli.commands import check as command
+    from microcosm.cli.commands.ask import check as command
 
     known = session.known
     conflict = known.conflict()
@@ -138,7 +138,7 @@ _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
 def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
-    from microcosm.cli.commands.possible import joined
+    from microcosm.cli.commands.ask.possible import joined
 
     count = 0
     for a, b, left in _narrowed(known, fact):

@@ -23,7 +23,7 @@ UNSAVED = "there are unsaved changes (`diff` shows them)"
 
 def save(session: Session, sentence: Sentence) -> Answer:
     """`save`, `save FILE`: write what is given. What is not ours is replaced by `save!` only."""
-    from microcosm.cli.commands.change import write_givens
+    from microcosm.cli.commands.evolve import write_givens
 
     path = _target(session, sentence)
     refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.commands import ask
+from microcosm.cli.commands.ask import online as ask
 from microcosm.cli.session.answer import Answer, Fields, packed
 from microcosm.cli.show import explain
 from microcosm.errors import TextError
