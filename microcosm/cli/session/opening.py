@@ -63,7 +63,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         givens = _givens(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
+            told = f"{path}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
     return _log(list(paths), how)

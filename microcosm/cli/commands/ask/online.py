@@ -222,7 +222,7 @@ def show_prose(text: str) -> None:
 
 def unknown_events(known: Microcosm, *events: str) -> dict[str, object]:
     """The JSON field that lists those of some events that nothing names; empty where there are none."""
-    unknown = [event for event in dict.fromkeys(events) if not known.mentions(event)]
+    unknown = [event for event in dict.fromkeys(events) if event not in known]
     return {"unknown_events": unknown} if unknown else {}
 
 
@@ -237,9 +237,9 @@ def strangers(known: Microcosm, *events: str) -> Iterator[str]:
     from microcosm.text.names import quote
 
     for event in events:
-        if event in known:
+        if known.has_member(event):
             continue
-        if known.mentions(event):
+        if event in known:
             yield f"{quote(event)} is named in this microcosm, but nothing relates it to another event"
         else:
             near = known.nearest(event)
