@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output
-
-if TYPE_CHECKING:
-    from microcosm.traces.event import TraceEvent
-    from microcosm.traces.extraction import Extraction
-    from microcosm.traces.report import Irregularity, Report
+from microcosm.cli.logs import (
+    Execution,
+    Format,
+    Pattern,
+    StrictLog,
+    counts_of,
+    events_of,
+    report_of,
+    summary,
+    told_rest,
+)
 
 app = typer.Typer()
 
-SAID = 5
-"""So many irregularities of a kind are told one by one; the rest are counted."""
 
 OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
-
-Format = Annotated[
-    str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
-]
-Pattern = Annotated[
-    str | None,
-    typer.Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
-]
-Execution = Annotated[
-    str | None, typer.Option("--trace", metavar="NAME", help="One execution of several in the log.")
-]
-StrictLog = Annotated[bool, typer.Option("--strict", help="An irregularity of the log is an error.")]
 
 
 @app.command("extract")
@@ -66,7 +57,6 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli.commands.evolve import write_givens
     from microcosm.cli.reading import standard_input_once
     from microcosm.text.mc_reader import givens_to_json
     from microcosm.traces.columns import plain_extraction
@@ -89,11 +79,11 @@ def extract(
         output.note(f"events that {output.printable(str(process))} could not know: {found.outside:,}")
     counts = counts_of(found)
     if out is not None:
-        write_givens(found.givens, out, out.endswith(".json"))
+        output.write_givens(found.givens, out, out.endswith(".json"))
     if json:
         output.emit(counts if out is not None else {**counts, "microcosm": givens_to_json(found.givens)})
     elif out is None:
-        write_givens(found.givens, None, False)
+        output.write_givens(found.givens, None, False)
         output.note(summary(counts))
     else:
         output.say(f"{out}: {summary(counts)}")
@@ -141,59 +131,3 @@ def trace(
     else:
         output.say(f"{to}: {count:,} events")
     return exits.HOLDS
-
-
-def events_of(
-    traces: list[str], format: str | None, pattern: str | None, report: Report, trace: str | None
-) -> Iterator[TraceEvent]:
-    """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
-    from microcosm.traces import reading as formats
-
-    known_format(format)
-    return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
-
-
-def known_format(format: str | None) -> None:
-    """Refuse a format that there is not. Raises `UsageError`."""
-    from microcosm.traces import reading as formats
-
-    if format is not None and format not in formats.names():
-        hint = formats.nearest(format, formats.names(), "Formats")
-        raise exits.UsageError(f"no trace format {format!r}. {hint}")
-
-
-def report_of(strict: bool) -> Report:
-    """A report that tells the first irregularities of each kind as they are found."""
-    from microcosm.traces.report import Report
-
-    def tell(found: Irregularity) -> None:
-        if report.counts[found.kind] <= SAID:
-            output.warn(str(found))
-
-    report = Report(strict, each=tell)
-    return report
-
-
-def told_rest(report: Report) -> None:
-    """How many irregularities of each kind were not told one by one."""
-    for kind, count in report.counts.items():
-        if count > SAID:
-            output.warn(f"{count - SAID:,} more of [{kind}]")
-
-
-def counts_of(found: Extraction) -> dict[str, object]:
-    """What an extraction found, in numbers."""
-    return {
-        "events": found.events,
-        "processes": found.processes,
-        "messages": found.messages,
-        "correspondences": found.correspondences,
-        "clocks": len(found.givens.clocks),
-        "reported": dict(found.reported),
-    }
-
-
-def summary(counts: dict[str, object]) -> str:
-    """The counts of an extraction on one line."""
-    fields = ("events", "processes", "messages", "correspondences", "clocks")
-    return ", ".join(f"{counts[field]:,} {field}" for field in fields)
