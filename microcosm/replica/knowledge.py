@@ -79,9 +79,9 @@ class Knowledge:
     def admit(self, fact: Correspondence) -> None:
         """Make sure that a new correspondence contradicts nothing, what is set aside included.
 
-        Raises `Contradiction` with derivations; the microcosm is then as it was. Cost: none for an order up to
-        an event that nothing names yet, which the microcosm takes when it is next asked; else that of taking
-        the fact at once.
+        Raises `Contradiction` with derivations; the microcosm is then as it was. Cost: none for an order up
+        to an event that nothing names yet, which the microcosm takes when it is next asked; else that of
+        taking the fact at once.
         """
         ledger = self.ledger
         fresh = fact.right not in ledger.naming and fact.right not in ledger.places
