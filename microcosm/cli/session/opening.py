@@ -103,7 +103,7 @@ def _givens(content: bytes, path: str) -> Givens | None:
 
 
 def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.cli.commands import logs as traces
+    from microcosm.cli import logs as traces
     from microcosm.traces.extract import microcosm_of_logs
 
     traces.known_format(how.format)
