@@ -65,7 +65,7 @@ class Derivation:
         return found
 
     def run(self) -> Edges | None:
-        """The edges, or None where ⊲ is reflexive somewhere."""
+        """The edges, or None where ⊲ is reflexive somewhere. Cost: events times peers."""
         chains = self._of.chains
         left = [len(chain) - 1 for chain in chains]
         self._waiting = list(range(len(chains)))
