@@ -68,7 +68,7 @@ class Newtop(Group):
             self._deliver(Delivery(sender, payload, packet))
 
     def tick(self) -> None:
-        """Break the silence, if somebody may be waiting for it."""
+        """Break the silence, if somebody may be waiting for it. Cost: linear in the processes."""
         if self._announced < self._wanted:
             self.clock += 1
             self._announced = self.clock

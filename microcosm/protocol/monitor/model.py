@@ -55,7 +55,10 @@ def predecessors(basic: dict[Letter, Letters], j: Letter) -> Letters:
 
 
 class Program(ABC):
-    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ."""
+    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ.
+
+    Cost of each method: linear in the sets of messages that it compares, for this is a model and no machine.
+    """
 
     def __init__(self, size: int, monitor: int = 0) -> None:
         self.size = size
@@ -89,7 +92,10 @@ class Histories(Program):
         """B_j, the basic predecessors of each message."""
 
     def c(self, j: Letter) -> Letters:
-        """C_j, from the B of everybody: nothing distributed could compute it."""
+        """C_j, from the B of everybody: nothing distributed could compute it.
+
+        Cost: linear in the messages.
+        """
         return predecessors(self.b, j)
 
     def send(self, j: Letter) -> None:
