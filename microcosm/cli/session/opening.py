@@ -63,7 +63,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         givens = _givens(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
+            told = f"{path}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
     return _log(list(paths), how)
@@ -103,7 +103,7 @@ def _givens(content: bytes, path: str) -> Givens | None:
 
 
 def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.cli.commands import logs as traces
+    from microcosm.cli import logs as traces
     from microcosm.traces.extract import microcosm_of_logs
 
     traces.known_format(how.format)
