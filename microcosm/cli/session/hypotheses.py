@@ -157,8 +157,7 @@ def _followed(known: Microcosm, fact: Correspondence) -> Fields:
 
 def _tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
     from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.render import proof_lines
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.style import Style, proof_lines
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)

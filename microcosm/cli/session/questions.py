@@ -96,8 +96,7 @@ def why(session: Session, sentence: Sentence) -> Answer:
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
     from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.render import proof_lines
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.style import Style, proof_lines
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     for sentence in explain.sentences(stated, proof, provenance):

@@ -206,8 +206,7 @@ def show_verdict(left: str, verdict: Relation, right: str) -> None:
 def show_proof(known: Microcosm, proof: Derivation) -> None:
     """The tree of a derivation, its leaves with their provenance."""
     from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.render import proof_lines
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.style import Style, proof_lines
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     output.say_all(proof_lines(proof, stream=sys.stdout, provenance=provenance))
