@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from microcosm.givens.correspondence import Correspondence
     from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
-    from microcosm.state.verify import Verification, verify
+    from microcosm.state.opening import Verification, verify
     from microcosm.worlds.world import World
 
     __version__: str
@@ -35,11 +35,11 @@ _HOME = {
     "TextError": "microcosm.errors",
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
-    "Verification": "microcosm.state.verify",
+    "Verification": "microcosm.state.opening",
     "World": "microcosm.worlds.world",
     "bisimilar": "microcosm.compare.bisimilarity",
     "diff": "microcosm.compare.difference",
-    "verify": "microcosm.state.verify",
+    "verify": "microcosm.state.opening",
 }
 
 __all__ = [
