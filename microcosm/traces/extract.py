@@ -27,6 +27,7 @@ from microcosm.traces.extraction import Extraction
 from microcosm.traces.messages import exchange
 from microcosm.traces.reading import nearest
 from microcosm.traces.report import Report
+from microcosm.traces.restarts import names_of
 
 
 def extract(
@@ -89,7 +90,12 @@ def _extract(
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
     """The execution and the process in it that a name means."""
-    known = [(run, name, _full(run, name, several)) for run in runs for name in run.threads]
+    called = {trace: label for label, trace in names_of(run.trace for run in runs).items()}
+    known = [
+        (run, name, f"{called[run.trace]}/{name}" if several else name)
+        for run in runs
+        for name in run.threads
+    ]
     found = [(run, name, full) for run, name, full in known if process in (name, full)]
     if len(found) == 1:
         return found[0][:2]
