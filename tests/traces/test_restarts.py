@@ -209,11 +209,11 @@ def test_every_execution_of_a_log_can_be_chosen_by_the_name_that_is_listed(tmp_p
         assert labels == [{"a"}, {"b"}]
         with pytest.raises(TextError) as unknown_one:
             [*formats.read([path], trace="execution (7)")]
-        assert all(repr(trace)[1:-1] in str(unknown_one.value) for trace in names)
+        assert names[-1] in str(unknown_one.value)
         for at, trace in enumerate(names):
             found = extract([*formats.read([path])], process=f"{trace}/p")
             assert len(found.givens.internal) == 3
-            assert (names[1] in str(found.givens.internal)) == bool(at)
+            assert (f"{names[1]}/" in str(found.givens.internal)) == bool(at)
 
 
 def test_an_execution_that_is_called_1_is_not_the_one_without_a_name(tmp_path: Path) -> None:
