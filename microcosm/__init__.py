@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Bisimilarity, bisimilar
-    from microcosm.errors import Contradiction, MicrocosmError, RuleError, TextError, TraceError, Undefined
+    from microcosm.errors import (
+        Contradiction,
+        MicrocosmError,
+        RuleError,
+        TextError,
+        TraceError,
+        Undefined,
+        UnknownEvent,
+    )
     from microcosm.givens.correspondence import Correspondence
     from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
@@ -33,6 +41,7 @@ _HOME = {
     "TextError": "microcosm.errors",
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
+    "UnknownEvent": "microcosm.errors",
     "World": "microcosm.worlds.world",
     "bisimilar": "microcosm.compare.bisimilarity",
 }
@@ -48,6 +57,7 @@ __all__ = [
     "TextError",
     "TraceError",
     "Undefined",
+    "UnknownEvent",
     "World",
     "bisimilar",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, Fields
-from microcosm.cli.session.questions import distinct, triple
+from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.show import explain
 from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
@@ -29,7 +29,8 @@ def possible(session: Session, sentence: Sentence) -> Answer:
     found = session.known.possible(left, right)
     if not found.relations:
         return check(session, sentence)
-    return Answer(command.lines(left, right, found), lambda: command.fields(left, right, found))
+    told = Answer(command.lines(left, right, found), lambda: command.fields(left, right, found))
+    return with_unknown(told, session.known, left, right)
 
 
 def offline(session: Session, sentence: Sentence) -> Answer:
@@ -52,7 +53,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
             yield ""
             yield from _tree(known, proof)
 
-    return Answer(lines(), lambda: command.offline_answer(left, right, found))
+    told = Answer(lines(), lambda: command.offline_answer(left, right, found))
+    return with_unknown(told, known, left, right)
 
 
 def assume(session: Session, sentence: Sentence) -> Answer:
@@ -70,7 +72,8 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         return check(session, sentence)
     fact = Correspondence(left, relation, right)
     if relation not in found.refuted:
-        return Answer(_consequences(known, fact), lambda: _followed(known, fact))
+        told = Answer(_consequences(known, fact), lambda: _followed(known, fact))
+        return with_unknown(told, known, left, right)
     proof = found.derivations[str(REFUTED[relation])]
 
     def lines() -> Iterator[str]:
@@ -85,7 +88,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
 
-    return Answer(lines(), fields)
+    return with_unknown(Answer(lines(), fields), known, left, right)
 
 
 def check(session: Session, sentence: Sentence) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,7 @@ def pair(session: Session, sentence: Sentence) -> Answer:
         }
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
+    fields |= ask.unknown_events(known, left, right)
     notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
     return Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
 
@@ -80,19 +82,21 @@ def why(session: Session, sentence: Sentence) -> Answer:
     known = session.known
     notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
     if sentence.has("NOT"):
-        return _why_not(known, left, asked, right, notes)
+        return with_unknown(_why_not(known, left, asked, right, notes), known, left, right)
     verdict = known.online(left, right)
     if verdict is not asked:
         stated = explain.statement(left, str(asked), right)
         other = [] if verdict is Relation.SILENT else [explain.statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
         lines = [explain.verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
-        return Answer([*lines, *notes], lambda: ask.answer(left, right, verdict, None), exits.UNDECIDED)
+        told = Answer([*lines, *notes], lambda: ask.answer(left, right, verdict, None), exits.UNDECIDED)
+        return with_unknown(told, known, left, right)
     proof = known.why(left, right)
     if proof is None:
         raise TextError(f"no rule concludes {explain.statement(left, str(asked), right)}")
     stated = explain.statement(left, str(asked), right)
-    return Answer(_explained(known, stated, proof, notes), lambda: ask.answer(left, right, verdict, proof))
+    told = Answer(_explained(known, stated, proof, notes), lambda: ask.answer(left, right, verdict, proof))
+    return with_unknown(told, known, left, right)
 
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
@@ -161,6 +165,12 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given))
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
+
+
+def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
+    """An answer whose fields list those of the events asked about that nothing names, if there are any."""
+    unknown = ask.unknown_events(known, *events)
+    return replace(answer, fields=lambda: {**answer.fields(), **unknown}) if unknown else answer
 
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
