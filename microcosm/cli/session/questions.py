@@ -52,9 +52,9 @@ def pair(session: Session, sentence: Sentence) -> Answer:
         }
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
-    fields |= ask.unknown_events(known, left, right)
     notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
-    return Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+    told = Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+    return with_unknown(told, known, left, right)
 
 
 def answers(asked: Relation, verdict: Relation) -> bool | None:
