@@ -122,7 +122,9 @@ class Before:
     def __init__(self, execution: Execution, clocks: Clocks, found: Exchange, report: Report) -> None:
         self._execution = execution
         self._report = report
-        self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
+        self.pairs = found.pairs
+        if clocks.times:
+            self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
         self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
         self.sources = self._sources(clocks)
         self.order = self._topological()
@@ -130,7 +132,8 @@ class Before:
             self._break_cycles()
             self.sources = self._sources(clocks)
             self.order = self._topological()
-        self.stamps = self._stamps()
+        stamped = any(entry.stamp is not None for entry in execution.events)
+        self.stamps = self._stamps() if stamped else {}
 
     def into(self, event: int) -> Iterable[int]:
         """The events that lead to this one by an edge."""
@@ -236,8 +239,6 @@ class Before:
     def _stamps(self) -> dict[int, Stamp]:
         """The stamps that are later than those of all that came before. Cost: linear in the edges."""
         entries = self._execution.events
-        if all(entry.stamp is None for entry in entries):
-            return {}
         lamport = [-1] * len(entries)
         earliest: list[Number | float] = [float("-inf")] * len(entries)
         kept: dict[int, Stamp] = {}

@@ -30,6 +30,9 @@ class Clocks:
         self._report = report
         self._ticked: dict[int, bool] = {}
         self.covers: dict[int, list[int]] = {}
+        self.times: dict[int, Clock] = {}
+        if all(event.clock is None for event in execution.events):
+            return
         growing: list[int] = []
         for process, chains in execution.chains.items():
             chain = [i for i in chains[0] if execution.events[i].clock is not None]

@@ -98,7 +98,8 @@ def covering(
 ) -> Covering:
     """The edges and frontiers of one execution.
 
-    `full_names` puts the execution before the names of its events, as where there are several. `token`
+    `full_names` puts the execution before the names of its events, as where there are several; so it is also
+    where these prove to be several, as clocks that begin again show. `token`
     names an attribute: consecutive holders of one value are related by `<>`. `chosen` are events, by
     process and position: those of them that are concurrent are related by `||`, where both have clocks by
     these, else where the log is said to be `complete` and shows no holes.
@@ -115,8 +116,9 @@ def covering(
     [('p', {'p': 2}), ('q', {'p': 1, 'q': 1})]
     """
     found = Covering()
-    for run in executions(events, report):
-        part = _Part(run, report, full_names)
+    runs = executions(events, report)
+    for run in runs:
+        part = _Part(run, report, full_names or len(runs) > 1)
         found.events += len(run.events)
         found.edges += part.ordered()
         found.frontiers += part.frontiers()

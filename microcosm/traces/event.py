@@ -41,6 +41,10 @@ class Counted(str):
     __slots__ = ()
 
 
+COUNTED = ("seq", "message")
+"""The fields of which a copy says, in a list `counted`, that a reader made them up by counting."""
+
+
 @dataclass(unsafe_hash=True, slots=True)
 class TraceEvent:
     """One event. `seq` counts the events of `process` from 1 in program order.
@@ -75,6 +79,18 @@ class TraceEvent:
     line: int = field(default=0, compare=False)
     numbered: bool = field(default=False, compare=False)
     """Whether `seq` is the reader's: what a log that has none says by its clocks and lines."""
+
+    @property
+    def counted(self) -> list[str]:
+        """Which fields a reader made up by counting (`COUNTED`); a copy of the log must say so.
+
+        >>> TraceEvent("p", 1, "send", Counted("m1"), numbered=True).counted, TraceEvent("p", 1).counted
+        (['seq', 'message'], [])
+        """
+        if not self.numbered and type(self.message) is not Counted:
+            return []
+        made = (self.numbered, type(self.message) is Counted)
+        return [name for name, is_made in zip(COUNTED, made, strict=True) if is_made]
 
     @property
     def id(self) -> str:

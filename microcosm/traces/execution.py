@@ -82,7 +82,7 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
             events += chain
             chains.setdefault(process, []).append(list(range(first, len(events))))
             previous += [-1, *range(first, len(events) - 1)]
-    links, foreign = _links(events)
+    links, foreign = _links(events) if any(event.after for event in events) else ({}, [])
     sure, doubtful = frozenset(discredited), frozenset(unticked)
     return Execution(trace, events, chains, sure, previous, links, foreign, doubtful)
 
@@ -93,14 +93,13 @@ def _links(
     """What `after` says: the links within an execution, and the ids that are not in it."""
     links: dict[int, list[int]] = {}
     foreign: list[tuple[int, str]] = []
-    if any(event.after for event in events):
-        number = {event.id: index for index, event in enumerate(events)}
-        for index, event in enumerate(events):
-            for name in event.after:
-                if name in number:
-                    links.setdefault(index, []).append(number[name])
-                else:
-                    foreign.append((index, name))
+    number = {event.id: index for index, event in enumerate(events)}
+    for index, event in enumerate(events):
+        for name in event.after:
+            if name in number:
+                links.setdefault(index, []).append(number[name])
+            else:
+                foreign.append((index, name))
     return links, foreign
 
 

@@ -40,10 +40,18 @@ class Agreed:
 
 
 def agreed(
-    spark: SparkSession, output: Output, name: str, chains: Path, pairs: DataFrame, numbers: Mapping[str, int]
+    spark: SparkSession,
+    output: Output,
+    name: str,
+    chains: Path,
+    pairs: DataFrame,
+    numbers: Mapping[str, int],
+    *,
+    positions: bool = True,
 ) -> Agreed:
     """What the clocks of events that are staged in order say. Raises `Whole` where they do not agree.
 
+    Without `positions` these are the reader's, and a value that is repeated may be a line that is.
     Cost: each clock goes to what it has newly seen, and back; sorting.
     """
     from pyspark.sql import Window
@@ -60,6 +68,8 @@ def agreed(
     found = made["judged"].distinct().collect()
     _refuse(row.refused for row in found)
     repeating = frozenset(row.process for row in found)
+    if repeating and not positions:
+        raise Whole("values of clocks that are repeated")
 
     def mark(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return (("marks", each) for each in marked(batches, repeating, numbers))

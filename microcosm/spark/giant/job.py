@@ -111,7 +111,8 @@ class Giant:
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None
         if self._clocks:
-            clocks = agreed(spark, output, name, places, pairs, numbers)
+            recorded = "counted" not in self._asked.columns
+            clocks = agreed(spark, output, name, places, pairs, numbers, positions=recorded)
             pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
             self._stage("contradicted", lambda: told_against(clocks.against, chains))
             odd.append(output.staged(f"contradicted-{name}"))

@@ -20,6 +20,9 @@ LARGE = 200_000
 SLICED = {"name", "clock", "lamport"}
 """Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
 
+DOUBTFUL = {"clock", "message", "counted"}
+"""Where a trace has all of these, all of it must be known before it is known which events ticked."""
+
 _log = logging.getLogger(progress.LOGGER)
 
 
@@ -55,18 +58,20 @@ def routed(events: DataFrame, sizes: DataFrame, slices: int | None) -> Routes:
     """
     from pyspark.sql import functions as F
 
-    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.ORDERING)))
+    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.COUNTED)))
     traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
     found = Routes(traces)
     alone = slices is not None and traces <= 1
     if not traces or (largest < LARGE and not alone):
         return found
     for row in counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect():
-        used = frozenset(name for name in reading.ORDERING if row[name])
+        used = frozenset(name for name in reading.COUNTED if row[name])
         found._events[row.trace] = row.events
         why = [name for name in reading.ORDERING if name in used - SLICED]
         if 0 < row["lamport"] < row.events:
             why.append("lamport")
+        if used >= DOUBTFUL:
+            why.append("positions that the log does not have")
         if not why and row["name"] and _share_names(events, row.trace, traces > 1):
             why.append("names of several events")
         if why:
