@@ -32,7 +32,7 @@ from benchmarks import compiled
 from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.order.label_arrays import LabelArrays
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows

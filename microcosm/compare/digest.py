@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from microcosm import tuning
-from microcosm.compare.known_rows import known_rows
 from microcosm.compare.same_givens import given_items
 from microcosm.compare.verdict_rows import (
     KNOWN,
     VerdictRows,
     cover,
+    known_rows,
     related_names,
     seeds_own,
     verdict_blocks,

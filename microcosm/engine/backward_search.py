@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT, Body, Pred
 from microcosm.engine.guided_search import Ascent, Trail
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pred
 from microcosm.engine.reachability import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits

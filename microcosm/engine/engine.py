@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from microcosm import tuning
+from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
-from microcosm.engine.edb import Ground, Universe
-from microcosm.engine.lowering import Pred
+from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.numbering import numbered
 from microcosm.engine.processes import Processes
-from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.errors import MicrocosmError
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.predicates import base_facts
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, lowest
 from microcosm.order.happens_before import Cycle, HappensBefore
+from microcosm.order.whole import base_facts
 from microcosm.tuning import gc_paused
 
 _RARE = (Relation.CONCURRENT, Relation.RELATED)
@@ -104,7 +104,7 @@ class Engine:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
 
-    def names(self, event: str) -> bool:
+    def mentions(self, event: str) -> bool:
         """Whether any given names an event."""
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)

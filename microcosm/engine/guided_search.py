@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT
 from microcosm.engine.reachability import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits, lowest

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from microcosm.engine.edb import RowRelation
-from microcosm.engine.lowering import Body, Pair, Source
+from microcosm.engine.body import Body, Pair, Source
+from microcosm.engine.ground import RowRelation
 from microcosm.logic.judgement import Judgement
 from microcosm.order.bits import bits, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from microcosm import tuning
-from microcosm.engine.edb import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair
 from microcosm.engine.gather import parts, tour
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair
 from microcosm.engine.views import Closure, Pointwise
 from microcosm.order.bits import bits, lowest, transposed
 from microcosm.order.happens_before import HappensBefore

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterator
 
 from microcosm import tuning
-from microcosm.engine.edb import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.views import Closure, Union
 from microcosm.order.bits import lowest
 

@@ -15,9 +15,9 @@ from typing import Protocol
 
 from microcosm import tuning
 from microcosm.engine.backward_search import Goals, goals
+from microcosm.engine.body import Body, Pred
 from microcosm.engine.guided_search import Trail
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import Body, Pred
 from microcosm.engine.saturate import Fixpoint, TableRule
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits

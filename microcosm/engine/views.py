@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from microcosm import tuning
-from microcosm.engine.edb import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, One, Pair
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows

@@ -15,7 +15,7 @@ from operator import or_
 
 from microcosm import tuning
 from microcosm.givens.exact import Number
-from microcosm.givens.givens import Stamp
+from microcosm.givens.stamp import Stamp, too_late
 from microcosm.order.bits import from_positions
 
 
@@ -77,13 +77,6 @@ class StampOrder:
     def bounds(self, order: Sequence[int], successors: Sequence[Iterable[int]]) -> StampBounds:
         """What the stamps rule out once `<` is counted in; `order` extends it. Cost: O(V + E)."""
         return StampBounds(self, order, successors)
-
-
-def too_late(first: Stamp | None, second: Stamp | None) -> bool:
-    """Whether an event with the first stamp cannot be before one with the second."""
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return first[0] > second[1]
-    return isinstance(first, int) and isinstance(second, int) and first >= second
 
 
 class StampBounds:

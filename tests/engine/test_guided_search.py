@@ -12,10 +12,10 @@ from microcosm import Microcosm, tuning
 from microcosm.engine import guided_search as ascent
 from microcosm.engine import table
 from microcosm.engine.engine import Engine
+from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.program import online
-from microcosm.engine.prove import Witness
-from microcosm.engine.steps import Goal
+from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.proofs.steps import Goal
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message

@@ -11,8 +11,8 @@ from microcosm import tuning
 from microcosm.engine import propagation as sweep
 from microcosm.engine import saturate as fixpoint
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import initial, online
-from microcosm.engine.prove import Witness
+from microcosm.engine.lowering import initial, online
+from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

@@ -19,7 +19,7 @@ from hypothesis.stateful import invariant
 from microcosm import tuning
 from microcosm.compare.analogy import analogous
 from microcosm.compare.digest import analogy_digest
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
