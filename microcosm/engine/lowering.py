@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
@@ -46,6 +46,22 @@ class Plan:
     transitive: tuple[Body, ...] = ()
     plain: bool = False
 
+    @cached_property
+    def alias(self) -> Pred | Source | None:
+        """The one predicate or other source that the predicate merely renames, if it does."""
+        (bodies,) = self.bodies.values() if len(self.bodies) == 1 else ((),)
+        if self.shape is not Shape.VIEW or len(bodies) != 1 or bodies[0].ones or len(bodies[0].pairs) != 1:
+            return None
+        (pair,) = bodies[0].pairs
+        renamed = pair.positive and (pair.left, pair.right) == (LEFT, RIGHT)
+        return (pair.pred or pair.source) if renamed else None
+
+    @cached_property
+    def parts(self) -> tuple[tuple[Pred, Body, Body | None, tuple[Pair, ...]], ...]:
+        """Each rule, cheap ones first: its predicate, premises that bound it, the rest, recursive ones."""
+        rules = [(pred, b) for pred, found in self.bodies.items() for b in sorted(found, key=_weight)]
+        return tuple((pred, *b.split(self.bodies), b.reads(self.bodies)) for pred, b in rules)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -53,6 +69,11 @@ class Program:
 
     of: dict[Pred, Plan]
     concluding: dict[Pred, tuple[Body, ...]]
+
+    @cached_property
+    def orders(self) -> tuple[Pred, ...]:
+        """The predicates that are kept as a happens-before."""
+        return tuple(pred for pred, plan in self.of.items() if plan.shape is Shape.CLOSURE)
 
     def symmetric(self, pred: Pred) -> bool:
         """Whether the predicate is its own converse, by its rules."""
@@ -90,6 +111,10 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
+
+
+def _weight(b: Body) -> int:
+    return len(b.ones) + 2 * len(b.pairs) + 4 * len(b.nones)
 
 
 def _head(instance: Instance) -> Pred:
@@ -230,3 +255,7 @@ def online(relation: Relation) -> Pred:
 def initial(relation: Relation) -> Pred:
     """`|-0 a R b` as a predicate."""
     return (Judgement.INITIAL, relation)
+
+
+ONLINE = {relation: online(relation) for relation in ONLINE_ORDER}
+"""The predicate of each verdict, most accurate first."""

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
-from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
+from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Closure, Union
 from microcosm.order.bits import lowest
 
