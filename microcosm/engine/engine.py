@@ -14,7 +14,7 @@ from functools import cached_property
 from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
 from microcosm.engine.ground import Ground, Universe
-from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
+from microcosm.engine.lowering import ONLINE, Program, Shape, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.processes import Processes
 from microcosm.errors import MicrocosmError
@@ -141,7 +141,7 @@ class Engine:
     def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
         """The verdict of every pair of named events, in the order of `names`, first before second."""
         at = [self.universe.position[name] for name in names]
-        judgements = {r: self.memo.judged(online(r)) for r in ONLINE_ORDER}
+        judgements = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
         last = judgements[Relation.UNKNOWN]
         if len(self.universe) > shape.ROWS_UP_TO:
             del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
@@ -163,10 +163,13 @@ class Engine:
 
     def saturate(self) -> None:
         """Derive every online judgement now, so that each later question is a bit test."""
-        for relation in ONLINE_ORDER:
-            judged = self.memo.judged(online(relation))
+        for pred in ONLINE.values():
+            if (tables := self.memo.tables(pred)) is not None:
+                tables.saturate()
+                continue
+            row = self.memo.judged(pred).row
             for a in bits(self.universe.named):
-                judged.row(a)
+                row(a)
 
     # -- evolution ---------------------------------------------------------------------------------
 

@@ -177,13 +177,13 @@ class Sweep:
         """Along each order every event, with what the rows of the events beyond it hold by then."""
         rows = self._rows
         for order, neighbours in self._tours:
-            beyond = [0] * len(rows)
+            held = [0] * len(rows)  # by an event and those beyond it
             for a in order:
                 gathered = 0
                 for e in neighbours[a]:
-                    gathered |= beyond[e] | rows[e]
-                beyond[a] = gathered
+                    gathered |= held[e]
                 yield a, gathered
+                held[a] = gathered | rows[a]
 
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
@@ -280,11 +280,12 @@ def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool
 
 def _along(closure: Closure, values: list[int], forwards: bool) -> list[int]:
     """For each position, the union of `values`, one a position, over its future (or its past)."""
-    found = [0] * len(values)
+    found, held = [0] * len(values), [0] * len(values)
     positions, neighbours = closure.tour(len(values)).along(forwards)
     for v in positions:
         row = 0
         for w in neighbours[v]:
-            row |= found[w] | values[w]
+            row |= held[w]
         found[v] = row
+        held[v] = row | values[v]
     return found

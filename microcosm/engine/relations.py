@@ -153,6 +153,7 @@ class GivenRelation(Pairs):
         self._chain = chain if relation is Relation.BEFORE else []
         self._rank = {at: rank for rank, at in enumerate(self._chain)}
         self._groups: dict[int, list[int]] = {}
+        self._more = relation is Relation.BEFORE or self._clocks is not None or bool(groups)
         for group in groups if relation is Relation.RELATED else ():
             row = row_of(group)
             for at in group:
@@ -197,6 +198,8 @@ class GivenRelation(Pairs):
 
     def row(self, a: int) -> int:
         row = row_of(self.after.get(a))
+        if not self._more:
+            return row
         if a in self._rank:
             row |= row_of(self._chain[self._rank[a] + 1 :])
         if self._clocks is not None:
@@ -207,6 +210,8 @@ class GivenRelation(Pairs):
 
     def col(self, b: int) -> int:
         row = row_of(self.before.get(b))
+        if not self._more:
+            return row
         if b in self._rank:
             row |= row_of(self._chain[: self._rank[b]])
         if self._clocks is not None:
@@ -231,10 +236,10 @@ class GivenRelation(Pairs):
 
 
 def row_of(positions: Iterable[int] | None) -> int:
-    """The set of some positions; a few are set one by one."""
+    """The set of some positions; a few are set one by one. Cost: linear in them and in the highest one."""
     if not positions:
         return 0
-    listed = list(positions)
+    listed = positions if isinstance(positions, set | dict) else list(positions)
     if len(listed) <= 8:
         row = 0
         for at in listed:
