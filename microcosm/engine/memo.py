@@ -9,7 +9,8 @@ from functools import cached_property
 
 from microcosm.engine.body import Pred, Source
 from microcosm.engine.ground import Ground
-from microcosm.engine.lowering import ONLINE, Program, Shape
+from microcosm.engine.lowering import ONLINE, Program
+from microcosm.engine.plan import Shape
 from microcosm.engine.processes import Processes
 from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables

@@ -18,7 +18,7 @@ from microcosm.engine.backward_search import Goals, goals
 from microcosm.engine.body import Pred
 from microcosm.engine.guided_search import Trail
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import Plan
+from microcosm.engine.plan import Plan
 from microcosm.engine.saturate import Fixpoint, TableRule
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits

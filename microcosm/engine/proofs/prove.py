@@ -15,8 +15,8 @@ from itertools import pairwise
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
 from microcosm.engine.guided_search import Trail
-from microcosm.engine.lowering import Shape
 from microcosm.engine.memo import Memo
+from microcosm.engine.plan import Shape
 from microcosm.engine.proofs.by_rank import Ranked
 from microcosm.engine.proofs.steps import Env, Goal, Steps
 from microcosm.engine.relations import RowRelation
