@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from microcosm import tuning
 from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
 from microcosm.engine.ground import Ground, Universe
@@ -19,15 +20,14 @@ from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
 from microcosm.engine.processes import Processes
 from microcosm.errors import MicrocosmError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order import representation as shape
 from microcosm.order.bits import bits, lowest
 from microcosm.order.happens_before import Cycle, HappensBefore
+from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
 
@@ -60,11 +60,11 @@ class Engine:
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
         self.rules = rules
         self.program: Program = compile_rules(rules)
-        with without_collection():
+        with gc_paused():
             self.ground = ground = Ground(givens)
             self.universe = universe = ground.universe
             # Only labels ask whose an event is.
-            many = len(universe.names) > shape.ROWS_UP_TO
+            many = len(universe.names) > tuning.ROWS_UP_TO
             self._processes = Processes(givens, universe) if many else None
             self._orders = Orders(self.program, ground, self._processes)
             self._unstated = ground.unstated
@@ -100,7 +100,7 @@ class Engine:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
 
-    def names(self, event: str) -> bool:
+    def mentions(self, event: str) -> bool:
         """Whether any given names an event."""
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)
@@ -144,7 +144,7 @@ class Engine:
         at = [self.universe.position[name] for name in names]
         judgements = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
         last = judgements[Relation.UNKNOWN]
-        if len(self.universe) > shape.ROWS_UP_TO:
+        if len(self.universe) > tuning.ROWS_UP_TO:
             del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
         for i, (a, x) in enumerate(zip(names, at, strict=True)):
             rows = []

@@ -18,11 +18,12 @@ from operator import lt
 from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.predicates import STAMPED_OUT, BaseFacts
 from microcosm.givens.relation import Relation
-from microcosm.logic.predicates import STAMPED_OUT, BaseFacts, base_facts
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.order.stamps import StampOrder
+from microcosm.order.whole import base_facts
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
@@ -51,18 +52,21 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     Numbered(position={'a': 0, 'b': 1, 'c': 2}, stated={Relation.BEFORE: ([1, 0], [2, 1])})
     """
     position = givens.numbers(first)
+    as_stated = range(first, first + len(position))
+    order: Sequence[int]
+    stated: dict[Relation, Columns]
     links = givens.links
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
         columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
-        return _in_order(position, _causal(len(position), *columns, first), {Relation.BEFORE: columns}, first)
-    stated: dict[Relation, Columns] = {}
+        order, stated = _causal(len(position), *columns, first), {Relation.BEFORE: columns}
+        return _in_order(position, order, stated, first) if order != as_stated else Numbered(position, stated)
+    stated = {}
     if links is not None:
         place = [*map(position.__getitem__, links.names)].__getitem__
         stated[Relation.BEFORE] = [*map(place, links.lefts)], [*map(place, links.rights)]
     for relation, (lefts, rights) in givens.by_relation().items():
         stated[relation] = [*map(position.__getitem__, lefts)], [*map(position.__getitem__, rights)]
-    order: Sequence[int]
     if givens.clocks:
         times = {position[event]: sum(clock.entries.values()) for event, clock in givens.clocks.items()}
         order = sorted(position.values(), key=lambda at: times.get(at, 0))
@@ -71,15 +75,13 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
         before = stated.get(Relation.BEFORE, ((), ()))
         pairs = [*before[0], *chained[:-1]], [*before[1], *chained[1:]]
         order = _causal(len(position), *pairs, first)
-    return _in_order(position, order, stated, first)
+    return _in_order(position, order, stated, first) if order != as_stated else Numbered(position, stated)
 
 
 def _in_order(
     position: dict[str, int], order: Sequence[int], stated: dict[Relation, Columns], first: int
 ) -> Numbered:
     """The events `position` and what is `stated` of them, renumbered from `first` in the given order."""
-    if order == range(first, first + len(position)):
-        return Numbered(position, stated)
     place = _places(order, first).__getitem__
     moved: dict[Relation, Columns] = {
         relation: ([*map(place, columns[0])], [*map(place, columns[1])])

@@ -6,21 +6,17 @@ for what changed since (semi-naive).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
-from microcosm.engine.join import Join
+from microcosm.engine.join import Join, Scope
 from microcosm.engine.propagation import Sweep, gathered, rules_of
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement
 from microcosm.order.bits import bits
-
-if TYPE_CHECKING:
-    from microcosm.engine.table import Tables
 
 
 class TableRule:
@@ -59,30 +55,36 @@ _Base = tuple[Pred, list[int], Pointwise, Callable[[int], int] | None, Join | No
 class Fixpoint:
     """One run of saturation: in place, row by row, semi-naive in the rows that changed."""
 
-    def __init__(self, tables: Tables, log: bool) -> None:
-        self.scope = tables.scope
-        self.domain = tables.scope.domain
+    def __init__(
+        self,
+        preds: Sequence[Pred],
+        symmetric: frozenset[Pred],
+        rules: Sequence[TableRule],
+        scope: Scope,
+        log: bool,
+    ) -> None:
+        self.scope = scope
+        self.domain = scope.domain
         width = self.domain.bit_length()
-        self.symmetric = tables.symmetric.issuperset(tables.preds)
-        self.rows = {pred: [0] * width for pred in tables.preds}
-        self.columns = {} if self.symmetric else {pred: [0] * width for pred in tables.preds}
+        self.symmetric = symmetric.issuperset(preds)
+        self.rows = {pred: [0] * width for pred in preds}
+        self.columns = {} if self.symmetric else {pred: [0] * width for pred in preds}
         self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
-            {p: {} for p in tables.preds} if log else None
+            {p: {} for p in preds} if log else None
         )
-        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in tables.preds}
+        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in preds}
         self._time = 0
         self._settling: dict[Source, RowRelation] = {
-            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
-            for pred in tables.preds
+            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred)) for pred in preds
         }
-        recursive = [rule for rule in tables.rules if rule.reads]
+        recursive = [rule for rule in rules if rule.reads]
         self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
-        self._bounds = tables.bounds
-        self._limits = [
-            (bound, *bound.ends(self.domain)) for bound in {rule.bound: None for rule in tables.rules}
-        ]
+        self._bounds = {
+            pred: list(dict.fromkeys(rule.bound for rule in rules if rule.pred == pred)) for pred in preds
+        }
+        self._limits = [(bound, *bound.ends(self.domain)) for bound in {rule.bound: None for rule in rules}]
         self._base: list[_Base] = []
-        for rule in tables.rules:
+        for rule in rules:
             if not rule.reads:
                 barred = gathered(rule.rest, self) if rule.rest else None
                 join = Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest and barred is None else None
@@ -96,7 +98,7 @@ class Fixpoint:
                 Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest else None,
                 self._reader(rule.reads),
             )
-            for rule in tables.rules
+            for rule in rules
             if rule.reads and self._passed_on is None
         ]
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from math import inf
 from typing import Protocol
 
+from microcosm import tuning
 from microcosm.engine.backward_search import Goals, goals
 from microcosm.engine.body import Pred
 from microcosm.engine.guided_search import Trail
@@ -96,7 +97,7 @@ class Tables:
         if self._lacking is not None and (self._log is not None or not log):
             return
         with self.scope.laid_out():
-            run = Fixpoint(self, log)
+            run = Fixpoint(self.preds, self.symmetric, self.rules, self.scope, log)
             run.run()
         lacking: dict[Pred, dict[int, int]] = {pred: {} for pred in self.preds}
         self._bound_rows = run.bounds
@@ -125,16 +126,7 @@ class Tables:
 class Table:
     """One predicate of a recursive stratum as a relation."""
 
-    SEARCH = 48
-    """When searches have met so many events since the last change, and as many more as saturation is worth,
-    they give way to it.
-    """
-
-    MOST = 1 << 16
-    """For more events than these the rows of all would take gigabytes: then there is but the search."""
-
-    WORTH = 16384
-    """Saturation is worth a step of search for so many pairs of events."""
+    SEARCH, WORTH, MOST = tuning.SEARCHED, tuning.PAIRS_A_STEP, tuning.TABLE_UP_TO
 
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred

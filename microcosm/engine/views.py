@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
 from microcosm.engine.join import Scope
 from microcosm.engine.relations import RowRelation
@@ -91,7 +92,7 @@ class Remembered(dict[int, int]):
     Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
     """
 
-    BUDGET = 1 << 30
+    BUDGET = tuning.BITS_KEPT
 
     def __init__(self, compute: RowOf) -> None:
         super().__init__()

@@ -8,7 +8,8 @@ from microcosm.engine.plan import Shape
 from microcosm.engine.proofs.prove import Witness, balanced
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement

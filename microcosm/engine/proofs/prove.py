@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
 from microcosm.engine.guided_search import Trail
@@ -31,8 +32,7 @@ from microcosm.order.bits import bits, lowest
 class Witness:
     """Finds derivations of what an engine judges. Valid until the givens change."""
 
-    EXPANSIONS = 300
-    """So many goals are expanded breadth first before saturation is asked."""
+    EXPANSIONS = tuning.EXPANSIONS
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
         self._engine = engine
