@@ -57,10 +57,22 @@ class Plan:
         return (pair.pred or pair.source) if renamed else None
 
     @cached_property
-    def parts(self) -> tuple[tuple[Pred, Body, Body | None, tuple[Pair, ...]], ...]:
-        """Each rule, cheap ones first: its predicate, premises that bound it, the rest, recursive ones."""
-        rules = [(pred, b) for pred, found in self.bodies.items() for b in sorted(found, key=_weight)]
-        return tuple((pred, *b.split(self.bodies), b.reads(self.bodies)) for pred, b in rules)
+    def parts(self) -> tuple[tuple[Body, Body, Body | None, tuple[Pair, ...]], ...]:
+        """Each rule, cheap ones first; of its premises those that bound it, the rest, recursive ones."""
+        rules = [b for found in self.bodies.values() for b in sorted(found, key=_weight)]
+        return tuple((b, *b.split(self.bodies), b.reads(self.bodies)) for b in rules)
+
+    @cached_property
+    def searchable(self) -> bool:
+        """Whether one pair can be decided by a search from the goal (`microcosm.engine.backward_search`)."""
+        if len(self.bodies) != 1 or self.symmetric != self.bodies.keys():
+            return False
+        for _, _, _, reads in self.parts:
+            if len(reads) > 1 or any(read.source.kind == "any" for read in reads):
+                return False
+            if any(len(read.ends & {LEFT, RIGHT}) != 1 for read in reads):
+                return False
+        return True
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,21 @@ hold is gathered link by link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.join import Scope
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import AnyOf, Closure, Pointwise, Union
 from microcosm.order.bits import bits, lowest, transposed
 
 
-class Recursive(Protocol):
-    """A recursive rule: its premises about the two events of the conclusion, the rest, what it reads."""
+class TableRule(NamedTuple):
+    """One rule of a table: what it allows at most (`bound`), and the join that it takes beyond that."""
 
+    pred: Pred
+    body: Body
     bound: Pointwise
     rest: Body | None
     reads: tuple[Pair, ...]
@@ -70,7 +72,7 @@ class Rules(NamedTuple):
     bound: Pointwise
 
 
-def rules_of(recursive: Iterable[Recursive], scope: Scope) -> Rules | None:
+def rules_of(recursive: Iterable[TableRule], scope: Scope) -> Rules | None:
     """The recursive rules of a symmetric predicate, mirror images included, if all are of the two forms."""
     within, between = list[Step](), list[Step]()
     bounds = set[Pointwise]()

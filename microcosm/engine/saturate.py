@@ -10,23 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
+from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.propagation import Sweep, gathered, rules_of
+from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement
 from microcosm.order.bits import bits
-
-
-class TableRule:
-    """One rule of a table: what it allows at most (`bound`), and the join that it takes beyond that."""
-
-    def __init__(self, pred: Pred, bound: Pointwise, rest: Body | None, reads: tuple[Pair, ...]) -> None:
-        self.pred = pred
-        self.bound = bound
-        self.rest = rest
-        self.reads = reads
 
 
 class Settling:

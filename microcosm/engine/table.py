@@ -15,12 +15,12 @@ from math import inf
 from typing import Protocol
 
 from microcosm import tuning
-from microcosm.engine.backward_search import Goals, goals
+from microcosm.engine.backward_search import BackwardSearch, Trail
 from microcosm.engine.body import Pred
-from microcosm.engine.guided_search import Trail
 from microcosm.engine.join import Scope
 from microcosm.engine.plan import Plan
-from microcosm.engine.saturate import Fixpoint, TableRule
+from microcosm.engine.propagation import TableRule
+from microcosm.engine.saturate import Fixpoint
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits
 
@@ -47,11 +47,12 @@ class Tables:
         self.preds = tuple(plan.bodies)
         shared: dict[object, Pointwise] = {}
         self.rules: list[TableRule] = []
-        for pred, here, rest, reads in plan.parts:
+        self.searchable = plan.searchable
+        for rule, here, rest, reads in plan.parts:
             key = (frozenset(here.ones), frozenset(here.pairs))
             if key not in shared:
                 shared[key] = Pointwise(here.ones, here.pairs, scope)
-            self.rules.append(TableRule(pred, shared[key], rest, reads))
+            self.rules.append(TableRule(rule.head, rule, shared[key], rest, reads))
         self.bounds = {
             pred: list(dict.fromkeys(rule.bound for rule in self.rules if rule.pred == pred))
             for pred in self.preds
@@ -133,10 +134,9 @@ class Table:
         self.tables = tables
 
     @cached_property
-    def _goals(self) -> Goals | None:
-        """The search for one pair, made when one is first asked for."""
-        tables = self.tables
-        return goals(self.pred, tables.bodies[self.pred], tables.preds, tables.symmetric, tables.scope)
+    def _search(self) -> BackwardSearch | None:
+        """The search for one pair, made when one is first asked for; None: the rules allow of none."""
+        return BackwardSearch(self.tables.rules, self.tables.scope) if self.tables.searchable else None
 
     def row(self, a: int) -> int:
         return self.tables.row(self.pred, a)
@@ -147,18 +147,18 @@ class Table:
     def holds(self, a: int, b: int) -> bool:
         if a == b:
             return False
-        if not self.tables.saturated and self._goals is not None:
+        if not self.tables.saturated and self._search is not None:
             events = self.tables.scope.domain.bit_length()
             pairs = min(events, self.WORTH) ** 2
             limit = inf if events > self.MOST else self.SEARCH + pairs // self.WORTH
-            answer = self._goals.decide(a, b, limit - self._goals.steps)
+            answer = self._search.decide(a, b, limit - self._search.steps)
             if answer is not None:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
 
     def trail(self, a: int, b: int) -> Trail | None:
         """How a search found the pair, where that is known: pairs, the last of which needs no recursion."""
-        return None if self._goals is None else self._goals.trail(a, b)
+        return None if self._search is None else self._search.trail(a, b)
 
     def support(self) -> tuple[int, int]:
         domain = self.tables.scope.domain
@@ -167,5 +167,5 @@ class Table:
     def forget(self) -> None:
         """Drop what was remembered."""
         self.tables.forget()
-        if (goals := self.__dict__.get("_goals")) is not None:
-            goals.forget()
+        if (search := self.__dict__.get("_search")) is not None:
+            search.forget()

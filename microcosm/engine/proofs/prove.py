@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microcosm import tuning
+from microcosm.engine.backward_search import Trail
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
-from microcosm.engine.guided_search import Trail
 from microcosm.engine.memo import Memo
 from microcosm.engine.plan import Shape
 from microcosm.engine.proofs.by_rank import Ranked
