@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,6 @@ from microcosm.errors import Contradiction, TextError, Undefined
 from microcosm.text.names import unfit
 
 if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
@@ -81,9 +79,9 @@ def evolve(
         exits.refusal(error, old)
         output.note("nothing was changed")
         if out is None:
-            write_givens(old, None, json)
+            output.write_givens(old, None, json)
         return exits.REFUTED
-    write_givens(known.givens, out, json)
+    output.write_givens(known.givens, out, json)
     return exits.HOLDS
 
 
@@ -152,20 +150,5 @@ def merge(
         return exits.REFUTED
     for problem in unjoined:
         output.warn(f"{output.printable(problem)}: nothing was concluded from it")
-    write_givens(union.givens, out, json)
+    output.write_givens(union.givens, out, json)
     return exits.HOLDS
-
-
-def write_givens(givens: Givens, out: str | None, json: bool) -> None:
-    """Write a microcosm to OUT, or to standard output."""
-    from microcosm import files
-    from microcosm.text.mc_reader import givens_to_json, write_mc
-
-    if json or (out is not None and out.endswith(".json")):
-        text = output.as_json(givens_to_json(givens)) + "\n"
-    else:
-        text = write_mc(givens)
-    if out is None or out == files.STDIN:
-        sys.stdout.write(text)
-    else:
-        files.write_text(out, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,31 +9,31 @@ from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.questions import distinct, triple
 from microcosm.cli.show import explain
+from microcosm.cli.show.consistency import FITS, NO_WORLD, conflict_lines, statements
+from microcosm.cli.show.offline import offline_fields, offline_lines, proofs_shown
+from microcosm.cli.show.possible import joined, possible_fields, possible_lines
+from microcosm.cli.show.verdict import proof_tree
 from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.givens.correspondence import Correspondence
-    from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.questions import Sentence
 
 
 def possible(session: Session, sentence: Sentence) -> Answer:
     """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
-    from microcosm.cli.commands.ask import possible as command
-
     left, right = _two(session, sentence)
     found = session.known.possible(left, right)
     if not found.relations:
         return check(session, sentence)
-    return Answer(command.lines(left, right, found), lambda: command.fields(left, right, found))
+    return Answer(possible_lines(left, right, found), lambda: possible_fields(left, right, found))
 
 
 def offline(session: Session, sentence: Sentence) -> Answer:
     """`offline A B`: what cannot be and what must be, with proofs."""
-    from microcosm.cli.commands.ask import offline as command
     from microcosm.queries.offline import Inconsistent
 
     left, right = _two(session, sentence)
@@ -47,12 +46,12 @@ def offline(session: Session, sentence: Sentence) -> Answer:
     def lines() -> Iterator[str]:
         if found.relation is not None:
             yield explain.verdict_line(left, found.relation, right)
-        yield from command.lines(left, right, found)
-        for proof in command.shown(found):
+        yield from offline_lines(left, right, found)
+        for proof in proofs_shown(found):
             yield ""
-            yield from _tree(known, proof)
+            yield from proof_tree(known, proof)
 
-    return Answer(lines(), lambda: command.offline_answer(left, right, found))
+    return Answer(lines(), lambda: offline_fields(left, right, found))
 
 
 def assume(session: Session, sentence: Sentence) -> Answer:
@@ -77,7 +76,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         yield f"{explain.statement(left, str(relation), right)} cannot be"
         if proof is not None:
             yield ""
-            yield from _tree(known, proof)
+            yield from proof_tree(known, proof)
 
     def fields() -> Fields:
         from microcosm.cli.show.lemmas import proof_object
@@ -90,26 +89,24 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
-    from microcosm.cli.commands.ask import check as command
-
     known = session.known
     conflict = known.conflict()
     if conflict is None:
-        return Answer([command.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
+        return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
     proof = known.contradiction()
 
     def lines() -> Iterator[str]:
-        yield command.NO_WORLD
-        yield from command.conflict_lines(conflict)
+        yield NO_WORLD
+        yield from conflict_lines(conflict)
         if proof is not None:
             yield ""
-            yield from _tree(known, proof)
+            yield from proof_tree(known, proof)
 
     def fields() -> Fields:
         from microcosm.cli.show.lemmas import proof_object
 
         derivation = None if proof is None else proof_object(proof)
-        stated = command.statements(conflict)
+        stated = statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
 
     return Answer(lines(), fields, exits.REFUTED)
@@ -138,8 +135,6 @@ _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
 def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
-    from microcosm.cli.commands.ask.possible import joined
-
     count = 0
     for a, b, left in _narrowed(known, fact):
         count += 1
@@ -153,11 +148,3 @@ def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
 def _followed(known: Microcosm, fact: Correspondence) -> Fields:
     follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(known, fact)]
     return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
-
-
-def _tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
-    from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.style import Style, proof_lines
-
-    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)

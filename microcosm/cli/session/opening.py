@@ -81,7 +81,7 @@ def digest_now(path: str) -> str | None:
 
 
 def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.cli.commands import logs as traces
+    from microcosm.cli import logs as traces
     from microcosm.traces.extract import microcosm_of_logs
 
     traces.known_format(how.format)

@@ -8,9 +8,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.commands.ask import online as ask
 from microcosm.cli.session.answer import Answer, Fields, packed
 from microcosm.cli.show import explain
+from microcosm.cli.show.verdict import premise_lines, proof_tree, strangers, verdict_fields
 from microcosm.errors import TextError
 from microcosm.givens.relation import SPELLINGS, Relation
 from microcosm.text.names import quote
@@ -50,7 +50,7 @@ def pair(session: Session, sentence: Sentence) -> Answer:
         }
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
-    notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
+    notes = [f"note: {told}" for told in strangers(known, left, right)]
     return Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
 
 
@@ -77,7 +77,7 @@ def why(session: Session, sentence: Sentence) -> Answer:
     """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
     left, asked, right = triple(session, sentence)
     known = session.known
-    notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
+    notes = [f"note: {told}" for told in strangers(known, left, right)]
     if sentence.has("NOT"):
         return _why_not(known, left, asked, right, notes)
     verdict = known.online(left, right)
@@ -86,24 +86,26 @@ def why(session: Session, sentence: Sentence) -> Answer:
         other = [] if verdict is Relation.SILENT else [explain.statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
         lines = [explain.verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
-        return Answer([*lines, *notes], lambda: ask.answer(left, right, verdict, None), exits.UNDECIDED)
+        return Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
     proof = known.why(left, right)
     if proof is None:
         raise TextError(f"no rule concludes {explain.statement(left, str(asked), right)}")
     stated = explain.statement(left, str(asked), right)
-    return Answer(_explained(known, stated, proof, notes), lambda: ask.answer(left, right, verdict, proof))
+    return Answer(
+        _explained(known, stated, proof, notes), lambda: verdict_fields(left, right, verdict, proof)
+    )
 
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
     from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.style import Style, proof_lines
+    from microcosm.cli.show.style import Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     for sentence in explain.sentences(stated, proof, provenance):
         text = output.plain(sentence, sys.stdout)
         yield from wrap(text, output.width(sys.stdout), break_long_words=False, break_on_hyphens=False)
     yield ""
-    yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)
+    yield from proof_tree(known, proof)
     yield from notes
 
 
@@ -113,7 +115,7 @@ def _why_not(known: Microcosm, left: str, asked: Relation, right: str, notes: li
     if found.holds:
         lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
     else:
-        lines = [f"{stated} does not hold", *ask.premise_lines(found.premises), *notes]
+        lines = [f"{stated} does not hold", *premise_lines(found.premises), *notes]
 
     def fields() -> Fields:
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]

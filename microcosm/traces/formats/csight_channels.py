@@ -18,8 +18,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.content import Contents
 from microcosm.traces.formats.csight import LineRun, numbered_clock
+from microcosm.traces.messages import Contents
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine

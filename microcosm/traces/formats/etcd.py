@@ -3,7 +3,7 @@
     {"tag": "trace", "event": {"name": "SendAppendEntriesRequest", "nid": "1", "msg": {…}, …}}
 
 Events named `Send…` and `Receive…` have their message in `msg`, which has no id: equal contents are told
-apart by their order (`microcosm.traces.formats.content`), and reported. Where anything in the log shows
+apart by their order (`microcosm.traces.messages`), and reported. Where anything in the log shows
 that lines are missing, none are: a reception then comes after what its message proves by itself to have
 been before (`microcosm.traces.formats.raft`). Several files are merged by their times (`ts`), as are the
 parts of a file where time goes back. Where a node does two things at a time, or begins again in an
@@ -21,9 +21,8 @@ from sys import intern
 from typing import Any
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.content import Contents
-from microcosm.traces.formats.etcd_lines import File, Line
-from microcosm.traces.formats.raft import ONCE, Node
+from microcosm.traces.formats.raft import ONCE, File, Line, Node
+from microcosm.traces.messages import Contents
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine, NotJson, json_object

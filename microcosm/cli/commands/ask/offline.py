@@ -9,8 +9,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.logic.derivation import Derivation
-    from microcosm.queries.offline import Inconsistent, Offline
+    from microcosm.queries.offline import Offline
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
@@ -55,8 +54,8 @@ def offline(
       microcosm offline album.mc view "log in" --depth 0 --json
     """
     from microcosm.cli import reading
-    from microcosm.cli.commands.ask.check import stop_after
-    from microcosm.cli.commands.ask.online import note_unknown_events, unknown_events
+    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
+    from microcosm.cli.show.verdict import note_unknown_events, unknown_events
     from microcosm.queries.offline import Inconsistent
 
     if profile not in PROFILES:
@@ -69,7 +68,7 @@ def offline(
             right,
             profile=profile,
             depth=None if depth == "exact" else number(depth),
-            stop=stop_after(limit),
+            stop=options.stop_after(limit),
             must_exist=must_exist,
         )
     except Inconsistent as problem:
@@ -79,10 +78,10 @@ def offline(
     written = certify(known, left, right, found, certificate)
     if json:
         unknown = unknown_events(known, left, right)
-        output.emit({**offline_answer(left, right, found), **written, **unknown})
+        output.emit({**offline_fields(left, right, found), **written, **unknown})
     else:
-        show(known, left, right, found)
-    return exit_of(found)
+        show_offline(known, left, right, found)
+    return offline_exit(found)
 
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
@@ -124,87 +123,3 @@ def number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise exits.UsageError("--depth is a number from 0 on, or `exact`")
     return int(text)
-
-
-def exit_of(found: Offline) -> int:
-    """0 where a relation is proved, 1 where something is refuted, 3 where nothing is known."""
-    if found.relation is not None:
-        return exits.HOLDS
-    return exits.REFUTED if found.refuted else exits.UNDECIDED
-
-
-def offline_answer(left: str, right: str, found: Offline) -> dict[str, object]:
-    """The JSON fields of an offline verdict."""
-    from microcosm.cli.show.lemmas import proof_object
-
-    return {
-        "pair": [left, right],
-        "verdict": None if found.relation is None else found.relation.value,
-        "refuted": [relation.value for relation in found.refuted],
-        "possible": [relation.value for relation in found.possible],
-        "exact": found.exact,
-        "derivations": {s: proof and proof_object(proof) for s, proof in found.derivations.items()},
-    }
-
-
-def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
-    """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
-    from microcosm.cli.commands.ask.online import show_proof
-    from microcosm.cli.show.lemmas import proof_object
-
-    if fields is not None:
-        empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}
-        output.emit({**fields, **empty, "consistent": False, "derivation": proof_object(problem.derivation)})
-    else:
-        output.say(f"inconsistent: {INCONSISTENT}", "")
-        show_proof(known, problem.derivation)
-
-
-INCONSISTENT = "no world fits all that is given, so there is no verdict on any pair"
-
-
-def show(known: Microcosm, left: str, right: str, found: Offline) -> None:
-    """The verdict for people: what is proved or refuted, what is left, and each proof."""
-    from microcosm.cli.commands.ask.online import show_prose, show_verdict
-
-    if found.relation is not None:
-        show_verdict(left, found.relation, right)
-    for line in lines(left, right, found):
-        show_prose(line)
-    for proof in shown(found):
-        output.say("")
-        _tree(known, proof)
-
-
-def lines(left: str, right: str, found: Offline) -> list[str]:
-    """What is refuted and what is left, where that is more than the relation proved."""
-    from microcosm.cli.show.explain import IN_WORDS, statement
-    from microcosm.givens.relation import Relation
-
-    told = []
-    if found.relation is None or found.relation is Relation.RELATED:
-        told += [f"{statement(left, '!' + str(r), right)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted]
-    left_over = ", ".join(str(relation) for relation in found.possible)
-    if found.relation is None or found.relation is Relation.RELATED:
-        if found.exact and len(found.possible) == 3:
-            told.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
-        else:
-            known = "some world has each" if found.exact else "whether a world has each was not decided"
-            told.append(f"possible: {left_over} ({known})")
-    return told
-
-
-def shown(found: Offline) -> list[Derivation]:
-    """The proof of what is proved, which leaves the rest refuted; else every refutation."""
-    from microcosm.givens.relation import Relation
-
-    proofs = found.derivations
-    if found.relation is not None and found.relation is not Relation.RELATED:
-        proofs = {str(found.relation): proofs[str(found.relation)]}
-    return list(dict.fromkeys(proof for proof in proofs.values() if proof is not None))
-
-
-def _tree(known: Microcosm, proof: Derivation) -> None:
-    from microcosm.cli.commands.ask.online import show_proof
-
-    show_proof(known, proof)

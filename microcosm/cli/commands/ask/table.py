@@ -5,27 +5,23 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, stream_pairs
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from microcosm.givens.relation import Relation
+    from microcosm.queries.possible import Left
     from microcosm.state.microcosm import Microcosm
+    from microcosm.worlds.search import Stop
 
 app = typer.Typer()
 
-MOST_EVENTS = 20
-"""More events than this make a table that nobody reads: they are counted instead."""
 
 MODES = ("online", "offline", "possible")
-
-_BATCH = 4096
 
 
 @app.command("table")
@@ -55,8 +51,7 @@ def table(
       microcosm table --mode possible album.mc
     """
     from microcosm.cli import reading
-    from microcosm.cli.commands.ask import possible_table
-    from microcosm.cli.commands.ask.check import stop_after, warn_if_inconsistent
+    from microcosm.cli.show.consistency import warn_if_inconsistent
 
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
@@ -75,56 +70,28 @@ def table(
         if len(files) > 1 and not json:
             output.say(*([""] if number else []), f"{file}:")
         if mode == "possible":
-            code = max(code, possible_table.show(file, known, every, json, stop_after(limit)))
+            code = max(code, _possible(file, known, every, json, options.stop_after(limit)))
         elif mode == "offline":
-            code = max(code, possible_table.show_offline(file, known, every, json, depth))
+            code = max(code, _offline(file, known, every, json, depth))
         else:
             warn_if_inconsistent(known, file)
             if json:
-                stream(file, known.events, known.table())
+                stream_pairs(file, known.events, known.table())
             else:
-                _show(known, every)
+                _online(known, every)
     return code
 
 
-def stream(
-    file: str,
-    events: list[str],
-    table: Iterable[tuple[str, str, Relation | tuple[Relation, ...]]],
-    more: dict[str, object] | None = None,
-) -> None:
-    """The JSON object, piece by piece: millions of pairs are never held together; `more` comes last."""
-    head = output.json_line({"file": file, "events": events})
-    name = {event: output.as_json(event) for event in events}
-    sign = _JSONSigns()
-    sys.stdout.write(f'{head[:-1]}, "pairs": [')
-    pairs = (f"[{name[a]}, {name[b]}, {sign[verdict]}]" for a, b, verdict in table)
-    between = ""
-    while batch := list(islice(pairs, _BATCH)):
-        sys.stdout.write(between + ", ".join(batch))
-        between = ", "
-    output.say(
-        "]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in (more or {}).items()) + "}"
-    )
-
-
-class _JSONSigns(dict["Relation | tuple[Relation, ...]", str]):
-    def __missing__(self, verdict: Relation | tuple[Relation, ...]) -> str:
-        value = [r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value
-        self[verdict] = output.as_json(value)
-        return self[verdict]
-
-
-def _show(known: Microcosm, every: bool) -> None:
+def _online(known: Microcosm, every: bool) -> None:
     events = known.events
     if every:
         output.say_all(_lines(known))
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
-    elif len(events) <= MOST_EVENTS:
-        _matrix(known, events)
+    elif len(events) <= MOST_IN_A_MATRIX:
+        _online_matrix(known, events)
     else:
-        _counts(known, events)
+        _online_counts(known, events)
 
 
 def _lines(known: Microcosm) -> Iterator[str]:
@@ -139,7 +106,7 @@ def _lines(known: Microcosm) -> Iterator[str]:
         yield f"{names[a]} {signs[verdict]} {names[b]}"
 
 
-def _matrix(known: Microcosm, events: list[str]) -> None:
+def _online_matrix(known: Microcosm, events: list[str]) -> None:
     from microcosm.cli.show.style import Style
     from microcosm.givens.relation import Relation
 
@@ -153,23 +120,7 @@ def _matrix(known: Microcosm, events: list[str]) -> None:
         output.say(f"{silent} is silence: no rule says anything about the pair.")
 
 
-def draw_matrix(events: list[str], cell: dict[tuple[str, str], str]) -> None:
-    """Row event, sign, column event; the columns are numbered as the rows are."""
-    from rich.text import Text
-
-    from microcosm.text.names import quote
-
-    drawn = new_table("", "")
-    drawn.padding = (0, 0, 0, 0)
-    for number in range(1, len(events) + 1):
-        drawn.add_column(str(number), justify="center", no_wrap=True, min_width=2)
-    for number, a in enumerate(events, 1):
-        drawn.add_row(str(number), Text(quote(a)), *(Text(cell.get((a, b), "")) for b in events))
-    draw(drawn)
-    output.say("", f"Read a row, then a column: 1 {cell[events[0], events[1]]} 2.")
-
-
-def _counts(known: Microcosm, events: list[str]) -> None:
+def _online_counts(known: Microcosm, events: list[str]) -> None:
     from microcosm.cli.show.style import Style
     from microcosm.givens.relation import Relation
 
@@ -190,23 +141,90 @@ def _counts(known: Microcosm, events: list[str]) -> None:
     draw(drawn)
 
 
-def new_table(*columns: str) -> Table:
-    """An empty table with these columns; long cells are folded, never cut."""
-    from rich import box
-    from rich.table import Table
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        drawn.add_column(column, overflow="fold")
-    return drawn
+NOT_DECIDED = "some of these were not decided in time, and may be impossible"
 
 
-def draw(drawn: Table) -> None:
-    """Draw a table: as wide as it needs to be in a pipe, folded to the width of a terminal."""
-    from rich.console import Console
+def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
+    """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
+    from microcosm.cli.show.consistency import say_inconsistent, too_wide
 
-    wide = None if output.is_terminal(sys.stdout) else 100_000
-    console = Console(file=sys.stdout, width=wide, highlight=False, no_color=not output.styled(sys.stdout))
-    with console.capture() as captured:
-        console.print(drawn)
-    output.say(*(line.rstrip() for line in captured.get().splitlines()))
+    events = known.events
+    found = known.possible_table(stop)
+    if found is None:
+        conflict = say_inconsistent(file, known.givens, stop)
+        if json:
+            stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
+        return exits.REFUTED
+    pairs, decided = found
+    ignored = known.worlds.ignored
+    fields: dict[str, object] = {"exact": decided and not ignored}
+    if ignored:
+        fields["ignored"] = list(ignored)
+    _left(file, events, pairs, every, fields if json else None)
+    if not decided:
+        output.warn(NOT_DECIDED)
+    if ignored:
+        output.warn(too_wide(known.givens, ignored))
+    return exits.HOLDS if decided else exits.UNDECIDED
+
+
+def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
+    """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
+    from microcosm.cli.show.lemmas import proof_object
+    from microcosm.cli.show.offline import INCONSISTENT
+    from microcosm.cli.show.verdict import show_proof
+    from microcosm.queries.offline import Inconsistent
+
+    try:
+        pairs = known.offline_table(depth=depth)
+    except Inconsistent as problem:
+        if json:
+            stream_pairs(
+                file, known.events, (), {"consistent": False, "derivation": proof_object(problem.derivation)}
+            )
+        else:
+            output.say(f"inconsistent: {INCONSISTENT}", "")
+            show_proof(known, problem.derivation)
+        return exits.REFUTED
+    _left(file, known.events, pairs, every, {} if json else None)
+    return exits.HOLDS
+
+
+def _left(
+    file: str, events: list[str], pairs: Iterable[Left], every: bool, fields: dict[str, object] | None
+) -> None:
+    """The table; `fields`: as JSON, with these at its end."""
+    if fields is not None:
+        stream_pairs(file, events, pairs, fields)
+    elif every:
+        from microcosm.text.names import quote
+
+        name = {event: quote(event) for event in events}
+        output.say_all(f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
+    elif len(events) < 2:
+        output.say(f"{len(events)} events, no pair")
+    elif len(events) <= MOST_IN_A_MATRIX:
+        _left_matrix(events, list(pairs))
+    else:
+        _left_counts(len(events), Counter(left for _, _, left in pairs))
+
+
+def _left_matrix(events: list[str], pairs: list[Left]) -> None:
+    from microcosm.cli.show.possible import joined
+    from microcosm.worlds.possible_table import MEMBERS
+
+    cell = {}
+    for a, b, left in pairs:
+        cell[a, b] = joined(left)
+        cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
+    draw_matrix(events, cell)
+    output.say("<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three.")
+
+
+def _left_counts(events: int, found: Counter[tuple[Relation, ...]]) -> None:
+    drawn = new_table("possible")
+    drawn.add_column("pairs", justify="right")
+    for left, count in found.most_common():
+        drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
+    output.say(f"{events:,} events, {found.total():,} pairs; --all prints every pair", "")
+    draw(drawn)

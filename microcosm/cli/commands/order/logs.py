@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from microcosm.cli.commands.logs import events_of, report_of
+from microcosm.cli.logs import events_of, report_of
 from microcosm.files import STDIN, display_name
 
 if TYPE_CHECKING:

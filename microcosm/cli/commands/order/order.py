@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.commands.logs import Execution, Format, Pattern, StrictLog, told_rest
 from microcosm.cli.commands.order.logs import logs_of
+from microcosm.cli.logs import Execution, Format, Pattern, StrictLog, told_rest
 
 if TYPE_CHECKING:
     from microcosm.cli.show.orderings import Row

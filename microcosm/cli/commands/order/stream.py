@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.commands.logs import report_of, told_rest
+from microcosm.cli.logs import report_of, told_rest
 from microcosm.files import STDIN
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def _growths(row: Row) -> dict[str, float | None]:
 
 
 def _show(rows: list[Row]) -> None:
-    from microcosm.cli.commands.ask.table import draw, new_table
+    from microcosm.cli.show.tables import draw, new_table
     from microcosm.simulation.measure import MESSAGES, RTTS, SIZES, STREAM
 
     low, high = SIZES[0], SIZES[-1]
@@ -88,8 +88,8 @@ def _show(rows: list[Row]) -> None:
 
 
 def _show_knowledge(known: list[Known]) -> None:
-    from microcosm.cli.commands.ask.table import draw, new_table
     from microcosm.cli.commands.simulate.knowledge import MESSAGES, PROCESSES
+    from microcosm.cli.show.tables import draw, new_table
 
     output.say(
         "",

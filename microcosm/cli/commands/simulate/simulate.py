@@ -161,7 +161,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _show(protocol: str, setting: Setting, outcome: Outcome) -> None:
-    from microcosm.cli.commands.ask.table import draw, new_table
+    from microcosm.cli.show.tables import draw, new_table
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name
 
