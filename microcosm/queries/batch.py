@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
@@ -34,9 +35,6 @@ VERDICTS = (
     Relation.SILENT,
 )
 """What the numbers in an array of verdicts stand for."""
-
-CHUNK = 1 << 16
-"""So many pairs of an iterable are looked at together."""
 
 BEFORE, AFTER, LATER = range(3)
 
@@ -64,7 +62,7 @@ class Batch:
         position = self._engine.universe.position
         vacant = self._engine.universe.vacant
         remaining = iter(pairs)
-        while chunk := list(islice(remaining, CHUNK)):
+        while chunk := list(islice(remaining, tuning.PAIRS_TOGETHER)):
             left = [position.get(a, 0) for a, _ in chunk]
             right = [position.get(b, 0) for _, b in chunk]
             codes = _listed(self._ordered(left, right))

@@ -19,7 +19,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
 
-MOST = 40
+EVENTS_DRAWN = 40
 """A drawing has at most so many events, the first that are stated."""
 
 Pair = tuple[str, str]
@@ -84,7 +84,7 @@ class Drawing:
         return order
 
 
-def drawing_of(givens: Givens, rules: RuleBook, most: int = MOST) -> Drawing:
+def drawing_of(givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN) -> Drawing:
     """The drawing of some givens: what is given of the first `most` events, and what follows from that alone.
 
     Cost: linear in the givens, and cubic in `most`.

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from microcosm import files
+from microcosm import files, tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.proofs.why_not import WhyNot, why_not
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from microcosm.queries.offline import Decisions, Offline
     from microcosm.queries.possible import Left, Possibility, Worlds
     from microcosm.worlds.search import Stop
-
-MOST_NAMES = 20_000
-"""Among more events than this, looking for names like a mistyped one takes longer than the answer."""
 
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
@@ -197,8 +194,8 @@ class Microcosm:
         return bool(universe.members >> universe.position.get(event, 0) & 1)
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three event names like a mistyped one; none among more than `MOST_NAMES` events."""
-        return get_close_matches(name, self.events, n=3) if len(self) <= MOST_NAMES else []
+        """Up to three event names like a mistyped one; none among more than `NAMES_COMPARED` events."""
+        return get_close_matches(name, self.events, n=3) if len(self) <= tuning.NAMES_COMPARED else []
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""
