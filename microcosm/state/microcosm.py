@@ -7,7 +7,7 @@ the paper's conditions, the default one lets a more accurate judgement supersede
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -542,12 +542,16 @@ class Microcosm:
     def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""
         facts = evolve.facts_of(given)
-        with self.batch() if whole or len(facts) > 1 else nullcontext():
-            for fact in facts:
-                try:
+        if whole or len(facts) > 1:
+            with self.batch():
+                for fact in facts:
                     step(self._engine, self._givens, fact, self.strict)
-                finally:
                     self._changed()
+            return
+        try:
+            step(self._engine, self._givens, facts[0], self.strict)
+        finally:
+            self._changed()
 
     def _replace(self, givens: Givens) -> None:
         self._engine = evolve.built(givens, self.rules, self.strict)
