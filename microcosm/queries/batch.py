@@ -43,7 +43,11 @@ SHOWN, WIDE = 200, 40
 
 
 class Batch:
-    """What answers many questions of one engine: made when first asked, valid until the givens change."""
+    """What answers many questions of one engine: made when first asked, valid until the givens change.
+
+    Cost of a pair: that of a single question; a tenth of it where happens-before is kept as labels and
+    numpy is there. Raises `Undefined` where the two events of a pair are one.
+    """
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
         self._engine, self._givens = engine, givens
