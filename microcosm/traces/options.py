@@ -1,4 +1,10 @@
-"""What a reader is given besides the text, and what the readers of one trace share."""
+"""What a reader is given besides the text, and what the readers of one trace share.
+
+One `Options` goes through all files of a log. A format that must remember something from one file to the next
+asks it for an object by name (`shared`), which is made for the first file and found again for the others. If
+that object has a method `rest`, it is `Waiting`: the reader yields nothing itself, and what `rest` gives after
+the last file are the events. So spans wait, whose halves may stand in two files; so do the lines of MPI ranks.
+"""
 
 from __future__ import annotations
 
