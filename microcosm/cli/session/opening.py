@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from microcosm import files
 from microcosm.cli import reading
+from microcosm.state.opening import givens_in
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -56,8 +57,6 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         return Opened(reading.microcosm_of(_nothing(), how.rules, strict=how.strict), None, None, "no file")
     path = paths[0]
     if not how.of_a_log and len(paths) == 1 and path != files.STDIN:
-        from microcosm.state.opening import givens_in
-
         content = files.read_bytes(path)
         givens = givens_in(content, path)
         if givens is not None:
