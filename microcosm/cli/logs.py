@@ -11,7 +11,6 @@ from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
     from microcosm.traces.event import TraceEvent
-    from microcosm.traces.extraction import Extraction
     from microcosm.traces.report import Irregularity, Report
 
 SAID = 5
@@ -66,21 +65,3 @@ def told_rest(report: Report) -> None:
     for kind, count in report.counts.items():
         if count > SAID:
             output.warn(f"{count - SAID:,} more of [{kind}]")
-
-
-def counts_of(found: Extraction) -> dict[str, object]:
-    """What an extraction found, in numbers."""
-    return {
-        "events": found.events,
-        "processes": found.processes,
-        "messages": found.messages,
-        "correspondences": found.correspondences,
-        "clocks": len(found.givens.clocks),
-        "reported": dict(found.reported),
-    }
-
-
-def summary(counts: dict[str, object]) -> str:
-    """The counts of an extraction on one line."""
-    fields = ("events", "processes", "messages", "correspondences", "clocks")
-    return ", ".join(f"{counts[field]:,} {field}" for field in fields)

@@ -59,7 +59,7 @@ class Questions(Core):
 
     def table(self) -> Iterator[tuple[str, str, Relation]]:
         """`Microcosm.table`."""
-        return self.known.table()
+        return iter(self.known.table())
 
     @property
     def conflicts(self) -> list[Conflict]:

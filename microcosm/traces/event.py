@@ -11,12 +11,21 @@ from dataclasses import dataclass, field
 from sys import intern
 from types import MappingProxyType
 
-from microcosm.givens.givens import Stamp
+from microcosm.givens.stamp import Stamp
 
 SENDS = {"send": "receive", "causal_send": "deliver"}
 """The kinds that send, and the kind that answers each: on the network, and as the application sees it."""
 
-KINDS = frozenset(("internal", *SENDS, *SENDS.values()))
+ANSWERED = {answer: sending for sending, answer in SENDS.items()}
+"""The kinds that receive, and the kind that each answers."""
+
+OTHER_LEVEL = {"send": "causal_send", "causal_send": "send"}
+"""Of each kind that sends the one of the other level, network or application."""
+
+MESSAGE_KINDS = (*SENDS, *ANSWERED)
+"""The kinds that send, then those that answer them in the same order."""
+
+KINDS = frozenset(("internal", *MESSAGE_KINDS))
 """What an event may be. *receive* is off the wire, *deliver* is up to the application."""
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -30,6 +39,10 @@ class Counted(str):
     """The name of a message that a reader made up by counting: in another log it means another message."""
 
     __slots__ = ()
+
+
+COUNTED = ("seq", "message")
+"""The fields of which a copy says, in a list `counted`, that a reader made them up by counting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,18 @@ class TraceEvent:
     """Whether `seq` is the reader's: what a log that has none says by its clocks and lines."""
 
     @property
+    def counted(self) -> list[str]:
+        """Which fields a reader made up by counting (`COUNTED`); a copy of the log must say so.
+
+        >>> TraceEvent("p", 1, "send", Counted("m1"), numbered=True).counted, TraceEvent("p", 1).counted
+        (['seq', 'message'], [])
+        """
+        if not self.numbered and type(self.message) is not Counted:
+            return []
+        made = (self.numbered, type(self.message) is Counted)
+        return [name for name, is_made in zip(COUNTED, made, strict=True) if is_made]
+
+    @property
     def id(self) -> str:
         """The event's name within its execution."""
         return self.name or f"{self.process}:{self.seq}"
@@ -72,12 +97,21 @@ class TraceEvent:
     @property
     def full_id(self) -> str:
         """The event's name among several executions: `trace/process:seq` unless the log names it."""
-        return self.name or (f"{self.trace}/{self.id}" if self.trace is not None else self.id)
+        return self.name or in_trace(self.trace, self.id)
 
     @property
     def own(self) -> int:
         """The component of the event's own process in its clock; 0 where there is none."""
         return self.clock.get(self.process, 0) if self.clock else 0
+
+
+def in_trace(trace: str | None, name: str) -> str:
+    """The name of a process, message, token or event among several executions.
+
+    >>> in_trace("run 1", "p"), in_trace(None, "p")
+    ('run 1/p', 'p')
+    """
+    return name if trace is None else f"{trace}/{name}"
 
 
 def as_clock(value: object) -> dict[str, int] | None:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.event import OTHER_LEVEL, SENDS, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
-
-_OTHER = {"send": "causal_send", "causal_send": "send"}
 
 
 @dataclass(slots=True)
@@ -51,7 +49,7 @@ def exchange(execution: Execution, report: Report) -> Exchange:
             met.add((message, entry.process))
             heard.update(((message, entry.process), (message, None)))
             found.received.append(event)
-            level = sending if message in known[sending] else _OTHER[sending]
+            level = sending if message in known[sending] else OTHER_LEVEL[sending]
             open_ = copies[level].get((message, None), {})
             senders = {**open_, **copies[level].get((message, entry.process), {})}
             for process in senders.keys() & open_.keys():

@@ -17,7 +17,9 @@ from microcosm.compare.same_givens import same_givens
 from microcosm.errors import TextError
 from microcosm.givens import exact
 from microcosm.givens.givens import Givens
-from microcosm.order.stamps import StampOrder, too_late
+from microcosm.givens.stamp import too_late
+from microcosm.order.stamps import StampOrder
+from microcosm.spark.io import events as rows
 from microcosm.text.mc_reader import read_givens, write_mc
 from microcosm.traces.event import LARGEST, TraceEvent
 from microcosm.traces.formats import jsonl, parquet
@@ -109,7 +111,10 @@ def test_a_stamp_that_is_no_number_is_a_bad_line(bound: str) -> None:
 
 @given(numerals())
 def test_a_column_of_floats_holds_no_less_than_the_interval(text: str) -> None:
-    """Parquet and Spark have doubles: an interval is widened to them, and nothing follows that did not."""
+    """Parquet and Spark have doubles: an interval is widened to them, and nothing follows that did not.
+
+    Parquet says beside them what they cannot show.
+    """
     value = exact.number(text)
     low, high = exact.below(value), exact.above(value)
     assert Fraction(exact.of_float(low)) <= Fraction(text) <= Fraction(exact.of_float(high))
@@ -117,7 +122,28 @@ def test_a_column_of_floats_holds_no_less_than_the_interval(text: str) -> None:
         assert low == high
         assert exact.of_float(low) == value
     row = parquet._row(TraceEvent("p", 1, "internal", stamp=(value, value)))
-    assert row["stamp"] == {"earliest": low, "latest": high}
+    more = {} if low == high else {"written": [exact.written(value)] * 2}
+    assert row["stamp"] == {"earliest": low, "latest": high, **more}
+    other = rows.row_of(TraceEvent("p", 1, "internal", stamp=(value, value)))
+    assert (other["earliest"], other["latest"]) == (low, high)
+
+
+@given(numerals(), numerals(), st.integers(2**53, LARGEST))
+def test_a_copy_in_columns_is_exact(one: str, other: str, lamport: int) -> None:
+    """And a Lamport time is, in the rows of Spark too."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    assume(max(Fraction(one), Fraction(other)) <= LARGEST)
+    ends = (exact.number(one), exact.number(other))
+    stamps = [(min(ends), max(ends)), lamport]
+    events = [TraceEvent("p", at, "internal", stamp=stamp) for at, stamp in enumerate(stamps, 1)]
+    stream = BytesIO()
+    parquet.write(events, stream)
+    report = Report()
+    lines = Lines(BytesIO(stream.getvalue()), "t.parquet", report)
+    assert [*parquet.read(lines, "t.parquet", report, Options())] == events
+    assert rows.event_from(rows.row_of(events[1])) == events[1]
+    [batch] = pq.ParquetFile(stream).iter_batches()
+    assert [*rows.stated(batch, "t.parquet", 0, report)] == events
 
 
 @pytest.mark.parametrize("text", ["1e400", "-1e400", "1e-99999", "1" * 5000 + ".5"])

@@ -123,6 +123,21 @@ def test_many_events_and_facts_of_few_and_many() -> None:
     assert found[2] is None
 
 
+def test_a_line_that_ends_or_begins_with_a_text_is_torn_and_takes_nothing_from_its_neighbours() -> None:
+    whole = b'{"id": "1", "external": [["c", "<", "d"]]}'
+    for torn in (
+        b'{"id": "0", "external": [["a", "<"',
+        b'"external": [["a", "<", "b"]], "id": "0"}',
+        b'"id": "0"',
+        b'{"id": "0"',
+        b'{"id": "0", "internal": ["a", "b",',
+        b'{"internal": [], "id": "0",',
+    ):
+        for lines in ([torn, whole], [whole, torn], [whole, torn, torn, whole]):
+            wanted = [expected(whole) if line is whole else None for line in lines]
+            assert of_lines(lines) == wanted
+
+
 PIECES = st.sampled_from(
     (
         *b'[]{}:,"\n \\',

@@ -99,7 +99,11 @@ def test_a_damaged_log_in_slices(spark: Any, tmp_path: Path) -> None:
     names = {(e.process, e.seq): f"event {at}" for at, e in enumerate(events) if at % 7 == 0}
     events = [replace(e, name=names.get((e.process, e.seq))) for e in events]
     log = tmp_path / "log.jsonl"
-    log.write_text("".join(map(line_of, random.sample(events, len(events)))), encoding="utf-8")
+    # A process that is at its first position again with another event begins another execution.
+    first = {e.process: e for e in sorted(events, key=lambda e: -e.seq)}
+    rest = [e for e in events if e.seq > first[e.process].seq]
+    shuffled = [*first.values(), *random.sample(rest, len(rest))]
+    log.write_text("".join(map(line_of, shuffled)), encoding="utf-8")
     both(spark, log, tmp_path / "out", Asked(slices=5))
 
 

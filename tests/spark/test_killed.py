@@ -69,7 +69,7 @@ def test_a_worker_that_is_killed(
 
 DRIVER = """
 import os, signal, sys
-from microcosm.spark import extract as job
+from microcosm.spark.extract import job
 from microcosm.spark.io.staging import Output
 from microcosm.spark.session import session
 

@@ -12,10 +12,9 @@ from microcosm.cli.logs import (
     Format,
     Pattern,
     StrictLog,
-    counts_of,
     events_of,
+    known_format,
     report_of,
-    summary,
     told_rest,
 )
 
@@ -59,34 +58,36 @@ def extract(
     """
     from microcosm.cli.reading import standard_input_once
     from microcosm.text.mc_reader import givens_to_json
-    from microcosm.traces.columns import plain_extraction
-    from microcosm.traces.extract import extract as extraction_of
+    from microcosm.traces.extract import microcosm_of_logs
 
     standard_input_once(traces)
     report = report_of(strict)
-    found = None
-    if len(traces) == 1 and not any((format, pattern, process, token, trace, without_clocks)):
-        found = plain_extraction(traces[0], report)
-    if found is None:
-        events = events_of(traces, format, pattern, report, trace)
-        found = extraction_of(
-            events, process=process, token=token, with_clocks=not without_clocks, report=report
-        )
+    known_format(format)
+    found = microcosm_of_logs(
+        traces,
+        format=format,
+        pattern=pattern,
+        process=process,
+        token=token,
+        trace=trace,
+        with_clocks=not without_clocks,
+        report=report,
+    )
     told_rest(report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:
         output.note(f"events that {output.printable(str(process))} could not know: {found.outside:,}")
-    counts = counts_of(found)
+    counts = found.counts()
     if out is not None:
         output.write_givens(found.givens, out, out.endswith(".json"))
     if json:
         output.emit(counts if out is not None else {**counts, "microcosm": givens_to_json(found.givens)})
     elif out is None:
         output.write_givens(found.givens, None, False)
-        output.note(summary(counts))
+        output.note(found.summary())
     else:
-        output.say(f"{out}: {summary(counts)}")
+        output.say(f"{out}: {found.summary()}")
     return exits.HOLDS
 
 

@@ -62,13 +62,13 @@ def repl(
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
     from microcosm.files import STDIN, read_bytes
-    from microcosm.gc_paused import without_collection
+    from microcosm.tuning import gc_paused
 
     paths = file or []
     standard_input_once(paths)
     how = How(rulebook(rules), strict, format, pattern, process, trace, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
-    with without_collection():
+    with gc_paused():
         session = Session(opened(paths, how), how, COMMANDS)
     gc.freeze()  # it stays as long as the session: no search for garbage need go through it
     if STDIN in paths and lines is None:

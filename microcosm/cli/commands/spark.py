@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -64,7 +63,9 @@ def bisim(
     Example:
       microcosm spark bisim replicas/ --out compared/
     """
-    job, session = _job("bisim")
+    _require()
+    from microcosm.spark.bisim import job
+    from microcosm.spark.session import session
 
     with _progress(), session(master) as spark:
         [source] = _seen_by_all(master, [source])
@@ -118,7 +119,9 @@ def extract(
       microcosm spark extract logs/ --out extracted/
       microcosm spark extract run.jsonl --out extracted/ --concurrent "label = 'upload'"
     """
-    job, session = _job("extract")
+    _require()
+    from microcosm.spark.extract import job
+    from microcosm.spark.session import session
 
     asked = job.Asked(concurrent, token, format, pattern, strict, slices)
     known_format(format)
@@ -175,7 +178,9 @@ def stream(
     Example:
       microcosm spark stream logs/ --out followed/ --checkpoint followed.state/ --once
     """
-    job, session = _job("stream")
+    _require(streams=True)
+    from microcosm.spark.session import session
+    from microcosm.spark.stream import job
 
     known_format(format)
     waiting = wait if wait is not None else 0.0 if once else 60.0
@@ -186,14 +191,13 @@ def stream(
     return _answer(out, found.summary, found.stages, json)
 
 
-def _job(name: str) -> tuple[Any, Any]:
-    """The module of a job, and what starts a session. Raises `NoSpark` before anything is loaded."""
-    from microcosm.spark.session import require_packages, require_streams, session
+def _require(streams: bool = False) -> None:
+    """Look for what jobs need before any of them is loaded. Raises `NoSpark`."""
+    from microcosm.spark.session import require_packages, require_streams
 
     require_packages()
-    if name == "stream":
+    if streams:
         require_streams()
-    return import_module(f"microcosm.spark.{name}"), session
 
 
 def _seen_by_all(master: str, paths: list[str]) -> list[str]:

@@ -63,7 +63,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         givens = _givens(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
+            told = f"{path}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
     return _log(list(paths), how)
@@ -104,17 +104,16 @@ def _givens(content: bytes, path: str) -> Givens | None:
 
 def _log(paths: list[str], how: How) -> Opened:
     from microcosm.cli import logs as traces
-    from microcosm.traces.columns import plain_extraction
-    from microcosm.traces.extract import extract
+    from microcosm.traces.extract import microcosm_of_logs
 
+    traces.known_format(how.format)
     report = traces.report_of(strict=False)
-    found = None if how.of_a_log or len(paths) > 1 else plain_extraction(paths[0], report)
-    if found is None:
-        events = traces.events_of(paths, how.format, how.pattern, report, how.trace)
-        found = extract(events, process=how.process, report=report)
+    found = microcosm_of_logs(
+        paths, format=how.format, pattern=how.pattern, process=how.process, trace=how.trace, report=report
+    )
     traces.told_rest(report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    told = f"{', '.join(map(files.display_name, paths))}: {traces.summary(traces.counts_of(found))}"
+    told = f"{', '.join(map(files.display_name, paths))}: {found.summary()}"
     return Opened(known, None, None, told, tuple(paths))
 
 

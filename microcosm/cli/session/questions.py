@@ -13,7 +13,6 @@ from microcosm.cli.show import explain
 from microcosm.cli.show.verdict import premise_lines, proof_tree, strangers, verdict_fields
 from microcosm.errors import TextError
 from microcosm.givens.relation import SPELLINGS, Relation
-from microcosm.queries import neighbours as neighbourhood
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not parts:
         return _pairs(known, relation)
     event = session.known_event(parts[0])
-    return _listed(neighbourhood.with_verdict(known, relation, event), counted.format(quote(event)))
+    return _listed(known.with_verdict(relation, event), counted.format(quote(event)))
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -147,7 +146,7 @@ def between(session: Session, sentence: Sentence) -> Answer:
     elif verdict is not Relation.BEFORE:
         said = f"no event is known to lie between them: {explain.verdict_line(first, verdict, last)}"
         return Answer([said], lambda: {"events": []})
-    return _listed(neighbourhood.between(known, first, last), f"between {quote(first)} and {quote(last)}")
+    return _listed(known.between(first, last), f"between {quote(first)} and {quote(last)}")
 
 
 def events(session: Session, sentence: Sentence) -> Answer:
@@ -200,7 +199,7 @@ def _listed(found: Iterator[str], where: str) -> Answer:
 
 def _pairs(known: Microcosm, relation: Relation) -> Answer:
     """Every pair with a verdict, a line each, and their number."""
-    found = neighbourhood.pairs(known, relation)
+    found = known.pairs(relation)
     sign = ", " if relation is Relation.SILENT else f" {relation} "
 
     def lines() -> Iterator[str]:

@@ -19,8 +19,7 @@ from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.show.style import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.givens.givens import Givens
-from microcosm.state.judged import MOST_NAMES
-from microcosm.state.microcosm import Microcosm
+from microcosm.state.microcosm import MOST_NAMES, Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
 from microcosm.text.questions import ASK, Part, Sentence, read_sentence

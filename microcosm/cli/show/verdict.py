@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
-    from microcosm.engine.why_not import PremiseLine
+    from microcosm.engine.proofs.why_not import PremiseLine
     from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
@@ -88,7 +88,7 @@ def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
 
 def unknown_events(known: Microcosm, *events: str) -> dict[str, object]:
     """The JSON field that lists those of some events that nothing names; empty where there are none."""
-    unknown = [event for event in dict.fromkeys(events) if not known.mentions(event)]
+    unknown = [event for event in dict.fromkeys(events) if event not in known]
     return {"unknown_events": unknown} if unknown else {}
 
 
@@ -103,9 +103,9 @@ def strangers(known: Microcosm, *events: str) -> Iterator[str]:
     from microcosm.text.names import quote
 
     for event in events:
-        if event in known:
+        if known.has_member(event):
             continue
-        if known.mentions(event):
+        if event in known:
             yield f"{quote(event)} is named in this microcosm, but nothing relates it to another event"
         else:
             near = known.nearest(event)

@@ -130,8 +130,10 @@ class _Texts:
         source, target, opening = (np.full(size, each) for each in (_BAD, _BAD, _NOTHING))
         ends, astray, comma = (np.zeros(size, dtype=bool) for _ in range(3))
         for at in _there(gap):
-            said, newline, begun = b" ".join(_tokens(self._parts[at])).partition(b" \n ")
-            ends[at], astray[at], comma[at] = bool(newline), newline and begun != b"{", said == b","
+            told, newline, follows_it = self._parts[at].partition(b"\n")  # a torn line may end in a text
+            said, begun = (b" ".join(_tokens(part)) for part in (told, follows_it))
+            ends[at], astray[at] = bool(newline), newline and begun != b"{"
+            comma[at] = said == b"," and not newline
             known = _ENDS if newline else _STEPS
             other = (_BAD, _KEY if newline else _BAD, _NOTHING)
             source[at], target[at], opening[at] = known.get(said.decode("ascii", "replace"), other)

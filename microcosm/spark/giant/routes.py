@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING
 
 from microcosm.spark import progress
 from microcosm.spark.io import reading
+from microcosm.spark.io.naming import id_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 LARGE = 200_000
 """A trace of so many events is done in slices."""
 
 SLICED = {"name", "clock", "lamport"}
 """Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
+
+DOUBTFUL = {"clock", "message", "counted"}
+"""Where a trace has all of these, all of it must be known before it is known which events ticked."""
 
 _log = logging.getLogger(progress.LOGGER)
 
@@ -54,18 +58,20 @@ def routed(events: DataFrame, sizes: DataFrame, slices: int | None) -> Routes:
     """
     from pyspark.sql import functions as F
 
-    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.ORDERING)))
+    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.COUNTED)))
     traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
     found = Routes(traces)
     alone = slices is not None and traces <= 1
     if not traces or (largest < LARGE and not alone):
         return found
     for row in counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect():
-        used = frozenset(name for name in reading.ORDERING if row[name])
+        used = frozenset(name for name in reading.COUNTED if row[name])
         found._events[row.trace] = row.events
         why = [name for name in reading.ORDERING if name in used - SLICED]
         if 0 < row["lamport"] < row.events:
             why.append("lamport")
+        if used >= DOUBTFUL:
+            why.append("positions that the log does not have")
         if not why and row["name"] and _share_names(events, row.trace, traces > 1):
             why.append("names of several events")
         if why:
@@ -82,12 +88,3 @@ def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:
     own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
     named = own.select(id_of(several).alias("id"), "process", "seq").distinct()
     return bool(named.groupBy("id").count().where("count > 1").limit(1).collect())
-
-
-def id_of(several: bool) -> Column:
-    """The name of an event, by which edges know it."""
-    from pyspark.sql import functions as F
-
-    own = F.concat_ws(":", "process", F.col("seq").cast("string"))
-    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
-    return F.coalesce("name", full)

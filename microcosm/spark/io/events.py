@@ -15,9 +15,9 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.exact import above, below, of_float
 from microcosm.spark.io.input_splits import PARQUET, Piece
 from microcosm.traces import reading as formats
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated
-from microcosm.traces.formats.parquet import NO_TEXT, records
+from microcosm.traces.formats.parquet import NO_TEXT, interval, records
 from microcosm.traces.options import Options
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import Lines
@@ -31,7 +31,7 @@ OWN = "jsonl"
 EVENT = (
     "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
     "clock map<string,long>, lamport long, earliest double, latest double, label string, attributes string, "
-    "after array<string>, file string, line long"
+    "after array<string>, counted array<string>, file string, line long"
 )
 """The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`.
 
@@ -107,6 +107,7 @@ def row_of(event: TraceEvent, named: str | None = None) -> Row:
         "label": event.label,
         "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
         "after": list(event.after) or None,
+        "counted": event.counted or None,
         "file": event.file,
         "line": event.line,
     }
@@ -118,11 +119,12 @@ def event_from(row: Row) -> TraceEvent:
     if stamp is None and row["earliest"] is not None:
         stamp = (of_float(row["earliest"]), of_float(row["latest"]))
     clock, attributes = row["clock"], row["attributes"]
+    message, counted = row["message"], row["counted"] or ()
     return TraceEvent(
         row["process"],
         row["seq"],
         row["kind"],
-        row["message"],
+        Counted(message) if message is not None and "message" in counted else message,
         tuple(row["to"] or ()),
         None if clock is None else dict(clock),
         stamp,
@@ -133,6 +135,7 @@ def event_from(row: Row) -> TraceEvent:
         after=tuple(row["after"] or ()),
         file=row["file"],
         line=row["line"],
+        numbered="seq" in counted,
     )
 
 
@@ -216,8 +219,8 @@ def _record(row: Row) -> Row:
         found.update({name: value for name, value in found.pop("stamp").items() if value is not None})
     if isinstance(row.get("attributes"), list):
         found["attributes"] = {name: json.loads(value) for name, value in row["attributes"]}
-    interval = (found.pop("earliest", None), found.pop("latest", None))
-    lamport = found.pop("lamport", None)
-    if lamport is not None or None not in interval:
-        found["stamp"] = lamport if lamport is not None else list(interval)
+    ends = interval(found)
+    lamport, *_ = (found.pop(name, None) for name in ("lamport", "earliest", "latest", "written"))
+    if lamport is not None or None not in ends:
+        found["stamp"] = lamport if lamport is not None else ends
     return found

@@ -30,8 +30,11 @@ ODD = f"trace string, file string, line long, {rows.REPORTED}"
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
+COUNTED = (*ORDERING, "message", "counted")
+"""Columns of which it is known how many events of a trace have them."""
+
 SIZES = (
-    "trace string, events long, " + ", ".join(f"{name} long" for name in ORDERING) + ", first long, last long"
+    "trace string, events long, " + ", ".join(f"{name} long" for name in COUNTED) + ", first long, last long"
 )
 """How many events of a trace there are in a piece, and in how many a column is not null; and the `at` of the
 first and of the last."""
@@ -102,12 +105,12 @@ def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[s
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *ORDERING])
-    asked = [*((name, "count") for name in ("process", *ORDERING)), ("at", "min"), ("at", "max")]
+    table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *COUNTED])
+    asked = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
     counted = table.group_by("trace").aggregate(asked)
     for row in counted.to_pylist():
-        counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(ORDERING)), row["at_min"], 0])
-        for at, name in enumerate(("process", *ORDERING)):
+        counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(COUNTED)), row["at_min"], 0])
+        for at, name in enumerate(("process", *COUNTED)):
             counts[at] += row[f"{name}_count"]
         counts[-1] = row["at_max"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
@@ -53,7 +53,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             report.add("duplicate-event", message, file=file, line=number, lost=2)
             continue
         known[said] = None
-        message = f"m{len(known)}"
+        message = Counted(f"m{len(known)}")
         more = {"assumed": True, "transaction": transaction}
         sender, receiver = (
             name if home.setdefault(name, file) == file else f"{name} ({file})" for name in (sender, receiver)

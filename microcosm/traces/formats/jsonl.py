@@ -3,8 +3,9 @@
     {"process": "p", "seq": 1, "kind": "send", "message": "m1"}
 
 `process`, `seq` and `kind` are required; `trace`, `id`, `to`, `message`, `clock`, `stamp`, `label`,
-`attributes` and `after` are optional, and fields that are not known become attributes. A line that is no
-event is reported and passed over.
+`attributes` and `after` are optional, and fields that are not known become attributes. A copy of a log of
+another format says in `counted` which of `seq` and `message` its reader counted, for want of them in the log.
+A line that is no event is reported and passed over.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import IO
 
 from microcosm.errors import TextError
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
-from microcosm.givens.givens import Stamp
-from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, as_clock
+from microcosm.givens.stamp import Stamp
+from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine, NotJson, json_object
@@ -148,6 +149,7 @@ def line_of(event: TraceEvent) -> str:
         ("label", event.label),
         ("attributes", event.attributes or None),
         ("after", event.after or None),
+        ("counted", event.counted or None),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json_text(record) + "\n"
@@ -172,13 +174,21 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         attributes = NOTHING
     elif type(attributes) is not dict:
         raise _wrong(record, "attributes", "an object")
+    message = _text(record, "message") if "message" in record else None
+    counted: list[str] = []
     if not record.keys() <= _FIELDS:
-        attributes = {**attributes, **{key: value for key, value in record.items() if key not in _FIELDS}}
+        counted = _counted(record)
+        if message is not None and "message" in counted:
+            message = Counted(message)
+        more = {key: value for key, value in record.items() if key not in _FIELDS}
+        if counted:
+            del more["counted"]
+        attributes = {**attributes, **more} if more else attributes
     return TraceEvent(
         intern(process),
         seq,
         intern(kind),
-        _text(record, "message") if "message" in record else None,
+        message,
         _names(record, "to", "processes") if "to" in record else (),
         clock,
         _stamp(record) if "stamp" in record else None,
@@ -189,6 +199,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         _names(record, "after", "events") if "after" in record else (),
         file,
         line,
+        "seq" in counted,
     )
 
 
@@ -200,6 +211,12 @@ def _make_exact(record: dict[str, object], text: str) -> None:
             record["stamp"] = json.loads(text, parse_float=number_or_infinity)["stamp"]
         except ValueError as fault:
             raise BadLine(str(fault)) from None
+
+
+def _counted(record: dict[str, object]) -> list[str]:
+    """The fields that a reader counted; none where `counted` says something else of the event."""
+    said = record.get("counted")
+    return said if type(said) is list and said and all(name in COUNTED for name in said) else []
 
 
 def _text(record: dict[str, object], name: str, empty: bool = False) -> str | None:

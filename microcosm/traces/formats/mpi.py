@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.mpi_ranks import (
     ASKING,
     ROOT_ARGUMENT,
@@ -136,7 +136,7 @@ class _Program:
                 line.rank,
                 position,
                 step.kind,
-                None if told is None else str(told),
+                None if told is None else Counted(told),
                 (step.message.channel.destination,) if step.message and step.kind == "send" else (),
                 label=" ".join((line.operation, *line.words)),
                 trace=trace,

@@ -1,21 +1,23 @@
 """The own format in columns: Apache Parquet. Needs the extra `parquet` (pyarrow).
 
 The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
-clock stamp label attributes id after`. `clock` is a map from processes to 64-bit counts; `stamp` has
+clock stamp label attributes id after counted`. `clock` is a map from processes to 64-bit counts; `stamp` has
 `lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
-ones, so that nothing follows from it that did not. The values of `attributes` are JSON. Names are encoded by
-dictionaries. The metadata has the version of this schema under `microcosm.schema`.
+ones, so that nothing follows from it that did not, and `written` has both ends as they are. The values of
+`attributes` are JSON. Names are encoded by dictionaries. The metadata has the version of this schema under
+`microcosm.schema`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
-from microcosm.givens.exact import above, below
+from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
+from microcosm.givens.givens import Stamp
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution
 from microcosm.traces.options import Options
@@ -51,7 +53,8 @@ def schema() -> pyarrow.Schema:
     """The columns and their types. Raises `TextError` without pyarrow."""
     arrow = _arrow()
     name, text = arrow.dictionary(arrow.int32(), arrow.string()), arrow.string()
-    stamp = (("lamport", arrow.int64()), ("earliest", arrow.float64()), ("latest", arrow.float64()))
+    stamp = [("lamport", arrow.int64()), ("earliest", arrow.float64()), ("latest", arrow.float64())]
+    stamp.append(("written", arrow.list_(text)))
     columns = (
         ("trace", name),
         ("process", name),
@@ -60,11 +63,12 @@ def schema() -> pyarrow.Schema:
         ("message", text),
         ("to", arrow.list_(text)),
         ("clock", arrow.map_(text, arrow.int64())),
-        ("stamp", arrow.struct(list(stamp))),
+        ("stamp", arrow.struct(stamp)),
         ("label", text),
         ("attributes", arrow.map_(text, text)),
         ("id", text),
         ("after", arrow.list_(text)),
+        ("counted", arrow.list_(text)),
     )
     return arrow.schema(
         [arrow.field(column, kind, column not in _REQUIRED) for column, kind in columns],
@@ -135,7 +139,6 @@ def write(events: Iterable[TraceEvent], stream: IO[bytes]) -> int:
 
 
 def _row(event: TraceEvent) -> dict[str, object]:
-    stamp = event.stamp
     return {
         "trace": event.trace,
         "process": event.process,
@@ -144,11 +147,7 @@ def _row(event: TraceEvent) -> dict[str, object]:
         "message": event.message,
         "to": list(event.to) or None,
         "clock": None if event.clock is None else list(event.clock.items()),
-        "stamp": None
-        if stamp is None
-        else {"lamport": stamp}
-        if isinstance(stamp, int)
-        else {"earliest": below(stamp[0]), "latest": above(stamp[1])},
+        "stamp": None if event.stamp is None else _stamp(event.stamp),
         "label": event.label,
         "attributes": [
             (name, json.dumps(value, ensure_ascii=False)) for name, value in event.attributes.items()
@@ -156,7 +155,24 @@ def _row(event: TraceEvent) -> dict[str, object]:
         or None,
         "id": event.name,
         "after": list(event.after) or None,
+        "counted": event.counted or None,
     }
+
+
+def _stamp(stamp: Stamp) -> dict[str, object]:
+    if isinstance(stamp, int):
+        return {"lamport": stamp}
+    columns: dict[str, object] = {"earliest": below(stamp[0]), "latest": above(stamp[1])}
+    if None in map(as_float, stamp):
+        columns["written"] = [*map(written, stamp)]
+    return columns
+
+
+def interval(columns: Mapping[str, Any]) -> list[object]:
+    """The ends of an interval, from what its columns say."""
+    if columns.get("written"):
+        return [*map(number_or_infinity, columns["written"])]
+    return [columns.get("earliest"), columns.get("latest")]
 
 
 def _record(row: dict[str, Any]) -> dict[str, object]:
@@ -168,8 +184,7 @@ def _record(row: dict[str, Any]) -> dict[str, object]:
         record["attributes"] = {name: json.loads(value) for name, value in record["attributes"]}
     if "stamp" in record:
         stamp = record["stamp"]
-        interval = [stamp["earliest"], stamp["latest"]]
-        record["stamp"] = stamp["lamport"] if stamp["lamport"] is not None else interval
+        record["stamp"] = stamp["lamport"] if stamp["lamport"] is not None else interval(stamp)
     return record
 
 

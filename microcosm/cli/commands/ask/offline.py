@@ -74,7 +74,7 @@ def offline(
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
         return exits.REFUTED
-    note_unknown_events(known, *(event for event in (left, right) if not known.mentions(event)))
+    note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
     if json:
         unknown = unknown_events(known, left, right)

@@ -60,7 +60,7 @@ def _part(run: Execution, kinds: tuple[str, str]) -> Execution:
     events: list[TraceEvent] = []
     threads: dict[str, list[list[int]]] = {}
     previous: list[int] = []
-    for process, lists in run.threads.items():
+    for process, lists in run.chains.items():
         for thread in lists:
             kept = [run.events[event] for event in thread if run.events[event].kind in kinds]
             first = len(events)
@@ -124,7 +124,7 @@ def _placed(
     chains: dict[str, list[tuple[str, str]]] = {}
     names: dict[str, list[str]] = {}
     lines: list[int] = []
-    for process, threads in run.threads.items():
+    for process, threads in run.chains.items():
         for thread in threads:
             kept = [event for event in thread if event in kind]
             if kept:

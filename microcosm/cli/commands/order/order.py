@@ -91,9 +91,9 @@ def order(
     from microcosm.cli.reading import standard_input_once
     from microcosm.cli.show.orderings import explained, headline, panels, show
     from microcosm.cli.show.space_time import svg as picture
-    from microcosm.gc_paused import without_collection
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
+    from microcosm.tuning import gc_paused
 
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
@@ -114,7 +114,7 @@ def order(
         raise exits.UsageError("--svg is for one log at a time")
     answers: dict[str, dict[str, object]] = {}
     for log in logs:
-        with without_collection():
+        with gc_paused():
             computation, execution = communication(
                 log.events, log.files[0], level, log.report, ordered=len(log.files) == 1
             )

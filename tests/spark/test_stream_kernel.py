@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.spark.io.events import row_of
-from microcosm.spark.stream.kernel import Live
-from microcosm.spark.stream.state import Lane, Letter, lane_from, letter_from
+from microcosm.spark.stream.kernel import StreamKernel
+from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
@@ -22,23 +22,23 @@ from tests.traces.runs import DROPPED, RUNS, Run, kept_of, simulated
 class Memory:
     """A store that packs everything at the end of each batch, as the job does."""
 
-    lanes: dict[str, Lane] = field(default_factory=dict)
-    letters: dict[str, Letter] = field(default_factory=dict)
+    processes: dict[str, ProcessState] = field(default_factory=dict)
+    messages: dict[str, MessageState] = field(default_factory=dict)
 
-    def lane(self, process: str) -> Lane:
-        return self.lanes.setdefault(process, Lane())
+    def process(self, process: str) -> ProcessState:
+        return self.processes.setdefault(process, ProcessState())
 
-    def letter(self, message: str) -> Letter:
-        return self.letters.setdefault(message, Letter())
+    def message(self, message: str) -> MessageState:
+        return self.messages.setdefault(message, MessageState())
 
     def drop(self, message: str) -> None:
-        del self.letters[message]
+        del self.messages[message]
 
     def packed(self) -> Memory:
-        lanes = {name: lane_from(lane.pack()) for name, lane in self.lanes.items()}
-        letters = {name: letter_from(letter.pack()) for name, letter in self.letters.items()}
-        assert (lanes, letters) == (self.lanes, self.letters)
-        return Memory(lanes, letters)
+        processes = {name: process_state_from(own.pack()) for name, own in self.processes.items()}
+        messages = {name: message_state_from(ends.pack()) for name, ends in self.messages.items()}
+        assert (processes, messages) == (self.processes, self.messages)
+        return Memory(processes, messages)
 
 
 Told = tuple[Counter[tuple[str, ...]], dict[str, tuple[str, dict[str, int]]], Counter[str], list[str]]
@@ -49,14 +49,14 @@ def streamed(batches: list[list[TraceEvent]], close: bool = True, keep: int = 10
     memory, stopped, doubtful = Memory(), set[str](), set[str]()
     told: list[dict[str, Any]] = []
     for batch in [*batches, None]:
-        live = Live(None, memory, keep)
-        live.stopped, live.doubtful = stopped, doubtful
+        kernel = StreamKernel(None, memory, keep)
+        kernel.stopped, kernel.doubtful = stopped, doubtful
         if batch is not None:
-            live.take(map(row_of, batch))
+            kernel.take(map(row_of, batch))
         elif close:
-            live.give_up()
-        told += live.told
-        memory, stopped, doubtful = memory.packed(), live.stopped, live.doubtful
+            kernel.give_up()
+        told += kernel.told
+        memory, stopped, doubtful = memory.packed(), kernel.stopped, kernel.doubtful
     edges = Counter((r["left"], r["relation"], r["right"], r["source"]) for r in told if "left" in r)
     frontiers = {r["process"]: (r["last"], dict(r["knows"])) for r in told if "last" in r}
     odd = Counter(r["reported"] for r in told if "reported" in r)
@@ -115,19 +115,19 @@ def test_what_comes_after_it_was_given_up_adds_only_what_is_true(
     kept = kept_of(run, dropped)
     places = {event.id: at for at, event in enumerate(events)}
     memory = Memory()
-    live = Live(None, memory)
-    live.take(row_of(events[at]) for at in kept)
-    live.give_up()
+    kernel = StreamKernel(None, memory)
+    kernel.take(row_of(events[at]) for at in kept)
+    kernel.give_up()
     for at in dropped:
         if at < len(events):
-            live.take([row_of(events[at])])
-            live.give_up()
-    told = [(row["left"], row["right"]) for row in live.told if "left" in row]
+            kernel.take([row_of(events[at])])
+            kernel.give_up()
+    told = [(row["left"], row["right"]) for row in kernel.told if "left" in row]
     assert len(told) == len(set(told))
     assert all(run.before(places[left], places[right]) for left, right in told)
     edges, frontiers = at_once(events)
     assert {(left, right) for left, _, right, _ in edges} <= set(told)
-    assert {r["process"]: (r["last"], dict(r["knows"])) for r in live.told if "last" in r} == frontiers
+    assert {r["process"]: (r["last"], dict(r["knows"])) for r in kernel.told if "last" in r} == frontiers
 
 
 @given(RUNS, CUTS, st.integers(1, 5))
@@ -189,8 +189,8 @@ def test_clocks_and_links_are_not_used_and_that_is_said() -> None:
     _, _, counts, names = streamed([[*events, TraceEvent("p", 3)]])
     assert counts == {"unused-clock": 1, "unused-link": 1}  # once in a batch, with how many there are
     assert names == ["p:1", "p:2", "p:3"]
-    live = Live(None, Memory())
-    live.take(map(row_of, events))
-    told = {(row["fault"], row["count"]) for row in live.told if "reported" in row}
+    kernel = StreamKernel(None, Memory())
+    kernel.take(map(row_of, events))
+    told = {(row["fault"], row["count"]) for row in kernel.told if "reported" in row}
     said = "is not used, for this is a stream"
     assert told == {(f"p:1: its clock {said}", 2), (f"p:2: its link {said}", 1)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Source
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Source
 from microcosm.engine.memo import Memo
-from microcosm.engine.steps import Env, Goal, Steps
+from microcosm.engine.proofs.steps import Env, Goal, Steps
 from microcosm.engine.table import Tables
 from microcosm.logic.derivation import Derivation
 

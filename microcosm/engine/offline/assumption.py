@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NoReturn
 
-from microcosm.engine.lowering import Body, body
+from microcosm.engine.body import Body, body
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement

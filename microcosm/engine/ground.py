@@ -1,7 +1,7 @@
 """The ground that rules stand on: events as positions, givens and base predicates as bit relations.
 
 Every relation in the engine answers the same four questions (`RowRelation`); the given ones
-(`microcosm.engine.given_relation`) from pairs and from compressed givens.
+(`microcosm.engine.relations`) from pairs and from compressed givens.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from itertools import chain as joined
 from itertools import compress, count, repeat
 from typing import Protocol
 
-from microcosm.engine.given_relation import GivenRelation, Pairs, row_of
 from microcosm.engine.numbering import Columns, Numbered
+from microcosm.engine.relations import GivenRelation, Pairs, row_of
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.predicates import STAMPED_OUT
 from microcosm.givens.relation import Relation
-from microcosm.logic.predicates import STAMPED_OUT
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.stamps import StampOrder
 

@@ -22,14 +22,16 @@ itself is not answered. Nor is what it receives twice: which of the two came fir
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from microcosm.errors import RuleError
-from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.order.stamps import too_late
-from microcosm.order.whole import lacking
+from microcosm.givens.stamp import too_late
+
+if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
+    from microcosm.givens.message import Message
 
 STAMPED_OUT = "stamped_out"
 
@@ -61,28 +63,19 @@ PREDICATES = {
 """Every base predicate, and how many events it is said of."""
 
 
-def base_facts(givens: Givens) -> BaseFacts:
-    """The base predicates of a microcosm. Cost: linear in its messages.
-
-    >>> from microcosm.givens.message import Message
-    >>> messages = [Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")]
-    >>> facts = base_facts(Givens(messages=messages))
-    >>> facts["matches"], facts["send"]
-    (frozenset({('e', 'f')}), frozenset({('e',)}))
-    """
-    return BaseFacts(givens)
-
-
 class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     """From each predicate to its facts, as tuples of events; made when asked for.
 
     `facts["same_process"]` is quadratic in the events of a process. `holds` and `partners` answer
     without it, in constant time and in the size of the answer. Each raises `RuleError` for a predicate
     that does not exist or is said of another number of events.
+
+    `whole` tells of a log that is stated to be complete whether it orders what such a log must order; it
+    is asked once, and only where `complete` is.
     """
 
-    def __init__(self, givens: Givens) -> None:
-        self._givens, self._stamps = givens, givens.stamps
+    def __init__(self, givens: Givens, whole: Callable[[], bool]) -> None:
+        self._givens, self._stamps, self._whole = givens, givens.stamps, whole
         self._orderings, self._complete = givens.orderings, givens.complete
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
         self._columned: dict[str, _Columns] = {}
@@ -142,7 +135,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     def _shared(self, name: str) -> tuple[_Keys, _Keys]:
         """What is said of events that a binary predicate relates where they share some of it."""
         if name == "complete":
-            whole = self._complete and lacking(self._givens) is None
+            whole = self._complete and self._whole()
             every: _Keys = {event: {"": None} for event in self._keys[2]} if whole else {}
             return every, every
         if name == "same_process":

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair
 from microcosm.engine.join import Join
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair
 from microcosm.engine.memo import Memo
-from microcosm.engine.steps import Env, Steps
+from microcosm.engine.proofs.steps import Env, Steps
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import ASSUME, CLASH, CONTRADICTION, Conclusion, Derivation
 from microcosm.logic.judgement import Judgement

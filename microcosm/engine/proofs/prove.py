@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from microcosm.engine.edb import RowRelation
+from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.guided_search import Trail
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.lowering import Shape
 from microcosm.engine.memo import Memo
-from microcosm.engine.program import Shape
-from microcosm.engine.proof_by_rank import Ranked
-from microcosm.engine.steps import Env, Goal, Steps
+from microcosm.engine.proofs.by_rank import Ranked
+from microcosm.engine.proofs.steps import Env, Goal, Steps
 from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -31,8 +32,7 @@ from microcosm.order.bits import bits, lowest
 class Witness:
     """Finds derivations of what an engine judges. Valid until the givens change."""
 
-    EXPANSIONS = 300
-    """So many goals are expanded breadth first before saturation is asked."""
+    EXPANSIONS = tuning.EXPANSIONS
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
         self._engine = engine

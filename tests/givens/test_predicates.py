@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
-from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
-from microcosm.logic.predicates import PREDICATES, base_facts
+from microcosm.givens.predicates import PREDICATES
+from microcosm.givens.stamp import Stamp
+from microcosm.order.whole import base_facts
 
 EVENTS = "abcd"
 messages = st.builds(

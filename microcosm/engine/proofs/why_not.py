@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, count
 
+from microcosm.engine.body import LEFT, RIGHT, Body, Pred, Source
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pred, Source
+from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.program import online
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text

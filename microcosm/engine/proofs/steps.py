@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred, judged
 from microcosm.engine.memo import Memo
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
 from microcosm.logic.judgement import Judgement

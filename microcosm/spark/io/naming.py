@@ -1,4 +1,4 @@
-"""The rows of the table `events`: an event with the name by which edges know it. No Spark here."""
+"""The names by which edges know events, in columns: `trace/process:seq` unless the log names them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from microcosm.spark.io import events as rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import Column
 
 NAMED = rows.EVENT.replace("name string, ", "id string, ")
 """The columns of an event with its name, which it always has."""
@@ -28,7 +29,22 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     name, trace = columns.pop("name"), columns["trace"]
     own = pc.binary_join_element_wise(columns["process"], pc.cast(columns["seq"], pa.string()), ":")
-    full = pc.coalesce(pc.binary_join_element_wise(trace, own, "/"), own) if several else own
-    columns["id"] = pc.coalesce(name, full)
+    columns["id"] = pc.coalesce(name, in_traces(trace, own) if several else own)
     schema = rows.arrow_schema(NAMED)
     return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)
+
+
+def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
+    """Names with those of their traces in front, where these have names."""
+    import pyarrow.compute as pc
+
+    return pc.coalesce(pc.binary_join_element_wise(trace, name, "/"), name)
+
+
+def id_of(several: bool) -> Column:
+    """The same name as a column of a table of Spark's."""
+    from pyspark.sql import functions as F
+
+    own = F.concat_ws(":", "process", F.col("seq").cast("string"))
+    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
+    return F.coalesce("name", full)
