@@ -12,7 +12,7 @@ APPLICATION = "microcosm replica"
 """Whose records these are: the journal of another application is refused."""
 
 
-class Opened:
+class ReadOnlyStore:
     """A journal to be read, while somebody else may write it."""
 
     def __init__(self, path: AnyPath) -> None:

@@ -24,14 +24,14 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.replica.conflicts.by_rules import set_aside
 from microcosm.replica.conflicts.conflicts import Conflict, quarantine
 from microcosm.replica.ledger.dots import Stream
-from microcosm.replica.ledger.ledger import Changes, Key, Ledger
+from microcosm.replica.ledger.ledger import Delta, Key, Ledger
 from microcosm.state.microcosm import Microcosm
 
 IN_PLACE = 64
 """So many changes are always made in place, and more where that is a small part of what there is."""
 
 
-class Knowledge:
+class LedgerView:
     """The microcosm of a ledger. `own` is the stream whose chain is internal."""
 
     def __init__(self, ledger: Ledger, own: Stream, rules: RuleBook | None = None) -> None:
@@ -46,7 +46,7 @@ class Knowledge:
     @property
     def microcosm(self) -> Microcosm:
         """What is known now. It changes with the replica; do not change it."""
-        changes, self.ledger.changes = self.ledger.changes, Changes()
+        changes, self.ledger.changes = self.ledger.changes, Delta()
         if self._known is None or (len(changes) and not self._follow(self._known, changes)):
             self._known = None  # first: two of them are twice the memory
             self._known = self._built()
@@ -183,7 +183,7 @@ class Knowledge:
                 return fact
         return None
 
-    def _follow(self, known: Microcosm, changes: Changes) -> bool:
+    def _follow(self, known: Microcosm, changes: Delta) -> bool:
         """Make changes in place; whether that could be done (if not, build anew)."""
         ledger = self.ledger
         size = len(ledger.held)
@@ -223,7 +223,7 @@ class Knowledge:
             return False
         return at_the_end or self._refuted(known) is None
 
-    def _last(self, changes: Changes) -> bool:
+    def _last(self, changes: Delta) -> bool:
         """Whether all that is new are events after which nothing old comes, and orders up to them.
 
         No path goes through these, so they are part of no contradiction: what is set aside stays as it is.
