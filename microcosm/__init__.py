@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Bisimilarity, bisimilar
-    from microcosm.errors import Contradiction, MicrocosmError, RuleError, TextError, TraceError, Undefined
+    from microcosm.compare.difference import diff
+    from microcosm.errors import (
+        Contradiction,
+        MicrocosmError,
+        RuleError,
+        TextError,
+        TraceError,
+        Undefined,
+        UnknownEvent,
+    )
     from microcosm.givens.correspondence import Correspondence
     from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Verification, verify
     from microcosm.worlds.world import World
 
     __version__: str
@@ -33,8 +43,12 @@ _HOME = {
     "TextError": "microcosm.errors",
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
+    "UnknownEvent": "microcosm.errors",
+    "Verification": "microcosm.state.opening",
     "World": "microcosm.worlds.world",
     "bisimilar": "microcosm.compare.bisimilarity",
+    "diff": "microcosm.compare.difference",
+    "verify": "microcosm.state.opening",
 }
 
 __all__ = [
@@ -48,8 +62,12 @@ __all__ = [
     "TextError",
     "TraceError",
     "Undefined",
+    "UnknownEvent",
+    "Verification",
     "World",
     "bisimilar",
+    "diff",
+    "verify",
 ]
 
 

@@ -111,12 +111,12 @@ class Microcosm:
     ) -> Microcosm:
         """The microcosm of a log, spread over one file or more. Raises `TextError`, `Contradiction`.
 
-        `how` are the options of `microcosm.state.opening.extracted`: `format`, `pattern`, `process` (only
-        what that process could know), `token`, `trace`, `with_clocks` and `report`.
+        `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
+        `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`.
         """
-        from microcosm.state.opening import extracted
+        from microcosm.traces.extract import microcosm_of_logs
 
-        return cls(extracted(paths, **how).givens, strict=strict, rules=rules)
+        return cls(microcosm_of_logs(paths, **how).givens, strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -248,7 +248,8 @@ class Microcosm:
         `UNKNOWN` is a verdict with a derivation; `SILENT` says that no rule says anything. Neither
         means concurrent. Of an event that nothing names `UNKNOWN` is the verdict (rule Un-4).
         """
-        self._ask(a, b, must_exist)
+        if must_exist or a == b:
+            self._ask(a, b, must_exist)
         return self._engine.verdict(a, b)
 
     def why(self, a: str, b: str, *, must_exist: bool = False) -> Derivation | None:

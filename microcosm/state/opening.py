@@ -1,21 +1,23 @@
-"""What there is to read: microcosm files, and logs of any format, of which microcosms are made.
+"""What is in files: microcosms, logs of which microcosms are made, and derivations for the kernel to check.
 
-Which of them a file is, and which reader is the fast one that will do, is decided here and nowhere else.
+Whether a file is a microcosm or a log is decided here and nowhere else. To have a derivation checked nothing
+is deduced: the kernel shares no code with the search that finds proofs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NoReturn, Protocol
 
 from microcosm import files
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
+from microcosm.kernel.check import check
+from microcosm.logic.derivation import Derivation
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.text.mc_reader import read_givens
-
-if TYPE_CHECKING:
-    from microcosm.traces.extraction import Extraction
-    from microcosm.traces.report import Report
 
 MICROCOSM_ENDING = ".mc"
 
@@ -25,9 +27,12 @@ def read(path: files.AnyPath) -> Givens:
 
     Standard input (`-`) is a microcosm: of a stream it cannot be told which log it is before it is read.
     """
-    content = files.read_bytes(path)
-    givens = givens_in(content, path)
-    return extracted([path]).givens if givens is None else givens
+    givens = givens_in(files.read_bytes(path), path)
+    if givens is None:
+        from microcosm.traces.extract import microcosm_of_logs
+
+        return microcosm_of_logs([path]).givens
+    return givens
 
 
 def givens_in(content: bytes, path: files.AnyPath) -> Givens | None:
@@ -54,33 +59,56 @@ def _may_be_log(path: files.AnyPath) -> bool:
     return True
 
 
-def extracted(
-    paths: Sequence[files.AnyPath],
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the kernel says of a derivation: whether it is `valid`, and if not the `fault`. No truth value."""
+
+    valid: bool
+    fault: str | None = None
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a Verification is neither true nor false; ask whether it is `valid`")
+
+
+class Known(Protocol):
+    """What has givens and rules, as a microcosm does."""
+
+    @property
+    def givens(self) -> Givens: ...
+    @property
+    def rules(self) -> RuleBook: ...
+
+
+def verify(
+    given: files.AnyPath | Givens | Known,
+    proof: Derivation | files.AnyPath | dict[str, Any],
     *,
-    format: str | None = None,
-    pattern: str | None = None,
-    process: str | None = None,
-    token: str | None = None,
-    trace: str | None = None,
-    with_clocks: bool = True,
-    report: Report | None = None,
-) -> Extraction:
-    """The microcosm of one log, which may be spread over several files, and what it was made of.
+    rules: RuleBook | None = None,
+) -> Verification:
+    """Have the kernel check a derivation against a microcosm, some givens, or a file; nothing is deduced.
 
-    `format` is told from each file where it is not given, `pattern` describes the records of a text log;
-    `process` asks for what that process could know, `token` names an attribute whose holders exclude each
-    other, `trace` picks one execution of several; irregularities go to `report`. Raises `TextError`,
-    `TraceError` where `report` is strict. Cost: linear; a tenth of that for one plain log in the own format.
+    `proof` is a `Derivation`, its JSON form as a dictionary, or a JSON file of it. `rules` are those of the
+    microcosm, else the shipped ones. Raises `TextError` for files that cannot be read. Cost: linear in the
+    derivation, and a search for each absence.
+
+    >>> from microcosm import Microcosm
+    >>> album = Microcosm.parse("a < b < c")
+    >>> verify(album, album.why("a", "c"))
+    Verification(valid=True, fault=None)
     """
-    from microcosm.traces import reading as formats
-    from microcosm.traces.columns import plain_extraction
-    from microcosm.traces.extract import extract
-    from microcosm.traces.report import Report
-
-    report = Report() if report is None else report
-    if with_clocks and len(paths) == 1 and not any((format, pattern, process, token, trace)):
-        found = plain_extraction(paths[0], report)
-        if found is not None:
-            return found
-    events = formats.read(paths, format=format, pattern=pattern, report=report, trace=trace)
-    return extract(events, process=process, token=token, with_clocks=with_clocks, report=report)
+    if isinstance(given, str | PathLike):
+        given = read(given)
+    if not isinstance(given, Givens):
+        rules = given.rules if rules is None else rules
+        given = given.givens
+    stated: object = proof
+    if isinstance(proof, Derivation):
+        stated = proof.to_json()
+    elif isinstance(proof, str | PathLike):
+        text = files.read_text(proof)
+        try:
+            stated = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TextError(f"is no JSON: {error}", file=files.display_name(proof)) from None
+    fault = check(given, rules if rules is not None else read_rules(), stated)
+    return Verification(fault is None, fault)

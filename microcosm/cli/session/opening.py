@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from microcosm import files
 from microcosm.cli import reading
-from microcosm.errors import TextError
+from microcosm.state.opening import givens_in
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.state.microcosm import Microcosm
-
-MICROCOSM_ENDING = ".mc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
     path = paths[0]
     if not how.of_a_log and len(paths) == 1 and path != files.STDIN:
         content = files.read_bytes(path)
-        givens = _givens(content, path)
+        givens = givens_in(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
             told = f"{path}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
@@ -79,26 +77,6 @@ def digest_now(path: str) -> str | None:
     try:
         return digest_of(Path(path).read_bytes())
     except OSError:
-        return None
-
-
-def _givens(content: bytes, path: str) -> Givens | None:
-    """What a microcosm file gives; None where the content is that of a log."""
-    from microcosm.text.mc_reader import read_givens
-    from microcosm.traces import reading as formats
-    from microcosm.traces.report import Report
-    from microcosm.traces.text.lines import open_lines
-
-    if path.endswith(MICROCOSM_ENDING):
-        return read_givens(files.decode(content, path), path)
-    try:
-        with open_lines(path, Report()) as stream:
-            formats.detect(stream.head, path)
-    except TextError:  # no log, so whatever is wrong is wrong with a microcosm
-        return read_givens(files.decode(content, path), path)
-    try:
-        return read_givens(files.decode(content, path), path)
-    except TextError:
         return None
 
 

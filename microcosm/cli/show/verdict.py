@@ -54,8 +54,7 @@ def show_proof(known: Microcosm, proof: Derivation) -> None:
 def proof_tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
     """The lines of the tree of a derivation, as standard output wants them."""
     from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.render import proof_lines
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.style import Style, proof_lines
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     return proof_lines(proof, stream=sys.stdout, provenance=provenance)
