@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from secrets import randbits
 from typing import Self, TypeVar
 
-from microcosm.errors import Undefined
+from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica.errors import WrongReplica
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream

@@ -54,7 +54,10 @@ class LedgerView:
 
     @property
     def plain(self) -> Microcosm:
-        """The same, each chain linked from event to event only. Cost: perhaps that of building it anew."""
+        """What is known now, each chain linked from event to event only.
+
+        Cost: perhaps that of building it anew.
+        """
         _ = self.microcosm
         if self._skips or self._known is None:
             self._known = None

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from microcosm.compare.bisimilarity import bisimilar
-from microcosm.errors import Contradiction, Undefined
-from microcosm.replica.errors import WrongReplica
+from microcosm.errors import Contradiction, Undefined, WrongReplica
 from microcosm.replica.exchange.exchange import Exchange
 from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots

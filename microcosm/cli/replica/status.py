@@ -119,7 +119,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
-    """The same for people, but for what is set aside."""
+    """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
     from microcosm.replica.network.status import blocked
 
     counts = replica.counts()

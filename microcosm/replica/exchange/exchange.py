@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.exchange.messages import (
     Compare,
     Gone,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import dot_of, read, run_of
 

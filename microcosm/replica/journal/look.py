@@ -85,7 +85,7 @@ def rows(connection: sqlite3.Connection, start: Place, until: int | None = None)
 def walk(
     connection: sqlite3.Connection, start: Place, until: int | None = None
 ) -> Iterator[tuple[Record, int, bytes]]:
-    """The same as records, each with its `since` and its hash. Raises `Broken`."""
+    """The records after `start` up to `until`, each with its `since` and its hash. Raises `Broken`."""
     for number, since, kind, payload, chain in rows(connection, start, until):
         yield Record(number, kind.decode(), payload), since, chain
 

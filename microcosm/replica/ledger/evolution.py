@@ -12,9 +12,9 @@ from typing import Any
 
 import msgpack
 
+from microcosm.errors import Malformed
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.errors import Malformed
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.text.names import unfit
 

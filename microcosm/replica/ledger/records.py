@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 import msgpack
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import DotRun
 from microcosm.replica.ledger.snapshot import ReplicaState, decode_identity, decode_state

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgpack
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dots
 from microcosm.replica.ledger.evolution import read, run_of

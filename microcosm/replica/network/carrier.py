@@ -51,7 +51,7 @@ class Carriage(Protocol):
         ...
 
     def flush_soon(self) -> None:
-        """The same before long."""
+        """Commit and send before long; returns at once."""
         ...
 
     def wait(self) -> None:

@@ -100,11 +100,14 @@ class Endpoint:
     def send(
         self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
     ) -> MessageId:
-        """As `Durable.send`; the message leaves with the next `flush`, or as soon as it may."""
+        """Send a message to members; its name. It leaves with the next `flush`, or as soon as it may.
+
+        Raises `Busy` where too much waits to be acknowledged.
+        """
         return self.durable.send(to, payload, note)
 
     def include(self, kind: str, payload: bytes) -> None:
-        """As `Durable.include`: a record in one transaction with the deliveries and sends of this moment."""
+        """Write a record in one transaction with the deliveries and sends of this moment."""
         self.durable.include(kind, payload)
 
     def say(self, name: str, content: bytes) -> bool:

@@ -63,28 +63,28 @@ class ReplicaStore:
         return found
 
     def commit(self, records: Records) -> int:
-        """As `Store.commit`; the number is that of the last record durable."""
+        """Append records, at once or with the next flush; the number of the last that is durable."""
         return self.store.commit(records) if self.joining is None else self.joining(records)
 
     def records(self, after: int = 0) -> Iterator[Record]:
-        """As `Store.records`."""
+        """The records above `after`, those included that the network had still to write."""
         self._catch_up()
         return self.store.records(after)
 
     def snapshot(self) -> tuple[int, bytes] | None:
-        """As `Store.snapshot`."""
+        """The latest snapshot, or None."""
         self._catch_up()
         return self.store.snapshot()
 
     def compact(self, through: int, content: bytes) -> None:
-        """As `Store.compact`, but later where the network has to add its state first."""
+        """Let `content` stand for the records up to `through`; later, if the network adds its state first."""
         if self.compacting is None:
             self.store.compact(through, content)
         else:
             self.compacting()
 
     def close(self) -> None:
-        """As `Store.close`."""
+        """Close the store."""
         self.store.close()
 
     def _catch_up(self) -> None:

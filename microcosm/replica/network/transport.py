@@ -99,14 +99,14 @@ class Transport:
     def send(
         self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
     ) -> MessageId:
-        """As `Endpoint.send`: raises `Busy` under back-pressure, and never from within a delivery."""
+        """Send a message to members; its name. Raises `Busy` under back-pressure, never within a delivery."""
         self._usable()
         message = self.endpoint.send(to, payload, note)
         self._soon()
         return message
 
     async def send_when_possible(self, to: Iterable[str], payload: bytes) -> MessageId:
-        """The same, but wait out back-pressure. Not for deliveries, which meet none."""
+        """Send a message as soon as there is room for it; its name. Deliveries need not: they never wait."""
         to = tuple(to)
         while True:
             try:
@@ -122,7 +122,7 @@ class Transport:
         self._soon()
 
     def evict(self, name: str) -> Fence | None:
-        """As `Endpoint.evict`."""
+        """Give a member up for good; the fence that keeps its messages out, None where it was none."""
         self._usable()
         fence = self.endpoint.evict(name, time.monotonic())
         self._soon()
