@@ -67,7 +67,10 @@ class Newtop(FixedGroup):
             self._deliver(Delivery(sender, payload, packet))
 
     def tick(self) -> None:
-        """Break the silence, if somebody may be waiting for it."""
+        """Break the silence, if somebody may be waiting for it.
+
+        Cost: a null to each other process, and what can be delivered then.
+        """
         if self._announced < self._wanted:
             self.clock += 1
             self._announced = self.clock

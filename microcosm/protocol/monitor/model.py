@@ -62,7 +62,7 @@ class MonitorProgram(ABC):
         self.monitor = monitor
 
     def projected(self, letters: Letters) -> Letters:
-        """letters ↑ R_μ: those that go to the monitor (section 1.1)."""
+        """letters ↑ R_μ: those that go to the monitor (section 1.1). Cost: linear in the letters."""
         return frozenset(j for j in letters if j.receiver == self.monitor)
 
     @abstractmethod
