@@ -32,10 +32,6 @@ COLUMNS_FROM = 4096
 """So many correspondences that all are `<` are kept in columns until somebody asks for them one by one.
 Benchmark: `reading`."""
 
-NAMES_REMEMBERED = 100_000
-"""So many checked names are remembered while a file is read, most being met again soon or never. Benchmark:
-`reading`."""
-
 
 # order
 
