@@ -79,7 +79,8 @@ class Core:
     @property
     def stream(self) -> Stream:
         """The name and the incarnation, which its dots bear."""
-        identity = self._identity
+        identity = self._state.identity
+        assert identity is not None
         return (identity.name, identity.incarnation)
 
     @property

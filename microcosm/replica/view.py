@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from microcosm import tuning
 from microcosm.engine.form import closes_givens
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
@@ -26,9 +27,6 @@ from microcosm.replica.conflicts.conflicts import Conflict, quarantine
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.ledger.ledger import Delta, Key, Ledger
 from microcosm.state.microcosm import Microcosm
-
-IN_PLACE = 64
-"""So many changes are always made in place, and more where that is a small part of what there is."""
 
 
 class LedgerView:
@@ -90,7 +88,7 @@ class LedgerView:
         fresh = fact.right not in ledger.naming and fact.right not in ledger.places
         last = fresh and fact.relation is Relation.BEFORE
         if last and self._closed:  # no path goes on from it, so it is part of no contradiction
-            if self._known is not None and len(ledger.changes) >= IN_PLACE // 2:
+            if self._known is not None and len(ledger.changes) >= tuning.CHANGES_IN_PLACE // 2:
                 _ = self.microcosm  # while what has changed is little enough to be made in place
             return
         known = self.microcosm
@@ -190,7 +188,7 @@ class LedgerView:
         """Make changes in place; whether that could be done (if not, build anew)."""
         ledger = self.ledger
         size = len(ledger.held)
-        if not self._closed or changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
+        if not self._closed or changes.forgotten or len(changes) > max(tuning.CHANGES_IN_PLACE, size // 100):
             return False
         at_the_end = self._last(changes)
         if self._conflicts and not at_the_end:
