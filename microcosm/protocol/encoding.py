@@ -44,6 +44,8 @@ LARGEST_PACKET = 1 << 24
 def encode(packet: Packet) -> bytes:
     """The bytes of a packet. Raises `TypeError` for a payload that MessagePack cannot write.
 
+    Cost: linear in what is written.
+
     >>> len(encode(packets.Ack(7)))
     4
     >>> decode(encode(packets.Message(3, 1, True, "hello")))

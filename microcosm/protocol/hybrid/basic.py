@@ -122,7 +122,10 @@ class HybridBasic(Hybrid):
         return message.receiver == receiver and not message.acked
 
     def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits."""
+        """Send again what is unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._unacked:
             if not message.acked:
                 self._emit(message.receiver, message.packet())

@@ -261,7 +261,10 @@ class HybridDependencies(Hybrid):
         return isinstance(packet, Dependent) and reorder and packet.mid <= self._delivered.get(sender, 0)
 
     def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits."""
+        """Send again what is unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._unacked:
             if not message.acked and message.packet is not None:
                 self._emit(message.receiver, message.packet)

@@ -89,7 +89,10 @@ class HybridDurable(HybridMulticastSPS):
                 yield Ack(mid)
 
     def waiting(self) -> Iterator[tuple[int, int, tuple[int, int]]]:
-        """Each copy held back: its id, its receiver, and the missing permit (sender, id) that holds it."""
+        """Each copy held back: its id, its receiver, and the missing permit (sender, id) that holds it.
+
+        Cost: the send buffer, and the missing permits for each copy held back.
+        """
         for copy in self._buffer:
             if not copy.sent:
                 reasons = (
@@ -101,7 +104,7 @@ class HybridDurable(HybridMulticastSPS):
                 yield copy.group.mid, copy.receiver, next(reasons)
 
     def unacknowledged(self) -> Iterator[tuple[int, int, bool]]:
-        """Each copy without an ack: its id, its receiver, and whether it was sent."""
+        """Each copy without an ack: its id, its receiver, and whether it was sent. Cost: the send buffer."""
         return ((copy.group.mid, copy.receiver, copy.sent) for copy in self._buffer if not copy.acked)
 
     def payload(self, mid: int) -> object:
@@ -110,7 +113,10 @@ class HybridDurable(HybridMulticastSPS):
         return self._groups[mid].payload if inside else None
 
     def early(self) -> Iterator[tuple[int, int, int]]:
-        """Each message held out of order: its sender, its id, and that of the one it waits for."""
+        """Each message held out of order: its sender, its id, and that of the one it waits for.
+
+        Cost: the messages held.
+        """
         for sender, held in self._buffered.items():
             yield from ((sender, message.mid, message.pid) for message in held.values())
 
@@ -167,7 +173,10 @@ class HybridDurable(HybridMulticastSPS):
 
     @classmethod
     def restored(cls, me: int, state: State, known: Container[int] | None = None) -> HybridDurable:
-        """The machine whose `state` this is. Raises `ValueError` or `TypeError` for what is no state."""
+        """The machine whose `state` this is. Raises `ValueError` or `TypeError` for what is no state.
+
+        Cost: linear in the state.
+        """
         window, last_sent, delivered, permitted, held, bases, groups, missing, indexes = state
         machine = cls(me, known, window)
         machine._last_sent = dict(last_sent)

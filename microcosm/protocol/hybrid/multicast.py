@@ -124,7 +124,10 @@ class HybridMulticast(Hybrid):
         return receiver in self._unacked[mid].unacked
 
     def tick(self) -> None:
-        """Send again the copies that are unacknowledged, and ask again for missing permits."""
+        """Send again the copies that are unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._unacked:
             for receiver in message.pids:
                 if receiver in message.unacked:
