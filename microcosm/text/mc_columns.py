@@ -53,7 +53,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The sources of the facts of neighbouring lines, which nobody stated, as `line_of` has them; made when asked for."""
+    """The sources of the facts of neighbouring lines, which nobody stated, made when asked for; as `line_of`."""
 
     file: str | None
     lines: range
