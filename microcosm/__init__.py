@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Bisimilarity, bisimilar
     from microcosm.compare.difference import diff
-    from microcosm.errors import Contradiction, MicrocosmError, RuleError, TextError, TraceError, Undefined
+    from microcosm.errors import (
+        Contradiction,
+        MicrocosmError,
+        RuleError,
+        TextError,
+        TraceError,
+        Undefined,
+        UnknownEvent,
+    )
     from microcosm.givens.correspondence import Correspondence
     from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
@@ -35,6 +43,7 @@ _HOME = {
     "TextError": "microcosm.errors",
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
+    "UnknownEvent": "microcosm.errors",
     "Verification": "microcosm.state.opening",
     "World": "microcosm.worlds.world",
     "bisimilar": "microcosm.compare.bisimilarity",
@@ -53,6 +62,7 @@ __all__ = [
     "TextError",
     "TraceError",
     "Undefined",
+    "UnknownEvent",
     "Verification",
     "World",
     "bisimilar",

@@ -45,7 +45,7 @@ COUNTED = ("seq", "message")
 """The fields of which a copy says, in a list `counted`, that a reader made them up by counting."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class TraceEvent:
     """One event. `seq` counts the events of `process` from 1 in program order.
 
@@ -55,6 +55,9 @@ class TraceEvent:
     `name` the event where the log names it. `after` has the ids of events that the log says came
     before this one: parents in a graph of commits, what a span links to. Those of another execution
     are named in full. `file` and `line` say where it was read.
+
+    Nothing changes an event that its reader has handed on. It is not frozen: to make one would take four
+    times as long, and reading a log a tenth longer.
 
     >>> TraceEvent("phone", 3).id, TraceEvent("phone", 3, name="unshare").id
     ('phone:3', 'unshare')

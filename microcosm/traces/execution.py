@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
-from microcosm.traces.restarts import by_restarts, named_apart, without_repeats
+from microcosm.traces.restarts import told_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,7 @@ def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
         found.setdefault(event.trace, []).append(event)
     runs: list[list[TraceEvent]] = []
     for listed in found.values():
-        if any(event.numbered for event in listed):
-            runs += named_apart(by_restarts(without_repeats(listed, report), report))
-        else:
-            runs.append(listed)
+        runs += told_apart(listed, report)
     ids: set[str] = set()
     return [_execution(run, len(runs) > 1, ids, report) for run in runs]
 

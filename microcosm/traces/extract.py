@@ -20,11 +20,12 @@ from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.columns import plain_extraction
-from microcosm.traces.event import SENDS, Counted, TraceEvent, in_trace
+from microcosm.traces.event import SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution, executions
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import Report
+from microcosm.traces.restarts import names_of
 from microcosm.tuning import gc_paused
 
 
@@ -122,8 +123,9 @@ def _extract(
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
     """The execution and the process in it that a name means."""
+    called = {trace: label for label, trace in names_of(run.trace for run in runs).items()}
     known = [
-        (run, name, in_trace(run.trace if several else None, name)) for run in runs for name in run.chains
+        (run, name, f"{called[run.trace]}/{name}" if several else name) for run in runs for name in run.chains
     ]
     found = [(run, name, full) for run, name, full in known if process in (name, full)]
     if len(found) == 1:

@@ -23,6 +23,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.restarts import UNNAMED, names_of, told_apart
 from microcosm.traces.text.lines import Lines, open_lines
 
 CERTAIN = 2
@@ -111,22 +112,39 @@ def read(
     """The events of one trace that may be spread over several files, file by file as they stand.
 
     `format` is told from each file where it is not given (a `pattern` means ShiViz text). `trace`
-    picks one execution of several. Irregularities go to `report`. Raises `TextError` for what cannot
-    be read at all, and for a file of which nothing can. Memory: what the format must keep, never the file.
+    picks one execution of several: by its name, or "1" for one that has none. Irregularities go to `report`.
+    Raises `TextError` for what cannot be read at all, and for a file of which nothing can. Memory: what the
+    format must keep, never the file; and the events of an execution that is picked.
     """
     report = Report() if report is None else report
     events = _events(paths, format, report, Options(pattern))
     if trace is None:
         yield from events
         return
-    executions: dict[str | None, None] = {}
+    chosen, names = picked(events, trace, report)
+    if not chosen:
+        raise TextError(f"no execution {trace!r} in the trace", hint=nearest(trace, names, "Executions"))
+    yield from chosen
+
+
+def picked(
+    events: Iterable[TraceEvent], trace: str, report: Report
+) -> tuple[list[TraceEvent], dict[str, str | None]]:
+    """The events of one execution, and by which names there are others.
+
+    Also of one that no line separates from others, but clocks that begin again. Memory: its events, and those
+    of executions of its name.
+    """
+    found: dict[str | None, list[TraceEvent]] = {}
     for event in events:
-        executions.setdefault(event.trace)
-        if event.trace == trace:
-            yield event
-    if trace not in executions:
-        hint = nearest(trace, [name for name in executions if name is not None], "Executions")
-        raise TextError(f"no execution {trace!r} in the trace", hint=hint)
+        kept = found.setdefault(event.trace, [])
+        if trace.startswith((UNNAMED, "execution") if event.trace is None else event.trace):
+            kept.append(event)
+    runs: dict[str | None, list[TraceEvent]] = {name: [] for name in found}
+    for listed in found.values():
+        runs.update((run[0].trace, run) for run in told_apart(listed, report) if run)
+    names = names_of(runs)
+    return (runs[names[trace]] if trace in names else []), names
 
 
 def _unread(report: Report) -> int:

@@ -7,11 +7,32 @@ Then every fall is a boundary: what is on one side of it says nothing of what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
+
+UNNAMED = "1"
+"""What an execution without a name is called where one is to be chosen; the next ones have numbers."""
+
+
+def told_apart(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
+    """The executions that the events of one name, in the order of the log, are of. Cost: linear."""
+    if not any(event.numbered for event in events):
+        return [events]
+    return named_apart(by_restarts(without_repeats(events, report), report))
+
+
+def names_of(traces: Iterable[str | None]) -> dict[str, str | None]:
+    """Executions by the names by which one is chosen.
+
+    >>> names_of([None, "2"]), names_of([None, "1"])
+    ({'1': None, '2': '2'}, {'1 (unnamed)': None, '1': '1'})
+    """
+    known = dict.fromkeys(traces)
+    unnamed = f"{UNNAMED} (unnamed)" if UNNAMED in known else UNNAMED
+    return {unnamed if name is None else name: name for name in known}
 
 
 def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent]:

@@ -41,6 +41,22 @@ def test_it_is_an_error_where_events_must_exist(run: Run, album: str, asked: lis
     assert "unknown_events" not in fine.json
 
 
+def test_a_session_lists_it_too(run: Run, album: str) -> None:
+    asked = (
+        "unshare ? viev",
+        "unshare < viev?",
+        "why unshare < viev",
+        "why not unshare < viev",
+        "offline {}",
+    )
+    asked = (*asked, "possible {}", "what if unshare < viev")
+    script = "\n".join(asked).format("unshare viev", "unshare viev")
+    for answer in run("repl", album, "--json", stdin=script.encode()).json_lines:
+        assert answer["unknown_events"] == ["viev"], answer
+    for answer in run("repl", album, "--json", stdin=script.replace("viev", "view").encode()).json_lines:
+        assert "unknown_events" not in answer
+
+
 def test_an_event_of_a_message_is_named(run: Run) -> None:
     Path("sent.mc").write_text("a < b\nsend s = m p\n", encoding="utf-8")
     ran = run("online", "sent.mc", "a", "s", "--must-exist", "--json")

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from microcosm import Microcosm, Relation
+from microcosm.errors import TextError
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.mc_writer import write_mc
+from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.jsonl import line_of
@@ -182,3 +184,42 @@ def test_an_execution_that_begins_again_has_another_name() -> None:
     run = [TraceEvent("p", seq, label=label, trace="A") for label in ("one", "two") for seq in (1, 2)]
     events, _ = read_text("".join(map(line_of, run)))
     assert [event.trace for event in events] == ["A", "A", "A (2)", "A (2)"]
+
+
+def test_every_execution_of_a_log_can_be_chosen_by_the_name_that_is_listed(tmp_path: Path) -> None:
+    """The first, which has no name; the next ones, which have numbers; and those that only clocks show."""
+    first = "".join(f'p {{"p": {at}}}\na {at}\n' for at in (1, 2, 3))
+    other = first.replace("a ", "b ")
+    own = "".join(
+        json.dumps({"process": "p", "seq": seq, "kind": "internal", "label": label}) + "\n"
+        for label in "ab"
+        for seq in (1, 2, 3)
+    )
+    for name, text, names in (
+        ("restarts.log", first + other, ["1", "execution (2)"]),
+        ("begins.jsonl", own, ["1", "2"]),
+    ):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        labels = []
+        for trace in names:
+            events = [*formats.read([path], trace=trace)]
+            assert len({*extract(events).givens.named()}) == len(events) == 3
+            labels.append({(event.label or "")[0] for event in events})
+        assert labels == [{"a"}, {"b"}]
+        with pytest.raises(TextError) as unknown_one:
+            [*formats.read([path], trace="execution (7)")]
+        assert names[-1] in str(unknown_one.value)
+        for at, trace in enumerate(names):
+            found = extract([*formats.read([path])], process=f"{trace}/p")
+            assert len(found.givens.internal) == 3
+            assert (f"{names[1]}/" in str(found.givens.internal)) == bool(at)
+
+
+def test_an_execution_that_is_called_1_is_not_the_one_without_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    lines = [{"process": "p", "seq": 1, "kind": "internal"}, {"process": "p", "seq": 1, "kind": "internal"}]
+    lines[1]["trace"] = "1"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert [event.trace for event in formats.read([path], trace="1")] == ["1"]
+    assert [event.trace for event in formats.read([path], trace="1 (unnamed)")] == [None]

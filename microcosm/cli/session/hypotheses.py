@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, Fields
-from microcosm.cli.session.questions import distinct, triple
+from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.show import explain
 from microcosm.cli.show.consistency import FITS, NO_WORLD, conflict_lines, statements
 from microcosm.cli.show.offline import offline_fields, offline_lines, proofs_shown
@@ -29,7 +29,8 @@ def possible(session: Session, sentence: Sentence) -> Answer:
     found = session.known.possible(left, right)
     if not found.relations:
         return check(session, sentence)
-    return Answer(possible_lines(left, right, found), lambda: possible_fields(left, right, found))
+    told = Answer(possible_lines(left, right, found), lambda: possible_fields(left, right, found))
+    return with_unknown(told, session.known, left, right)
 
 
 def offline(session: Session, sentence: Sentence) -> Answer:
@@ -51,7 +52,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
             yield ""
             yield from proof_tree(known, proof)
 
-    return Answer(lines(), lambda: offline_fields(left, right, found))
+    told = Answer(lines(), lambda: offline_fields(left, right, found))
+    return with_unknown(told, known, left, right)
 
 
 def assume(session: Session, sentence: Sentence) -> Answer:
@@ -69,7 +71,8 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         return check(session, sentence)
     fact = Correspondence(left, relation, right)
     if relation not in found.refuted:
-        return Answer(_consequences(known, fact), lambda: _followed(known, fact))
+        told = Answer(_consequences(known, fact), lambda: _followed(known, fact))
+        return with_unknown(told, known, left, right)
     proof = found.derivations[str(REFUTED[relation])]
 
     def lines() -> Iterator[str]:
@@ -84,7 +87,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
 
-    return Answer(lines(), fields)
+    return with_unknown(Answer(lines(), fields), known, left, right)
 
 
 def check(session: Session, sentence: Sentence) -> Answer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.session.answer import Answer, Fields, packed
 from microcosm.cli.show import explain
-from microcosm.cli.show.verdict import premise_lines, proof_tree, strangers, verdict_fields
+from microcosm.cli.show.verdict import premise_lines, proof_tree, strangers, unknown_events, verdict_fields
 from microcosm.errors import TextError
 from microcosm.givens.relation import SPELLINGS, Relation
 from microcosm.text.names import quote
@@ -51,7 +52,8 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
     notes = [f"note: {told}" for told in strangers(known, left, right)]
-    return Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+    answered = Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+    return with_unknown(answered, known, left, right)
 
 
 def answers(asked: Relation, verdict: Relation) -> bool | None:
@@ -79,21 +81,22 @@ def why(session: Session, sentence: Sentence) -> Answer:
     known = session.known
     notes = [f"note: {told}" for told in strangers(known, left, right)]
     if sentence.has("NOT"):
-        return _why_not(known, left, asked, right, notes)
+        return with_unknown(_why_not(known, left, asked, right, notes), known, left, right)
     verdict = known.online(left, right)
     if verdict is not asked:
         stated = explain.statement(left, str(asked), right)
         other = [] if verdict is Relation.SILENT else [explain.statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
         lines = [explain.verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
-        return Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
+        told = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
+        return with_unknown(told, known, left, right)
     proof = known.why(left, right)
     if proof is None:
         raise TextError(f"no rule concludes {explain.statement(left, str(asked), right)}")
     stated = explain.statement(left, str(asked), right)
-    return Answer(
-        _explained(known, stated, proof, notes), lambda: verdict_fields(left, right, verdict, proof)
-    )
+    explained = _explained(known, stated, proof, notes)
+    told = Answer(explained, lambda: verdict_fields(left, right, verdict, proof))
+    return with_unknown(told, known, left, right)
 
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
@@ -161,6 +164,12 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given))
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
+
+
+def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
+    """An answer whose fields list those of the events asked about that nothing names, if there are any."""
+    unknown = unknown_events(known, *events)
+    return replace(answer, fields=lambda: {**answer.fields(), **unknown}) if unknown else answer
 
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:

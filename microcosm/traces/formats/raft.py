@@ -14,6 +14,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from microcosm.traces.report import Report
@@ -185,19 +188,31 @@ class File:
         if time is not None:
             times = self.parts[-1].times
             first, end = times.get(line.process, (time, time))
-            times[line.process] = min(first, time), max(end, time)
+            times[line.process] = first if first < time else time, end if end > time else time
             self._latest = max(self._latest, time)
         if len(self.times) < 2:
             self.times.add(time)
         self._nodes[line.process] = (time, term)
         self.spool.add(line)
 
-    def lines(self, number: int) -> Iterator[tuple[float, Line]]:
-        """The lines of a part, each with its time; one that has none with that before it."""
+    def lines(self, number: int) -> Iterator[Line]:
+        """The lines of a part."""
         stop = self.parts[number + 1].start if number + 1 < len(self.parts) else len(self.spool)
+        return map(Line._make, self.spool.read(self.parts[number].start, stop))
+
+    def timed(self, number: int) -> Iterator[tuple[float, str, Line]]:
+        """The lines of a part, each with its time and file; one that has none with the time before it."""
         latest = float("-inf")
-        for record in self.spool.read(self.parts[number].start, stop):
-            line = Line(*record)
+        for line in self.lines(number):
             if line.time is not None and line.time > latest:
                 latest = line.time
-            yield latest, line
+            yield latest, self.name, line
+
+
+def merged(parts: list[tuple[File, int]]) -> Iterator[tuple[str, Line]]:
+    """The lines of some parts in the order of time, with their files."""
+    if len(parts) == 1:
+        file, number = parts[0]
+        return zip(repeat(file.name), file.lines(number))
+    timed = (file.timed(number) for file, number in parts)
+    return ((name, line) for _, name, line in merge(*timed, key=itemgetter(0)))

@@ -11,6 +11,7 @@ from microcosm.traces.execution import Execution, executions
 from microcosm.traces.messages import Exchange, exchange
 from microcosm.traces.reading import nearest
 from microcosm.traces.report import Irregularity, Report
+from microcosm.traces.restarts import names_of
 
 
 def communication(
@@ -27,7 +28,7 @@ def communication(
     line_of = {id(event): at for at, event in enumerate(read)}
     runs = executions(read, report)
     if len(runs) > 1:
-        names = [run.trace for run in runs if run.trace is not None]
+        names = names_of(run.trace for run in runs)
         hint = f"Choose one with --trace. {nearest('', names, 'Executions')}"
         raise TextError("the log has several executions", file=file, hint=hint)
     if not runs:

@@ -37,6 +37,7 @@ def logs_of(
     then each is read by itself, and what may be one log once more as such. Raises as readers do.
     """
     from microcosm.traces.joined import parts_of_logs
+    from microcosm.traces.reading import picked
     from microcosm.traces.report import Report
 
     def log(files: list[str]) -> Log:
@@ -49,7 +50,7 @@ def logs_of(
         return [log([file]) for file in traces]
     found: list[list[Irregularity]] = [[] for _ in traces]
     alone = [
-        [event for event in events if trace in (None, event.trace)]
+        [*events] if trace is None else picked(events, trace, Report())[0]
         for events in (
             events_of([file], format, pattern, Report(each=irregularities.append), None)
             for file, irregularities in zip(traces, found, strict=True)
@@ -60,7 +61,7 @@ def logs_of(
         if STDIN in files:  # it can be read only once
             return [event for file in files for event in alone[traces.index(file)]]
         events = events_of(list(files), format, pattern, Report(), None)
-        return (event for event in events if trace in (None, event.trace))
+        return events if trace is None else picked(events, trace, Report())[0]
 
     shown = [display_name(file) for file in traces]
     by_name = dict(zip(shown, traces, strict=True))

@@ -57,12 +57,13 @@ def _violations(
     """The events at which an ordering is violated for the first time."""
     from microcosm.errors import TextError
     from microcosm.orderings.stream import Unfit
+    from microcosm.traces.restarts import UNNAMED
 
     application = None if level == "application" else False
     last: dict[str, int] = {}
     execution: tuple[str | None] | None = None
     for event in _events(file, report):
-        if trace is not None and event.trace != trace:
+        if trace not in (None, UNNAMED if event.trace is None else event.trace):
             continue
         if execution is None:
             execution = (event.trace,)
