@@ -53,7 +53,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The sources of the facts of neighbouring lines, which nobody stated, made when asked for; as `line_of`."""
+    """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
 
     file: str | None
     lines: range
