@@ -16,7 +16,7 @@ from microcosm.order.whole import lacking
 from microcosm.text.names import quote
 from microcosm.worlds.candidate import Fit
 from microcosm.worlds.certificate import Certificate
-from microcosm.worlds.of_givens import knowledge_of
+from microcosm.worlds.constraints import knowledge_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.possible_table import MEMBERS, Table
 from microcosm.worlds.search import Stop

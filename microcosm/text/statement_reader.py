@@ -176,15 +176,17 @@ def _clocked(
     event: str, process: str, plain: str | None, body: str, unticked: str | None, execution: str | None
 ) -> Statement:
     """A clock; `plain` are its entries where no name of a process is quoted or has a colon, else `body`."""
+    names: Sequence[str]
+    counts: Sequence[str]
     if plain is not None:
         parts = "".join(plain.split()).replace(",", ":").split(":") if ":" in plain else []
-        names: Sequence[str] = parts[0::2]
-        counts: Sequence[str] = parts[1::2]
-        if not KEYWORDS.isdisjoint(names):
-            raise Unusual
+        names, counts = parts[0::2], parts[1::2]
     else:
-        words, counts = zip(*_entries(body), strict=True)
-        names = names_of(words)
+        names, counts = zip(*_entries(body), strict=True)
+    if plain is None and '"' in body:
+        names = names_of(names)
+    elif not KEYWORDS.isdisjoint(names):
+        raise Unusual
     try:
         times = dict(zip(map(intern, names), map(int, counts), strict=True))
     except ValueError:  # thousands of digits
