@@ -15,7 +15,7 @@ from benchmarks.families import Family, rand, trace
 from benchmarks.measure import Line, paired
 from benchmarks.peers import networkx_closure, numpy_closure
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
 from microcosm.order.rows import Rows

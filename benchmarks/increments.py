@@ -12,7 +12,7 @@ from random import Random
 from benchmarks.families import Family, rand, trace
 from benchmarks.measure import Line, paired
 from microcosm import Correspondence, Microcosm, Relation
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.rows import Rows
 

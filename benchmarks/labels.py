@@ -32,14 +32,14 @@ from benchmarks import compiled
 from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.order.label_arrays import LabelArrays
 from microcosm.order.labels import Labels
-from microcosm.order.representation import ROWS_UP_TO
 from microcosm.order.rows import Rows
 from microcosm.order.vector_times import COMPONENT, FIELD
 from microcosm.queries.batch import VERDICTS
 from microcosm.text.mc_reader import read_givens
+from microcosm.tuning import ROWS_UP_TO
 
 NAME = "labels"
 

@@ -17,7 +17,7 @@ from benchmarks.families import Family, mixed
 from benchmarks.measure import Line, paired
 from benchmarks.peers import clingo_table, networkx_table, numpy_table, scipy_table
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import ONLINE_ORDER, online
+from microcosm.engine.lowering import ONLINE_ORDER, online
 from microcosm.logic.rulebook import read_rules
 from microcosm.order.bits import bits
 

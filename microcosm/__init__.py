@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Bisimilarity, bisimilar
+    from microcosm.compare.difference import diff
     from microcosm.errors import (
         Contradiction,
         MicrocosmError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from microcosm.givens.correspondence import Correspondence
     from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Verification, verify
     from microcosm.worlds.world import World
 
     __version__: str
@@ -42,8 +44,11 @@ _HOME = {
     "TraceError": "microcosm.errors",
     "Undefined": "microcosm.errors",
     "UnknownEvent": "microcosm.errors",
+    "Verification": "microcosm.state.opening",
     "World": "microcosm.worlds.world",
     "bisimilar": "microcosm.compare.bisimilarity",
+    "diff": "microcosm.compare.difference",
+    "verify": "microcosm.state.opening",
 }
 
 __all__ = [
@@ -58,8 +63,11 @@ __all__ = [
     "TraceError",
     "Undefined",
     "UnknownEvent",
+    "Verification",
     "World",
     "bisimilar",
+    "diff",
+    "verify",
 ]
 
 

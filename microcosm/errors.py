@@ -20,6 +20,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def readable(text: str) -> str:
+    """`text` for HTML and XML: escaped, without what these cannot have or a reader would not see."""
+    from html import escape
+
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+
+
 class MicrocosmError(Exception):
     """Base of all errors raised on purpose by this package."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "microcosm"
-FOUNDATION = ["errors", "files", "gc_paused", "givens", "order", "worlds", "text", "logic"]
+FOUNDATION = ["errors", "files", "tuning", "givens", "order", "worlds", "text", "logic"]
 """The layers that everything else stands on, each on those before it."""
 
 CORE = {"givens", "order", "worlds", "logic", "kernel", "engine", "queries", "state", "compare"}
@@ -17,10 +17,10 @@ CORE |= {"orderings", "protocol"}
 BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "kernel": {*FOUNDATION},
     "engine": {*FOUNDATION},
-    "queries": {*FOUNDATION, "engine", "state"},
-    "state": {*FOUNDATION, "engine", "queries"},
+    "queries": {*FOUNDATION, "engine"},
+    "state": {*FOUNDATION, "kernel", "engine", "queries", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
-    "traces": {"errors", "files", "gc_paused", "givens", "order"},
+    "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "givens", "order"},
     "protocol": {"errors", "givens"},
     "simulation": {"errors", "givens", "order", "protocol"},
@@ -38,10 +38,11 @@ OUTSIDE = {
     "lark": {"logic", "text"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"queries", "state"},
-    "numpy": {"order", "spark", "queries"},
+    "numpy": {"order", "spark", "queries", "state"},
+    "pandas": {"queries", "state"},
     "zstandard": {"traces"},
     "prompt_toolkit": {"cli"},
-    "pyarrow": {"spark", "queries", "traces"},
+    "pyarrow": {"spark", "queries", "state", "traces"},
     "pysat": {"worlds"},
     "pyspark": {"spark"},
     "rich": {"cli"},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microcosm.cli import exits
+
+if TYPE_CHECKING:
+    from microcosm.worlds.search import Stop
 
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="A microcosm: .mc text or its JSON form; - is standard input.")
@@ -46,3 +49,13 @@ def natural(option: str, text: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise exits.UsageError(f"{option} is a whole number from {least:,} to {most:,}, not {text!r}")
     return int(text)
+
+
+def stop_after(seconds: float | None) -> Stop | None:
+    """For `--limit`: whether so many seconds have gone by since now."""
+    if seconds is None:
+        return None
+    from time import monotonic
+
+    end = monotonic() + seconds
+    return lambda: monotonic() >= end

@@ -11,10 +11,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from microcosm import errors
 from microcosm.givens.exact import json_text
+
+if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
 
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
@@ -79,6 +82,21 @@ def json_line(fields: Mapping[str, object]) -> str:
 def as_json(value: object) -> str:
     """A JSON text that standard output can carry: ASCII where it is not UTF-8."""
     return json_text(value, ensure_ascii=not unicode_output(sys.stdout))
+
+
+def write_givens(givens: Givens, out: str | None, json: bool) -> None:
+    """Write a microcosm to OUT, or to standard output."""
+    from microcosm import files
+    from microcosm.text.mc_reader import givens_to_json, write_mc
+
+    if json or (out is not None and out.endswith(".json")):
+        text = as_json(givens_to_json(givens)) + "\n"
+    else:
+        text = write_mc(givens)
+    if out is None or out == files.STDIN:
+        sys.stdout.write(text)
+    else:
+        files.write_text(out, text)
 
 
 def complain(*lines: str) -> None:

@@ -13,6 +13,7 @@ from operator import or_
 
 from microcosm.compare.analogy import compared
 from microcosm.compare.verdict_rows import KNOWN, VerdictRows, cover, seeds_own, transposed
+from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
@@ -55,6 +56,20 @@ class Knowledge:
         """Whether they know the same."""
         return not (any(self.more) or self.conflicts)
 
+    def __str__(self) -> str:
+        if self.same:
+            return "both know the same"
+        said = [
+            f"only the {whose} knows: {news.fact}"
+            for whose, facts in zip(("first", "second"), self.news, strict=True)
+            for news in facts
+        ]
+        said += [
+            f"they contradict each other: {c.left} {c.verdicts[0]} {c.right}, and {c.verdicts[1]}"
+            for c in self.conflicts
+        ]
+        return "\n".join(said)
+
 
 def difference(one: Microcosm, other: Microcosm) -> Knowledge:
     """What each of two microcosms knows that the other does not; `?` and silence are no knowledge.
@@ -76,6 +91,12 @@ def difference(one: Microcosm, other: Microcosm) -> Knowledge:
         sorted(_news(right, left, seeds), key=_importance),
     )
     return Knowledge(news, (_more(left, right), _more(right, left)), list(_conflicts(left, right)))
+
+
+def diff(one: Microcosm | AnyPath, other: Microcosm | AnyPath) -> Knowledge:
+    """`difference` of two microcosms, or of what two files are read as. Raises as `Microcosm.read` does."""
+    left, right = (known if isinstance(known, Microcosm) else Microcosm.read(known) for known in (one, other))
+    return difference(left, right)
 
 
 class _Side:

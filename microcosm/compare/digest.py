@@ -12,12 +12,13 @@ import json
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
-from microcosm.compare.known_rows import known_rows
+from microcosm import tuning
 from microcosm.compare.same_givens import given_items
 from microcosm.compare.verdict_rows import (
     KNOWN,
     VerdictRows,
     cover,
+    known_rows,
     related_names,
     seeds_own,
     verdict_blocks,
@@ -28,7 +29,6 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.order import representation as shape
 from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm
 
@@ -99,7 +99,7 @@ def _parts_of(known: Microcosm) -> Iterator[bytes]:
     engine = known._engine
     if seeds_own(known.rules):
         names = related_names(engine)
-        if len(names) > shape.ROWS_UP_TO:
+        if len(names) > tuning.ROWS_UP_TO:
             yield from _blockwise(engine, names)
         else:
             yield from _parts(verdict_rows(engine, names))

@@ -9,22 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT, Body, Pred
 from microcosm.engine.guided_search import Ascent, Trail
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pred
 from microcosm.engine.reachability import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits
-from microcosm.order.representation import ROWS_UP_TO
-
-EASY = 32
-"""A search that has met so many events without an answer looks ahead before further ones, while it helps."""
-
-LARGE = ROWS_UP_TO
-"""Among more events than these, a search that does not end at once goes for what it may reach."""
-
-DECIDED = 1 << 18
-"""The answers to so many questions are remembered."""
 
 
 class Goals:
@@ -77,7 +68,7 @@ class Goals:
         answer = self._decided.get(pair)
         if answer is None:
             answer = self._search(a, b, limit)
-            if answer is not None and len(self._decided) < DECIDED:
+            if answer is not None and len(self._decided) < tuning.ANSWERS_KEPT:
                 self._decided[pair] = answer
         return answer
 
@@ -88,7 +79,7 @@ class Goals:
         """
         met: dict[int, int] = {}
         agenda, steps = [(b, 1 << a)], 0
-        look, vain, helped = EASY, 0, 0
+        look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0
         while agenda:
             y, goals = agenda.pop()
             goals &= ~met.get(y, 0) & ~(1 << y) & ~self._outlook.vain(y)
@@ -109,12 +100,12 @@ class Goals:
                     if steps == len(self._steps):
                         if self._outlook.hopeless(a, b):
                             return False
-                        if self._scope.domain.bit_length() > LARGE:
+                        if self._scope.domain.bit_length() > tuning.CLIMBED_FROM:
                             climbed = self._ascent.steps
                             trail = self._ascent.trail((a, b))
                             self.steps += self._ascent.steps - climbed
                             if trail is not None:
-                                if trail and len(self._trails) < DECIDED:
+                                if trail and len(self._trails) < tuning.ANSWERS_KEPT:
                                     self._trails[a, b] = trail
                                 return bool(trail)
                     steps += 1

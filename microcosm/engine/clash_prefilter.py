@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from microcosm.engine.edb import Ground
-from microcosm.engine.lowering import Source
-from microcosm.engine.program import Plan
+from microcosm.engine.body import Source
+from microcosm.engine.ground import Ground
+from microcosm.engine.lowering import Plan
 from microcosm.givens.relation import Relation
 from microcosm.order.clock_agreement import agreeing
 from microcosm.order.happens_before import HappensBefore

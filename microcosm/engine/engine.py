@@ -11,24 +11,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from microcosm import tuning
+from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
-from microcosm.engine.edb import Ground, Universe
-from microcosm.engine.lowering import Pred
+from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.numbering import numbered
 from microcosm.engine.processes import Processes
-from microcosm.engine.program import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
 from microcosm.errors import MicrocosmError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.predicates import base_facts
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order import representation as shape
 from microcosm.order.bits import bits, lowest
 from microcosm.order.happens_before import Cycle, HappensBefore
+from microcosm.order.whole import base_facts
+from microcosm.tuning import gc_paused
 
 _RARE = (Relation.CONCURRENT, Relation.RELATED)
 """What a microcosm may be given nothing of: most logs state `<` only."""
@@ -62,7 +62,7 @@ class Engine:
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
         self.rules = rules
         self.program: Program = compile_rules(rules)
-        with without_collection():
+        with gc_paused():
             self._lay(givens)
 
     def _lay(self, givens: Givens) -> None:
@@ -104,7 +104,7 @@ class Engine:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
 
-    def names(self, event: str) -> bool:
+    def mentions(self, event: str) -> bool:
         """Whether any given names an event."""
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)
@@ -148,7 +148,7 @@ class Engine:
         at = [self.universe.position[name] for name in names]
         judgements = {r: self.memo.judged(online(r)) for r in ONLINE_ORDER}
         last = judgements[Relation.UNKNOWN]
-        if len(self.universe) > shape.ROWS_UP_TO:
+        if len(self.universe) > tuning.ROWS_UP_TO:
             del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
         for i, (a, x) in enumerate(zip(names, at, strict=True)):
             rows = []

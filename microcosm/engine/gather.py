@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from microcosm.engine.edb import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body
 from microcosm.engine.views import AnyOf, Closure, Union
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets

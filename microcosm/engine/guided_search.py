@@ -10,20 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT
 from microcosm.engine.reachability import Outlook
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits, lowest
-
-LISTED = 1 << 16
-"""Rules that may conclude anything about more events than these are not listed."""
-
-NEAR, TARGETS = 256, 4
-"""So many pairs are climbed to, the nearest first: along orders alone, and by any way."""
-
-EASY, PATIENCE = 64, 2_000
-"""After so many steps a climb is given up: along orders alone, and by any way."""
 
 Goal = tuple[int, int]
 
@@ -65,15 +57,15 @@ class Ascent:
             within = ((x, y) for x, ends in pairs.items() if left >> x & 1 for y in ends)
             targets.update((x, y) for x, y in within if right >> y & 1)
         nearest = sorted(targets, key=lambda pair: abs(pair[0] - goal[0]) + abs(pair[1] - goal[1]))
-        for target in nearest[:NEAR]:
+        for target in nearest[: tuning.CLIMBED_ALONG]:
             if trail := self._straight(goal, target):
                 return trail
-        for target in nearest[:TARGETS]:
+        for target in nearest[: tuning.CLIMBED_ANYHOW]:
             trail = self._winding(goal, target)
             if trail:
                 return trail
             certain = certain and trail is not None
-        return [] if certain and len(nearest) <= TARGETS else None
+        return [] if certain and len(nearest) <= tuning.CLIMBED_ANYHOW else None
 
     def _pairs(self, rule: int) -> dict[int, list[int]] | None:
         """What a rule without recursion concludes, where that can be listed."""
@@ -84,7 +76,7 @@ class Ascent:
     def _list(self, rule: int) -> dict[int, list[int]] | None:
         bound, join = self._bases[rule]
         lefts = self._outlook.lefts(rule)
-        if join is None or lefts.bit_count() > LISTED:
+        if join is None or lefts.bit_count() > tuning.RULES_LISTED:
             return None
         found: dict[int, list[int]] = {}
         for x in bits(lefts):
@@ -96,12 +88,12 @@ class Ascent:
     def _straight(self, goal: Goal, target: Goal) -> Trail | None:
         """How the rules soon lead from one pair to the other, along orders alone."""
         tails = [self._outlook.before(end) for end in target]
-        return self._climb(goal, target, tails, EASY)
+        return self._climb(goal, target, tails, tuning.STEPS_ALONG)
 
     def _winding(self, goal: Goal, target: Goal) -> Trail | None:
         """How the rules lead from one pair to the other; empty: they do not; None: not in so many steps."""
         tails = [tail for end in target if (tail := self._outlook.linked(end, forwards=False)) is not None]
-        return self._climb(goal, target, tails, PATIENCE) if len(tails) == len(target) else None
+        return self._climb(goal, target, tails, tuning.STEPS_ANYHOW) if len(tails) == len(target) else None
 
     def _climb(self, goal: Goal, target: Goal, tails: list[int], patience: int) -> Trail | None:
         """The same, each end going by way of some events only."""

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from microcosm.engine.edb import RowRelation
-from microcosm.engine.lowering import Body, Pair, Source
+from microcosm.engine.body import Body, Pair, Source
+from microcosm.engine.ground import RowRelation
 from microcosm.logic.judgement import Judgement
 from microcosm.order.bits import bits, lowest
-
-SERVED, WASTED = 4, 4
-"""A row that serves fewer targets is wasted; after so many in a row, no more are asked for."""
+from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
 class Scope(Protocol):
@@ -272,9 +270,9 @@ def _met(targets: int, far: int, outward: Rows, meets: Meets) -> int:
         if not found:
             left ^= at
             continue
-        if wasted < WASTED:
+        if wasted < ROWS_WASTED:
             at |= outward(lowest(found)) & left
-            wasted = wasted + 1 if at.bit_count() < SERVED else 0
+            wasted = wasted + 1 if at.bit_count() < TARGETS_SERVED else 0
         got |= at
         left &= ~at
     return got
@@ -291,7 +289,7 @@ def _unmet(targets: int, far: int, outward: Rows, meets: Meets) -> bool:
         if not found:
             return True
         targets ^= 1 << at
-        if targets and wasted < WASTED:
+        if targets and wasted < ROWS_WASTED:
             served = targets & outward(lowest(found))
             targets ^= served
             wasted = 0 if served else wasted + 1

@@ -1,286 +1,232 @@
-"""Lowering, first step: a rule instance becomes a pattern over numbered event variables.
+"""Lowering, second step: what shape each stratum has, and so how it is evaluated.
 
-Variable 0 is the left event of the conclusion, 1 the right one, the rest are intermediate. A pattern
-names its relations symbolically (`Source`); nothing here knows a microcosm.
+Shapes are recognised by the form of the rules, never by their names:
 
-A rule `P(b, a) <- P(a, b)` makes P symmetric. It is not evaluated: every other rule for P gets a
-mirror image instead, and P is its own converse (the two systems have the same least fixpoint, by
-induction on derivations).
+    P(b, a) <- P(a, b)                       symmetric: mirror images instead (see `body`)
+    P(a, c) <- P(a, b), P(b, c)              transitive, over pointwise rules: a happens-before
+    premises about a and b alone             a view: a few row operations
+    anything else                            a table, saturated or searched on demand
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from enum import Enum
+from functools import lru_cache
+from itertools import product
 
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
+from microcosm.engine.strata import Stratum, strata
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import (
-    Assume,
-    Base,
-    Given,
-    In,
-    Incompatible,
-    Instance,
-    Judged,
-    MostAccurate,
-    NoneWith,
-    Not,
-    Premise,
-    Term,
-    finer,
-)
-
-LEFT, RIGHT = 0, 1
-
-Pred = tuple[Judgement, Relation]
-"""What a rule concludes: a relation under a judgement."""
+from microcosm.logic.rule import ANY, Instance, Judged, Premise
+from microcosm.logic.rulebook import RuleBook
 
 
-class Source(NamedTuple):
-    """Where a literal's facts are: what is judged or given, `_` under a judgement, a base predicate, M."""
+class Shape(Enum):
+    """How a stratum is evaluated."""
 
-    kind: Literal["judged", "any", "given", "base", "in", "union"]
-    judgement: Judgement | None = None
-    relation: Relation | None = None
-    name: str = ""
-    parts: tuple[Source, ...] = ()
-
-    @property
-    def pred(self) -> Pred | None:
-        """The judged predicate, if it is exactly one."""
-        if self.kind == "judged" and self.judgement is not None and self.relation is not None:
-            return (self.judgement, self.relation)
-        return None
+    VIEW = "view"
+    CLOSURE = "closure"
+    TABLE = "table"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A literal over two variables."""
+@dataclass(frozen=True)
+class Plan:
+    """One stratum: its shape, and the bodies of each predicate with mirror images put in.
 
-    source: Source
-    left: int
-    right: int
-    positive: bool = True
-
-    @property
-    def ends(self) -> set[int]:
-        """Both variables."""
-        return {self.left, self.right}
-
-    @property
-    def pred(self) -> Pred | None:
-        """The judged predicate that the literal reads, if it reads exactly one."""
-        return self.source.pred
-
-
-@dataclass(frozen=True, slots=True)
-class One:
-    """A literal over one variable."""
-
-    source: Source
-    variable: int
-    positive: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The premises of an instance; `nones` are patterns that must have no solution (`no e in M with …`).
-
-    `mirrored` says that the roles of left and right were swapped.
+    A closure's transitive rules stand in `transitive`, its other rules in `bodies`; it is `plain`
+    when these only say that what is given holds.
     """
 
-    instance: Instance
-    head: Pred
-    ones: tuple[One, ...]
-    pairs: tuple[Pair, ...]
-    nones: tuple[Body, ...]
-    variables: tuple[str, ...]
-    mirrored: bool = False
-
-    @property
-    def pointwise(self) -> bool:
-        """Whether the premises speak of the two events of the conclusion only."""
-        return not self.nones and all(v in (LEFT, RIGHT) for v in self.mentioned())
-
-    def split(self, recursive: Iterable[Pred]) -> tuple[Body, Body | None]:
-        """The premises about the two events alone that rest on lower strata, and the rest if any."""
-        reads = set(self.reads(recursive))
-        ones = [o.variable in (LEFT, RIGHT) for o in self.ones]
-        pairs = [p.ends == {LEFT, RIGHT} and p not in reads for p in self.pairs]
-        here = replace(
-            self,
-            ones=tuple(o for o, kept in zip(self.ones, ones, strict=True) if kept),
-            pairs=tuple(p for p, kept in zip(self.pairs, pairs, strict=True) if kept),
-            nones=(),
-        )
-        if all(ones) and all(pairs) and not self.nones:
-            return here, None
-        rest = replace(
-            self,
-            ones=tuple(o for o, kept in zip(self.ones, ones, strict=True) if not kept),
-            pairs=tuple(p for p, kept in zip(self.pairs, pairs, strict=True) if not kept),
-        )
-        return here, rest
-
-    def without(self, read: Pair) -> Body:
-        """The same premises but one."""
-        return replace(self, pairs=tuple(p for p in self.pairs if p is not read))
-
-    def mentioned(self) -> Iterator[int]:
-        """Every variable of a literal, repeats included."""
-        for one in self.ones:
-            yield one.variable
-        for pair in self.pairs:
-            yield from (pair.left, pair.right)
-        for none in self.nones:
-            yield from none.mentioned()
-
-    def reads(self, preds: Iterable[Pred]) -> tuple[Pair, ...]:
-        """The positive literals that read one of `preds` (directly or through `_`)."""
-        wanted = set(preds)
-        return tuple(
-            p
-            for p in self.pairs
-            if p.positive
-            and (
-                p.pred in wanted
-                or (p.source.kind == "any" and any(j is p.source.judgement for j, _ in wanted))
-            )
-        )
-
-    def mirror(self) -> Body:
-        """The same premises for the converse of the conclusion."""
-        swap = {LEFT: RIGHT, RIGHT: LEFT}
-
-        def turn(p: Pair) -> Pair:
-            return replace(p, left=swap.get(p.left, p.left), right=swap.get(p.right, p.right))
-
-        def turned(body: Body) -> Body:
-            return replace(
-                body,
-                ones=tuple(replace(o, variable=swap.get(o.variable, o.variable)) for o in body.ones),
-                pairs=tuple(
-                    p if p.source.kind == "any" and p.ends == {LEFT, RIGHT} else turn(p) for p in body.pairs
-                ),
-                nones=tuple(turned(n) for n in body.nones),
-            )
-
-        return replace(turned(self), mirrored=not self.mirrored)
-
-    def shape(self, symmetric: Iterable[Pred]) -> frozenset[object]:
-        """The premises as a set, the ends of symmetric literals unordered: equal shapes, equal meaning."""
-        unordered = {Source("judged", *pred) for pred in symmetric}
-
-        def key(pair: Pair) -> object:
-            ends = (pair.left, pair.right)
-            if pair.source.kind == "any" or pair.source in unordered:
-                ends = (min(ends), max(ends))
-            return (pair.source, ends, pair.positive)
-
-        return frozenset(
-            [
-                *((o.source, o.variable, o.positive) for o in self.ones),
-                *(key(p) for p in self.pairs),
-                *(none.shape(symmetric) for none in self.nones),
-            ]
-        )
+    shape: Shape
+    bodies: dict[Pred, tuple[Body, ...]]
+    symmetric: frozenset[Pred]
+    transitive: tuple[Body, ...] = ()
+    plain: bool = False
 
 
-def merged(bodies: Iterable[Body]) -> list[Body]:
-    """Bodies that differ in the source of one positive literal, as one body over the union of sources.
+@dataclass(frozen=True)
+class Program:
+    """The plans of a rule book, by predicate, and the rules that conclude each, as they stand."""
 
-    `P ∘ U ∪ Q ∘ U = (P ∪ Q) ∘ U`: what a relation variable took apart is evaluated in one pass.
+    of: dict[Pred, Plan]
+    concluding: dict[Pred, tuple[Body, ...]]
+
+    def symmetric(self, pred: Pred) -> bool:
+        """Whether the predicate is its own converse, by its rules."""
+        plan = self.of.get(pred)
+        return plan is not None and pred in plan.symmetric
+
+
+@lru_cache(maxsize=64)
+def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) -> Program:
+    """The program of a rule book. Raises `RuleError` where negation is not stratified.
+
+    Rules that need what is `unstated` (relations that nothing is given of) are left out, and so are
+    predicates that nothing else concludes: nothing holds of them.
     """
-    found = list(bodies)
-    at = 0
-    while at < len(found):
-        for other in found[at + 1 :]:
-            both = _union(found[at], other)
-            if both is not None:
-                found[at] = both
-                found.remove(other)
-        at += 1
-    return found
+    plans: list[Plan] = []
+    empty = {Source("given", None, relation) for relation in unstated}
+    symmetric: set[Pred] = set()
+    concluding: dict[Pred, tuple[Body, ...]] = {}
+    concluded = dict.fromkeys(_head(instance) for instance in rules.instances)
+    for stratum in strata(rules):
+        bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
+        for instance in _spelled_out(stratum, list(concluded)):
+            lowered = body(instance)
+            if not _concludes_itself(lowered):
+                bodies[lowered.head].append(lowered)
+        if unstated:
+            bodies = _possible(bodies, empty)
+        concluding.update({pred: tuple(found) for pred, found in bodies.items()})
+        groups = (
+            [bodies] if stratum.recursive and bodies else [{pred: found} for pred, found in bodies.items()]
+        )
+        for group in groups:
+            ordered = not unstated or all(_is_order(rules, pred) for pred in group)
+            plan = _plan(group, symmetric, ordered)
+            plans.append(plan)
+            symmetric |= plan.symmetric
+    return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
 
 
-def _union(one: Body, other: Body) -> Body | None:
-    if one.ones != other.ones or one.nones != other.nones or len(one.pairs) != len(other.pairs):
-        return None
-    differ = [n for n, (p, q) in enumerate(zip(one.pairs, other.pairs, strict=True)) if p != q]
-    if len(differ) != 1:
-        return None
-    p, q = one.pairs[differ[0]], other.pairs[differ[0]]
-    if not p.positive or replace(p, source=q.source) != q:
-        return None
-    parts = tuple(dict.fromkeys((*(p.source.parts or (p.source,)), *(q.source.parts or (q.source,)))))
-    union = replace(p, source=Source("union", parts=parts))
-    return replace(one, pairs=tuple(union if n == differ[0] else pair for n, pair in enumerate(one.pairs)))
+def _head(instance: Instance) -> Pred:
+    relation = instance.conclusion.relation
+    assert isinstance(relation, Relation), "an instance has concrete relations"
+    return instance.conclusion.judgement, relation
 
 
-def body(instance: Instance) -> Body:
-    """The pattern of an instance. Cost: its size.
+def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
+    """The instances of a stratum, with every `_` that may read the stratum itself as each relation in turn.
 
-    >>> from microcosm.logic.rulebook import read_rules
-    >>> trans = next(i for i in read_rules().instances if i.name == "In-Tr")
-    >>> [(p.left, p.right) for p in body(trans).pairs]
-    [(0, 2), (2, 1)]
+    Of what lies below, `_` is read as a whole. Offline judgements are searched together, of any stratum.
     """
-    numbers: dict[str, int] = {instance.conclusion.left: LEFT}
-    numbers.setdefault(instance.conclusion.right, RIGHT)
-    assert isinstance(instance.conclusion.relation, Relation)
-    head = (instance.conclusion.judgement, instance.conclusion.relation)
-    return _body(instance, head, instance.premises, numbers)
+    unsettled = {judgement for judgement, _ in stratum.preds} | {Judgement.OFFLINE}
+    for instance in stratum.instances:
+        meant: list[list[Premise]] = []
+        for premise in instance.premises:
+            match premise:
+                case Judged(judgement, a, relation, b) if relation == ANY and judgement in unsettled:
+                    relations = [r for of, r in concluded if of is judgement]
+                    meant.append(
+                        [Judged(judgement, *ends) for r in relations for ends in ((a, r, b), (b, r, a))]
+                    )
+                case _:
+                    meant.append([premise])
+        for premises in product(*meant):
+            yield instance if premises == instance.premises else replace(instance, premises=premises)
 
 
-def judged(judgement: Judgement, relation: Term) -> Source:
-    """The source of a judged premise; `_` reads every relation of the judgement."""
-    return (
-        Source("judged", judgement, relation) if isinstance(relation, Relation) else Source("any", judgement)
-    )
+def _concludes_itself(b: Body) -> bool:
+    """Whether the conclusion is a premise of itself: such a rule brings nothing."""
+    return Pair(Source("judged", *b.head), LEFT, RIGHT) in b.pairs
 
 
-def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: dict[str, int]) -> Body:
-    ones: list[One] = []
-    pairs: list[Pair] = []
-    nones: list[Body] = []
+def _possible(bodies: dict[Pred, list[Body]], empty: set[Source]) -> dict[Pred, list[Body]]:
+    """The rules of a stratum that can conclude anything; `empty` are the sources that nothing is in.
 
-    def number(name: str) -> int:
-        return numbers.setdefault(name, max(RIGHT, *numbers.values()) + 1)
+    Predicates without such a rule are put among the latter.
+    """
+    possible: dict[Pred, list[Body]] = {}
+    empty.update(Source("judged", *pred) for pred in bodies)
+    grows = True
+    while grows:
+        grows = False
+        for pred, found in bodies.items():
+            able = [b for b in found if not any(p.positive and p.source in empty for p in b.pairs)]
+            if len(able) > len(possible.get(pred, ())):
+                possible[pred] = able
+                empty.discard(Source("judged", *pred))
+                grows = True
+    return {pred: [_without(b, empty) for b in found] for pred, found in possible.items()}
 
-    def positive(premise: Premise, sign: bool) -> None:
-        match premise:
-            case Judged(judgement, left, relation, right):
-                pairs.append(Pair(judged(judgement, relation), number(left), number(right), sign))
-            case Given(left, relation, right):
-                assert isinstance(relation, Relation)
-                pairs.append(Pair(Source("given", None, relation), number(left), number(right), sign))
-            case In(event):
-                ones.append(One(Source("in"), number(event), sign))
-            case Base(name, (event,)):
-                ones.append(One(Source("base", name=name), number(event), sign))
-            case Base(name, (left, right)):
-                pairs.append(Pair(Source("base", name=name), number(left), number(right), sign))
-            case _:
-                raise AssertionError(f"no literal: {premise}")
 
-    for premise in premises:
-        match premise:
-            case Not(inner):
-                positive(inner, False)
-            case MostAccurate(of):
-                for more in finer(of):
-                    positive(more, False)
-            case NoneWith() | Incompatible():
-                pass
-            case Assume():
-                raise AssertionError("assumptions are searched, not saturated")
-            case _:
-                positive(premise, True)
-    for premise in premises:
-        if isinstance(premise, NoneWith):  # last, so that its own variables take numbers of their own
-            inside = {name: at for name, at in numbers.items() if name != premise.event}
-            nones.append(_body(instance, head, (In(premise.event), *premise.body), inside))
-    names = tuple(sorted(numbers, key=lambda name: numbers[name]))
-    return Body(instance, head, tuple(ones), tuple(pairs), tuple(nones), names)
+def _without(b: Body, empty: Set[Source]) -> Body:
+    """The premises but those that hold of themselves: what is denied of, or sought in, an empty source."""
+    nones = [none for none in b.nones if not any(p.positive and p.source in empty for p in none.pairs)]
+    kept = [p for p in b.pairs if p.source not in empty]
+    named = {LEFT, RIGHT, *(o.variable for o in b.ones), *(v for p in kept for v in p.ends)}
+    # A proof names every event of the rule: what stands only where something is denied is looked for, too.
+    pairs = tuple(p for p in b.pairs if p in kept or not p.ends <= named)
+    return replace(b, pairs=pairs, nones=tuple(_without(none, empty) for none in nones))
+
+
+def _is_order(rules: RuleBook, pred: Pred) -> bool:
+    """Whether the rules, none left out, keep a predicate as an order, of which all memos share one."""
+    return compile_rules(rules).of[pred].shape is Shape.CLOSURE
+
+
+def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool) -> Plan:
+    symmetric = {p for p, found in bodies.items() if any(is_symmetry(b) for b in found)}
+    rest = {p: [b for b in found if not is_symmetry(b)] for p, found in bodies.items()}
+    if ordered and len(bodies) == 1 and not symmetric:
+        (pred,) = bodies
+        transitive = tuple(b for b in rest[pred] if is_transitivity(b))
+        others = tuple(b for b in rest[pred] if not is_transitivity(b))
+        of_order = pred == initial(Relation.BEFORE)  # whose cycles contradict; others are no contradiction
+        if (
+            of_order
+            and transitive
+            and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others)
+        ):
+            plain = all(_is_given_before(b) for b in others)
+            return Plan(Shape.CLOSURE, {pred: others}, frozenset(), transitive, plain)
+    for pred, found in rest.items():
+        if pred in symmetric:
+            shapes = {b.shape(below | symmetric) for b in found}
+            found.extend(m for b in tuple(found) if (m := b.mirror()).shape(below | symmetric) not in shapes)
+        elif found and not any(b.reads(bodies) for b in found):
+            shapes = {b.shape(below) for b in found}
+            if all(b.mirror().shape(below) in shapes for b in found):
+                symmetric.add(pred)
+    settled = not any(b.reads(bodies) for found in rest.values() for b in found)
+    pointwise = all(b.pointwise for found in rest.values() for b in found)
+    shape = Shape.VIEW if settled and pointwise else Shape.TABLE
+    ready = {p: tuple(_merged(found, bodies)) for p, found in rest.items()}
+    return Plan(shape, ready, frozenset(symmetric))
+
+
+def _merged(found: list[Body], stratum: dict[Pred, list[Body]]) -> list[Body]:
+    """Union what can be, but for the premises that read the stratum itself."""
+    groups: dict[object, list[Body]] = {}
+    for b in found:
+        groups.setdefault(b.reads(stratum), []).append(b)
+    return [b for group in groups.values() for b in merged(group)]
+
+
+def is_symmetry(b: Body) -> bool:
+    """Whether a rule says `b R a` of every `a R b`, and asks for nothing else."""
+    return not b.ones and not b.nones and b.pairs == (Pair(Source("judged", *b.head), RIGHT, LEFT),)
+
+
+def is_transitivity(b: Body) -> bool:
+    """Whether a rule says `a R c` of every `a R b` and `b R c`, and asks for nothing else."""
+    middle = RIGHT + 1
+    links = {Pair(Source("judged", *b.head), LEFT, middle), Pair(Source("judged", *b.head), middle, RIGHT)}
+    return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
+
+
+def _is_grounded(b: Body) -> bool:
+    """Whether the rule can only speak of pairs that are given in some way: named events, that is."""
+    return any(p.positive and p.source.kind in ("given", "base") for p in b.pairs)
+
+
+def _is_given_before(b: Body) -> bool:
+    given = Pair(Source("given", None, Relation.BEFORE), LEFT, RIGHT)
+    return b.head[1] is Relation.BEFORE and not b.ones and not b.nones and b.pairs == (given,)
+
+
+ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
+"""Verdicts, most accurate first (Theorem 3.6: with the rules of the seed at most one holds)."""
+
+
+def online(relation: Relation) -> Pred:
+    """`|- a R b` as a predicate."""
+    return (Judgement.ONLINE, relation)
+
+
+def initial(relation: Relation) -> Pred:
+    """`|-0 a R b` as a predicate."""
+    return (Judgement.INITIAL, relation)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 
-from microcosm.engine.edb import Empty, Ground, RowRelation
-from microcosm.engine.lowering import Pred, Source
+from microcosm.engine.body import Pred, Source
+from microcosm.engine.ground import Empty, Ground, RowRelation
+from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, online
 from microcosm.engine.processes import Processes
-from microcosm.engine.program import ONLINE_ORDER, Program, Shape, online
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.givens.relation import Relation

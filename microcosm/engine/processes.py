@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from itertools import repeat
 from operator import attrgetter
 
-from microcosm.engine.edb import Universe
+from microcosm.engine.ground import Universe
 from microcosm.givens.givens import Givens
 
 INTERNAL = object()

@@ -12,19 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from microcosm.engine.edb import RowRelation
+from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair
 from microcosm.engine.gather import parts, tour
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair
 from microcosm.engine.views import Closure, Pointwise
 from microcosm.order.bits import bits, lowest, transposed
 from microcosm.order.happens_before import HappensBefore
-
-HEAVY = 64
-"""Where rows lack so many times n · log n pairs, what one gains within itself is read off the others."""
-
-PATIENCE = 8
-"""A look at what an event leads to costs so many looks at whether an event leads to any of some."""
 
 
 class Recursive(Protocol):
@@ -58,7 +53,7 @@ class Step(NamedTuple):
         lacking &= sources
         over, onto = self.sides()
         found, ordered = 0, self.order is not None
-        for _ in range(lacking.bit_count() // PATIENCE + 1):
+        for _ in range(lacking.bit_count() // tuning.LOOKS_FOR_A_ROW + 1):
             if not fresh or not lacking:
                 return found
             e = fresh.bit_length() - 1 if self.forwards else lowest(fresh)
@@ -141,7 +136,7 @@ class Sweep:
         rows, lacking, changed = self._rows, self._lacking, False
         if self._gained is None and self._tours:
             size = len(rows)
-            if sum(map(int.bit_count, lacking.values())) > HEAVY * size * size.bit_length():
+            if sum(map(int.bit_count, lacking.values())) > tuning.ROWS_HEAVY * size * size.bit_length():
                 return self._mirrored()
         for a, gathered in self._gathered():
             if a in lacking and self._add(a, gathered):

@@ -9,26 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from microcosm.engine.edb import RowRelation
+from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.views import Closure, Union
 from microcosm.order.bits import lowest
-
-WIDE = 64
-"""A set of so many related events is followed through a relation event by event, a larger one is not."""
-
-FAR = 1 << 12
-"""The same, where much depends on it."""
-
-FEW = 8
-"""So many pairs of sets that hold in no pair are remembered."""
-
-MANY = 16
-"""So many sets of pairs are looked after, no more."""
-
-LEADS = 256
-"""Of so many events it is remembered where they lead to."""
 
 
 class Outlook:
@@ -41,7 +27,8 @@ class Outlook:
         self._leads: dict[int, int | None] = {}  # where an event leads to
         self._linked: dict[tuple[int, bool], int | None] = {}
         self._scope = scope
-        self._vain: deque[tuple[int, int]] = deque(maxlen=FEW)  # left and right ends, no pair of which holds
+        self._vain: deque[tuple[int, int]] = deque(maxlen=tuning.VAIN_KEPT)
+        """Left and right ends, no pair of which holds."""
         for body in bodies:
             for read in body.reads((pred,)):
                 moves = list(_moves(body, read, scope))
@@ -60,7 +47,7 @@ class Outlook:
         """A set with a in it, none of it holding with b; 0 says nothing. Cost: some row operations a rule."""
         if not self._bounded:
             return 0
-        if len(self._leads) > LEADS:
+        if len(self._leads) > tuning.LEADS_KEPT:
             self.forget()
         left, right = self._lead(a), self._lead(b)
         if left is None or right is None or not all(r.barred(a, b, left, right) for r in self._base):
@@ -84,11 +71,11 @@ class Outlook:
 
     def linked(self, event: int, forwards: bool = True) -> int | None:
         """Every event that one leads to (or that leads to it), and itself; None: that takes very long."""
-        if len(self._linked) > LEADS:
+        if len(self._linked) > tuning.LEADS_KEPT:
             self._linked.clear()
         key = event, forwards
         if key not in self._linked:
-            self._linked[key] = self._reached(event, forwards, FAR)
+            self._linked[key] = self._reached(event, forwards, tuning.FOLLOWED_FAR)
         return self._linked[key]
 
     def lefts(self, rule: int) -> int:
@@ -109,7 +96,7 @@ class Outlook:
             found = self._leads[event] = self._reached(event)
         return found
 
-    def _reached(self, start: int, forwards: bool = True, most: int = WIDE) -> int | None:
+    def _reached(self, start: int, forwards: bool = True, most: int = tuning.FOLLOWED) -> int | None:
         """Every event that recursive rules lead to (or from), or None where that takes long."""
         reached, done = 1 << start, [0] * len(self._moves)
         while True:
@@ -133,7 +120,8 @@ class _Base:
         self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
         self._nones = [(none, own, Join(none, (LEFT, RIGHT), own, scope)) for none, own in _bars(body)]
         self._served: dict[int, list[int]] = {}
-        self._proven: deque[int] = deque(maxlen=FEW)  # events that have made a pattern true of all ends
+        self._proven: deque[int] = deque(maxlen=tuning.VAIN_KEPT)
+        """Events that have made a pattern true of all ends."""
 
     def lefts(self) -> int:
         """The events that the premises about the left end allow for it."""
@@ -195,7 +183,7 @@ class _Base:
                 if event not in self._proven:
                     self._proven.appendleft(event)
                 return True
-            if len(left_over) > MANY:
+            if len(left_over) > tuning.PAIRS_LOOKED_AFTER:
                 return False
         return False
 
@@ -226,7 +214,7 @@ def spread(events: int) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def image(relation: RowRelation, forwards: bool, events: int, most: int = WIDE) -> int | None:
+def image(relation: RowRelation, forwards: bool, events: int, most: int = tuning.FOLLOWED) -> int | None:
     """Every event that one of `events` is related to (`forwards`) or that is related to it.
 
     None: there are more than `most` of them.

@@ -11,10 +11,10 @@ from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from microcosm.engine.edb import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
 from microcosm.engine.gather import gathered
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Join
-from microcosm.engine.lowering import LEFT, RIGHT, Body, Pair, Pred, Source
 from microcosm.engine.propagation import Sweep, rules_of
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement

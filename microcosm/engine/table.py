@@ -13,10 +13,11 @@ from contextlib import AbstractContextManager
 from math import inf
 from typing import Protocol
 
+from microcosm import tuning
 from microcosm.engine.backward_search import Goals, goals
+from microcosm.engine.body import Body, Pred
 from microcosm.engine.guided_search import Trail
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import Body, Pred
 from microcosm.engine.saturate import Fixpoint, TableRule
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits
@@ -128,16 +129,7 @@ class Tables:
 class Table:
     """One predicate of a recursive stratum as a relation."""
 
-    SEARCH = 48
-    """When searches have met so many events since the last change, and as many more as saturation is worth,
-    they give way to it.
-    """
-
-    MOST = 1 << 16
-    """For more events than these the rows of all would take gigabytes: then there is but the search."""
-
-    WORTH = 16384
-    """Saturation is worth a step of search for so many pairs of events."""
+    SEARCH, WORTH, MOST = tuning.SEARCHED, tuning.PAIRS_A_STEP, tuning.TABLE_UP_TO
 
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from microcosm.engine.edb import RowRelation
+from microcosm import tuning
+from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
+from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
-from microcosm.engine.lowering import LEFT, RIGHT, Body, One, Pair
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
@@ -76,7 +77,7 @@ class Remembered(dict[int, int]):
     Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
     """
 
-    BUDGET = 1 << 30
+    BUDGET = tuning.BITS_KEPT
 
     def __init__(self, compute: RowOf) -> None:
         super().__init__()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 
-from microcosm.givens.name_columns import objects
 from microcosm.givens.relation import Relation, read_relation
 
 GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
@@ -59,16 +56,3 @@ class Correspondence:
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
-
-
-def many(
-    lefts: Sequence[str], relation: Relation, rights: Iterable[str], sources: Iterable[str | None]
-) -> list[Correspondence]:
-    """The correspondences of three columns, all of one relation; a quarter of the price of one by one.
-
-    >>> many(["a", "b"], Relation.BEFORE, ["b", "c"], repeat("m1"))[1]
-    Correspondence(left='b', relation=Relation.BEFORE, right='c', source='m1')
-    """
-    return objects(
-        Correspondence, len(lefts), left=lefts, relation=repeat(relation), right=rights, source=sources
-    )

@@ -11,27 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, filterfalse
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from microcosm.gc_paused import without_collection
-from microcosm.givens.clock import Clock, between
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.exact import Number
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.message import Message, Told
 from microcosm.givens.order_columns import Facts, Links
 from microcosm.givens.relation import Relation
-
-Stamp = int | tuple[Number, Number]
-"""A Lamport time, or a physical interval [earliest, latest]; in exact numbers, as they were written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Why a fact is given: the kind of given and where it came from."""
-
-    kind: Literal["internal", "external", "clocks", "token"]
-    source: str | None = None
-    """The provenance of an external correspondence, or the name of the token."""
+from microcosm.givens.stamp import Stamp
+from microcosm.tuning import gc_paused
 
 
 @dataclass(slots=True)
@@ -63,7 +51,7 @@ class Givens:
             # Only asked for what `link` and `tell` put off; or another thread just made it.
             links = self.links if name == "external" else None
             told = self.told if name == "messages" else None
-            with without_collection():
+            with gc_paused():
                 if links is not None:
                     self.external, self.links = links.facts(), None
                 elif told is not None:
@@ -131,7 +119,7 @@ class Givens:
     def add(self, correspondence: Correspondence) -> None:
         """Record an external or refuted correspondence; one already given keeps its provenance."""
         fact = correspondence.normal()
-        given = self.external if fact.relation in _EXTERNAL else self.refuted
+        given = self.external if fact.relation in GIVEN_RELATIONS else self.refuted
         given.setdefault(fact.key(), fact)
 
     def members(self) -> Iterator[str]:
@@ -187,68 +175,4 @@ class Givens:
         return found
 
 
-_EXTERNAL = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
-
 _ends = attrgetter("left", "right")
-
-
-class GivenFacts:
-    """Answers "is `a R b` given, and by what?" for a fixed `Givens`, in constant time a question.
-
-    Plain and complete: the kernel rests on it. The engine has its own, row-wise view of the givens.
-    """
-
-    def __init__(self, givens: Givens) -> None:
-        self.givens = givens
-        self.members = frozenset(givens.members())
-        self._chain = {event: at for at, event in enumerate(givens.internal)}
-        self._end = len(givens.internal)
-        self._stated = {event: at for at, event in enumerate(givens.clocks)}
-        self._tokens: dict[str, list[str]] = {}
-        self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
-        for token, group in givens.tokens.items():
-            for event in group:
-                self._tokens.setdefault(event, []).append(token)
-
-    def evidence(self, left: str, relation: Relation, right: str) -> Iterator[Evidence]:
-        """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
-        if left == right:
-            return
-        if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
-            yield Evidence("internal")
-        stated = self.givens.external if relation in _EXTERNAL else self.givens.refuted
-        fact = stated.get(Correspondence(left, relation, right).key())
-        if fact is not None and (fact.left, fact.right) == (left, right):
-            yield Evidence("external", fact.source)
-        if self._by_clocks(left, right) is relation or (
-            relation is Relation.NOT_BEFORE and self._missed(left, right)
-        ):
-            yield Evidence("clocks")
-        if relation is Relation.RELATED:
-            for token in self._tokens.get(left, ()):
-                if right in self._groups[token]:
-                    yield Evidence("token", token)
-
-    def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:
-        """What an `Init` of a fact shows beside its conclusion: nothing, its clocks, or its token."""
-        found = next(self.evidence(left, relation, right), None)
-        if found is not None and found.kind == "token":
-            return {"token": found.source}
-        if found is not None and found.kind == "clocks":
-            clocks = self.givens.clocks
-            return {"clocks": {event: clocks[event].stated() for event in (left, right)}}
-        return {}
-
-    def _missed(self, left: str, right: str) -> bool:
-        """Whether the clocks show that `left` is not before `right`."""
-        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
-        return a is not None and b is not None and not a.beside(b) and a.missed_by(b)
-
-    def _by_clocks(self, left: str, right: str) -> Relation | None:
-        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
-        if a is None or b is None:
-            return None
-        if not a.beside(b):
-            return between(a, b)
-        before = (a.own, self._stated[left]) < (b.own, self._stated[right])
-        return Relation.BEFORE if before else Relation.AFTER

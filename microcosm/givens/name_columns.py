@@ -15,7 +15,7 @@ def objects(kind: type[Made], count: int, /, **columns: Iterable[object]) -> lis
 
     Nothing is checked: neither that columns are long enough, nor what they hold.
 
-    >>> from microcosm.givens.givens import Evidence
+    >>> from microcosm.givens.given_facts import Evidence
     >>> objects(Evidence, 2, kind=["clocks", "token"], source=[None, "t"])
     [Evidence(kind='clocks', source=None), Evidence(kind='token', source='t')]
     """

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, count, repeat
 from operator import add, mul
 
-from microcosm.givens.correspondence import Correspondence, many
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.name_columns import objects
 from microcosm.givens.relation import Relation
 
 Facts = dict[tuple[str, str, str], Correspondence]
@@ -45,6 +46,19 @@ class Links:
         lefts, rights = [*map(name, self.lefts)], [*map(name, self.rights)]
         facts = many(lefts, Relation.BEFORE, rights, chain.from_iterable(self.sources))
         return dict(zip(zip(lefts, repeat("<"), rights, strict=False), facts, strict=True))
+
+
+def many(
+    lefts: Sequence[str], relation: Relation, rights: Iterable[str], sources: Iterable[str | None]
+) -> list[Correspondence]:
+    """The correspondences of three columns, all of one relation; a quarter of the price of one by one.
+
+    >>> many(["a", "b"], Relation.BEFORE, ["b", "c"], repeat("m1"))[1]
+    Correspondence(left='b', relation=Relation.BEFORE, right='c', source='m1')
+    """
+    return objects(
+        Correspondence, len(lefts), left=lefts, relation=repeat(relation), right=rights, source=sources
+    )
 
 
 class Linking:

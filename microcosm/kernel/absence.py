@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.predicates import BaseFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.givens import GivenRows
 from microcosm.kernel.plan import (
@@ -34,22 +35,21 @@ from microcosm.kernel.plan import (
     variables,
 )
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.predicates import base_facts
 from microcosm.logic.rule import ANY, Base, Given, In, Judged, MostAccurate, NoneWith, Not, finer
 
 
 class Search:
     """What one microcosm judges, under `program`, of `events` (all that givens and question name)."""
 
-    def __init__(self, program: Program, givens: Givens, events: Set[str]) -> None:
+    def __init__(self, program: Program, facts: GivenFacts, events: Set[str]) -> None:
         self.program = program
-        self.facts = GivenFacts(givens)
+        self.facts = facts
         self.events = events
         self.complete: dict[Goal, Set[str]] = {}
         self.pending: list[Pred] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
-        self._given = GivenRows(self.facts)
-        self._base = base_facts(givens)
+        self._given = GivenRows(facts)
+        self._base = BaseFacts(facts.givens, self._given.whole)
         self._asked: set[str] = set()
 
     def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:

@@ -1,13 +1,20 @@
-"""Rules as patterns: what the nodes of one step must say, and what is left to look for.  (trusted)"""
+"""Rules as patterns: what the nodes of one step must say, and what is left to look for.  (trusted)
+
+A rule book is made into patterns, and into a program for the search, once. Of the book only `rules` is
+looked at: its instances are made here, with all premises of all rules, whatever its profile.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
+from typing import TYPE_CHECKING
 
-from microcosm.kernel.node import CONTRADICTION, Line
-from microcosm.kernel.plan import Step, planned, variables
+from microcosm.givens.relation import Relation
+from microcosm.kernel.node import CONTRADICTION, JUDGEMENTS, Line
+from microcosm.kernel.plan import Program, Step, planned, variables
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -15,13 +22,19 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
+    InProfile,
     Instance,
     Judged,
     MostAccurate,
     NoneWith,
     Not,
     Premise,
+    Rule,
+    finer,
 )
+
+if TYPE_CHECKING:
+    from microcosm.logic.rulebook import RuleBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +94,8 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
             case NoneWith():
                 nodes.append((head._replace(absent=True, relation="none"),))
                 others.append(premise)
-            case MostAccurate():
-                where.append(premise)
+            case MostAccurate(of):
+                where += [premise] if any(True for _ in finer(of)) else []
             case _:
                 others.append(premise)
     givens = tuple(premise for premise in others if isinstance(premise, Given))
@@ -120,3 +133,42 @@ def _in_both(none: NoneWith) -> Line | None:
             if judgement is other and relation == another == ANY and related:
                 return Line(True, judgement.value, one.pop(), "in-both", two.pop())
     return None
+
+
+class KernelRules:
+    """A rule book as patterns of steps and as a program for the search; nothing here is of any one proof."""
+
+    def __init__(self, rules: RuleBook) -> None:
+        self.rules: dict[str, Rule] = {rule.name: rule for rule in rules.rules}
+        self._instances = [_whole(instance) for rule in rules.rules for instance in rule.instances()]
+        self.program = Program(i for i in self._instances if i.evolution is None)
+        self._patterns: dict[tuple[str, str, str | None], list[Pattern]] = {}
+
+    def patterns(self, name: str, line: Line) -> list[Pattern]:
+        """The patterns of a rule that can conclude a line of this judgement and relation."""
+        key = (name, line.judgement, line.relation)
+        if key not in self._patterns:
+            said = (JUDGEMENTS[line.judgement], Relation(line.relation))
+            named = (instance for instance in self._instances if instance.name == name)
+            self._patterns[key] = [
+                pattern
+                for instance in named
+                if (instance.conclusion.judgement, instance.conclusion.relation) == said
+                for pattern in patterns(instance)
+            ]
+        return self._patterns[key]
+
+
+def _whole(instance: Instance) -> Instance:
+    """An instance as it is read in its profile."""
+    premises = tuple(premise for premise in instance.premises if not isinstance(premise, InProfile))
+    return instance if len(premises) == len(instance.premises) else replace(instance, premises=premises)
+
+
+@lru_cache(maxsize=16)
+def kernel_rules(rules: RuleBook) -> KernelRules:
+    """The rules as the kernel holds proofs against them: the same each time. May raise `RuleError`.
+
+    Cost: linear in the instances, once; afterwards a lookup.
+    """
+    return KernelRules(rules)

@@ -12,6 +12,7 @@ import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from microcosm import tuning
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import from_positions
@@ -25,7 +26,7 @@ class ClockRows:
     each chain, out of which a prefix is cut.
     """
 
-    KEPT = 1 << 14
+    KEPT = tuning.CLOCK_MASKS_UP_TO
 
     def __init__(self, clocks: Mapping[str, Clock], position: Mapping[str, int]) -> None:
         self._clock = {position[event]: _apart(clock) for event, clock in clocks.items()}

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import compress
 from threading import Lock
 
+from microcosm import tuning
 from microcosm.order.bits import bits, from_positions
-
-HOLES = 8
-"""A position that is so far beyond the last may follow it in a window."""
 
 _DIGIT = tuple(bytes(48 + (byte >> bit & 1) for byte in range(256)) for bit in range(8))
 """For each bit the table that turns bytes into the digit 1 where they have it, else 0."""
@@ -71,7 +69,7 @@ class Waiting:
         if place is None:
             if self._events and self._rising:
                 last = self._events[-1]
-                if last < y <= last + HOLES:
+                if last < y <= last + tuning.HOLES:
                     self._pasts += bytes((y - last - 1) * self._width)
                     self._events += range(last + 1, y)
                 else:
@@ -176,7 +174,7 @@ class Doubt:
         events = sorted({*self._own, *self._recent})
         self._recent = Waiting()
         self.looked_up, self._first = 0, events[0]
-        if events[-1] - events[0] < HOLES * len(events):
+        if events[-1] - events[0] < tuning.HOLES * len(events):
             self._listed, own = [], {y: 1 << (y - events[0]) for y in events}
         else:
             self._listed, own = events, {y: 1 << at for at, y in enumerate(events)}

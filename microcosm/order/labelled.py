@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
-from microcosm.gc_paused import without_collection
 from microcosm.order.bits import from_positions
 from microcosm.order.chain_cover import UNPLACED, Process, cover
 from microcosm.order.prefix_rows import staircase
 from microcosm.order.vector_times import COMPONENT, FIELD, guards, total
+from microcosm.tuning import gc_paused
 
 
 class Labelled:
@@ -36,7 +36,7 @@ class Labelled:
         self._cover(edges, most)
 
     def _cover(self, edges: Iterable[tuple[int, int]], most: int | None = None) -> None:
-        with without_collection():
+        with gc_paused():
             self.cover = cover(self.size, edges, self._process, most)
         """The labels themselves."""
         self._chain, self._index, self._vector = self.cover.chain, self.cover.index, self.cover.vector

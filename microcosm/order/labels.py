@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from microcosm import tuning
 from microcosm.order.chain_cover import UNPLACED, learnt
 from microcosm.order.happens_before import Cycle
 from microcosm.order.labelled import Labelled
@@ -28,9 +29,6 @@ class Labels(Labelled):
     >>> labels.add(2, 3); labels.remove(1, 2); labels.before(0, 3), labels.before(2, 3)
     (False, True)
     """
-
-    SPARE = 64
-    """So many chains more than twice those of a fresh cover, and it is time for a fresh one."""
 
     updates = 0
     """How many vectors changes have touched so far."""
@@ -55,7 +53,7 @@ class Labels(Labelled):
             raise Cycle(back)
         if self._has(a, b):
             return
-        if len(labels.chains) > 2 * self._fresh + self.SPARE:
+        if len(labels.chains) > 2 * self._fresh + tuning.LABELS_SPARE:
             self._cover([*self.edges()])
             labels = self.cover
         labels.ascending = labels.ascending and a < b

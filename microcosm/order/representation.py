@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from microcosm import tuning
 from microcosm.order.chain_cover import Process, Wide
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
-
-ROWS_UP_TO = 20_480
-"""Up to so many positions all rows together are some ten megabytes, and nothing is faster."""
-
-EVENTS_A_CHAIN = 64
-"""Chains of fewer events on average are not worth a vector of all chains."""
 
 
 def happens_before(
@@ -24,11 +19,12 @@ def happens_before(
     >>> type(happens_before(3, [(0, 1), (1, 2)])).__name__
     'Rows'
     """
-    if size > ROWS_UP_TO:
+    if size > tuning.ROWS_UP_TO:
         if iter(edges) is edges:  # to be gone through but once
             edges = list(edges)
         try:
-            return Labels(size, edges, process, size // EVENTS_A_CHAIN if EVENTS_A_CHAIN else None)
+            least = tuning.EVENTS_A_CHAIN
+            return Labels(size, edges, process, size // least if least else None)
         except Wide:
             pass
     return Rows(size, edges)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from microcosm import tuning
 from microcosm.order.bits import from_positions, marks
 from microcosm.order.doubt import Doubt
 from microcosm.order.edits import Pending
@@ -33,19 +34,9 @@ class Rows:
     (False, True)
     """
 
-    FEW = 4
-    """A change to no more rows of the past than this leaves the rows of the future as they are, in doubt."""
-
-    MANY = 64
-    """A link that may change more rows than this waits, in orders of at least `WAIT` positions."""
-
-    WAIT = 1024
-
-    LINKS = 500
-    """When more links wait than these and one for each 128 positions, they are taken in."""
-
-    SATURATE = 1 << 16
-    """Beyond so many positions, rows are never all computed unasked (they would take n²/8 bytes)."""
+    FEW, MANY = tuning.ROWS_FEW, tuning.ROWS_MANY
+    WAIT, LINKS = tuning.LINKS_WAIT_FROM, tuning.LINKS_WAITING
+    SATURATE = tuning.ROWS_SATURATED
 
     def __init__(self, size: int, edges: Iterable[tuple[int, int]]) -> None:
         self.size = size

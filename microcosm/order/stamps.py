@@ -13,8 +13,9 @@ from itertools import accumulate
 from math import inf
 from operator import or_
 
+from microcosm import tuning
 from microcosm.givens.exact import Number
-from microcosm.givens.givens import Stamp
+from microcosm.givens.stamp import Stamp, too_late
 from microcosm.order.bits import from_positions
 
 
@@ -78,13 +79,6 @@ class StampOrder:
         return StampBounds(self, order, successors)
 
 
-def too_late(first: Stamp | None, second: Stamp | None) -> bool:
-    """Whether an event with the first stamp cannot be before one with the second."""
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return first[0] > second[1]
-    return isinstance(first, int) and isinstance(second, int) and first >= second
-
-
 class StampBounds:
     """`a !< b` by stamps and `<`: some u at or before a, and some v at or after b, whose stamps say so.
 
@@ -138,9 +132,6 @@ _NONE: tuple[_Bound, _Bound, _Bound, _Bound] = (-inf, inf, -inf, inf)
 class _Prefixes:
     """Positions sorted by a number, and the row of each prefix, made when first asked for."""
 
-    KEPT = 8192
-    """The rows of all prefixes are kept for no more positions than this; they take n²/16 bytes."""
-
     def __init__(self, numbers: Iterable[tuple[Number, int]]) -> None:
         listed = sorted(numbers)
         self._keys = [key for key, _ in listed]
@@ -158,7 +149,7 @@ class _Prefixes:
         return self._prefix(len(self._keys))
 
     def _prefix(self, length: int) -> int:
-        if len(self._at) > self.KEPT:
+        if len(self._at) > tuning.STAMP_ROWS_UP_TO:
             return from_positions(self._at[:length], max(self._at) + 1)
         if self._rows is None:
             self._rows = list(accumulate((1 << at for at in self._at), or_, initial=0))

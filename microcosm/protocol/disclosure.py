@@ -24,11 +24,12 @@ from collections import deque
 
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
+from microcosm.protocol.comparators.ks import KS
+from microcosm.protocol.comparators.newtop import Newtop
+from microcosm.protocol.comparators.rst import RST
 from microcosm.protocol.hybrid.common import Hybrid
-from microcosm.protocol.ks import KS
 from microcosm.protocol.machine import Delivery, Machine
-from microcosm.protocol.monitor import Monitored
-from microcosm.protocol.newtop import Newtop
+from microcosm.protocol.monitor.monitor import Monitored
 from microcosm.protocol.packets import (
     Ack,
     Clocked,
@@ -43,7 +44,6 @@ from microcosm.protocol.packets import (
     Vector,
     Vectored,
 )
-from microcosm.protocol.rst import RST
 
 MEMORY = 64
 """A delivery is compared with so many earlier ones, where messages carry enough to compare any two."""

@@ -11,16 +11,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import online
+from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
-from microcosm.errors import Undefined
+from microcosm.errors import MissingLibrary, Undefined, readable
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
     from microcosm.order.label_arrays import LabelArrays
-    from microcosm.state.microcosm import Microcosm
 
 VERDICTS = (
     Relation.BEFORE,
@@ -37,24 +40,24 @@ CHUNK = 1 << 16
 
 BEFORE, AFTER, LATER = range(3)
 
+SHOWN, WIDE = 200, 40
+"""So many pairs of a table are printed, and so many events of it shown in a notebook."""
 
-class Bulk:
-    """What answers many questions about one microcosm: made when first asked, valid until it changes."""
 
-    def __init__(self, known: Microcosm) -> None:
-        self._engine: Engine = known._engine
-        self._known = known
+class Batch:
+    """What answers many questions of one engine: made when first asked, valid until the givens change."""
+
+    def __init__(self, engine: Engine, givens: Givens) -> None:
+        self._engine, self._givens = engine, givens
         self._arrays: LabelArrays | None = None
         self._names: list[str] = []
         self._position: Any = None  # of each of these names
-        self._rank: dict[str, int] | None = None
 
-    def stated(self, row: int) -> Iterator[str]:
-        """The events of a row of bits, in the order in which the givens name them."""
-        if self._rank is None:
-            self._rank = {name: rank for rank, name in enumerate(self._known.givens.named())}
-        names = self._engine.universe.names
-        return iter(sorted([names[at] for at in bits(row)], key=self._rank.__getitem__))
+    def online_many(self, pairs: Any) -> Any:
+        """The verdicts on an Arrow table, an array, or an iterable of pairs. Raises `Undefined`."""
+        if hasattr(pairs, "append_column"):
+            return self.table(pairs)
+        return self.codes(pairs) if hasattr(pairs, "dtype") else self.verdicts(pairs)
 
     def verdicts(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Relation]:
         """The verdict of each pair of names, in their order; lazily, some thousand at a time."""
@@ -86,7 +89,7 @@ class Bulk:
         import numpy as np
 
         if self._position is None:
-            self._names, at = self._known.events, self._engine.universe.position
+            self._names, at = sorted(self._givens.named()), self._engine.universe.position
             self._position = np.array([at[name] for name in self._names], dtype=np.int64)
         names = self._names
         pairs = np.asarray(pairs)
@@ -127,6 +130,89 @@ class Bulk:
             except ImportError:
                 return None
         return self._arrays
+
+
+class VerdictTable:
+    """The online verdict of every pair of some events, the first before the second in their order.
+
+    To be iterated over, as `(a, b, verdict)`, as often as one likes until the givens change. Cost: each time
+    one saturation, then a bit test a pair and verdict.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> from microcosm.text.mc_reader import read_givens
+    >>> table = VerdictTable(Engine(read_rules(), read_givens("a < b < c")), ["a", "b", "c"])
+    >>> len(table)
+    3
+    >>> print(table)
+    a < b
+    a < c
+    b < c
+    """
+
+    def __init__(self, engine: Engine, events: list[str]) -> None:
+        self._engine, self._events = engine, events
+
+    def __len__(self) -> int:
+        return len(self._events) * (len(self._events) - 1) // 2
+
+    def __bool__(self) -> bool:
+        return True  # of one event, too
+
+    def __iter__(self) -> Iterator[tuple[str, str, Relation]]:
+        return self._engine.table(self._events)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Columns `left`, `right`, `verdict`: its sign, null for silence. Raises `MissingLibrary`."""
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise MissingLibrary("Arrow tables", ("pyarrow",), "bulk") from None
+        return pa.table({name: pa.array(column, pa.string()) for name, column in self._columns().items()})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Columns `left`, `right`, `verdict`: its sign, None for silence. Raises `MissingLibrary`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingLibrary("data frames", ("pandas",), "frames") from None
+        return pd.DataFrame(self._columns(), dtype=object)
+
+    def _columns(self) -> dict[str, list[str | None]]:
+        columns: dict[str, list[str | None]] = {"left": [], "right": [], "verdict": []}
+        for a, b, verdict in self:
+            for column, cell in zip(columns.values(), (a, b, verdict.value), strict=True):
+                column.append(cell)
+        return columns
+
+    def __repr__(self) -> str:
+        return f"<VerdictTable of {len(self._events):,} events, {len(self):,} pairs>"
+
+    def __str__(self) -> str:
+        said = [f"{quote(a)} {_sign(verdict)} {quote(b)}" for a, b, verdict in islice(self, SHOWN)]
+        return "\n".join(said + ["…"] * (len(self) > SHOWN))
+
+    def _repr_html_(self) -> str:
+        """A row and a column for each of the first events, with the verdict on the two."""
+        shown = self._events[:WIDE]
+        verdicts = {(a, b): r for a, b, r in self._engine.table(shown)}
+        verdicts |= {(b, a): r.converse for (a, b), r in verdicts.items()}
+        rows = [["", *shown]]
+        rows += [[a, *("" if a == b else _sign(verdicts[a, b]) for b in shown)] for a in shown]
+        return html_table(rows, f"{len(self._events) - WIDE:,} more" if len(self._events) > WIDE else "")
+
+
+def html_table(rows: Iterable[Sequence[str]], foot: str = "") -> str:
+    """Rows of text as an HTML table, the first row and column as heads; everything is escaped."""
+    lines = []
+    for number, row in enumerate(rows):
+        kinds = ("th" if number == 0 or at == 0 else "td" for at in range(len(row)))
+        lines.append("".join(f"<{k}>{readable(cell)}</{k}>" for k, cell in zip(kinds, row, strict=True)))
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>{body}</table>" + (f"<p>{readable(foot)}</p>" if foot else "")
+
+
+def _sign(verdict: Relation) -> str:
+    return "·" if verdict is Relation.SILENT else str(verdict)
 
 
 def _by_arrays(arrays: LabelArrays, left: Any, right: Any) -> Any:

@@ -1,52 +1,66 @@
-"""Happens-before as a graph: its transitive reduction, and longest chains.
+"""Happens-before as a graph (its transitive reduction), longest chains, and the givens as a networkx graph.
 
-Both go over the edges that are given, or what covers them, and never over pairs: cost O(n + edges), and no
-rows where happens-before is kept as labels. Both need an order: under rules that do not make happens-before
-transitive they raise `Undefined`. (Under other rules that do, all its pairs are gone over.)
+The reduction and the chains go over the edges that are given, or what covers them, and never over pairs: cost
+O(n + edges), and no rows where happens-before is kept as labels. Both need an order: under rules that do not
+make happens-before transitive they raise `Undefined`. Under other rules that do, each pair is looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from microcosm.engine.engine import Engine
 from microcosm.engine.form import is_transitive
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
-from microcosm.givens.relation import Relation
+from microcosm.givens.clock import Clock
+from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import SPELLINGS, Relation
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.rows import Rows
-from microcosm.state.microcosm import Microcosm
+
+if TYPE_CHECKING:
+    import networkx
+
+INTERNAL = "internal"
+"""The mark of an edge of the internal chain, and its source where nothing else states it."""
 
 Edges = list[tuple[int, int]]
 
 
-def covering_pairs(known: Microcosm) -> Iterator[tuple[str, str]]:
+def covering_pairs(engine: Engine) -> Iterator[tuple[str, str]]:
     """The pairs `a < b` with no event between them: the Hasse diagram of happens-before.
 
     Cost: a question for each two edges that lead to one event.
 
-    >>> sorted(covering_pairs(Microcosm.parse("a < b < c \\n a < c")))
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> from microcosm.text.mc_reader import read_givens
+    >>> sorted(covering_pairs(Engine(read_rules(), read_givens("a < b < c \\n a < c"))))
     [('a', 'b'), ('b', 'c')]
     """
-    order, names = _order(known), known._engine.universe.names
+    order, names = _order(engine), engine.universe.names
     for b, earlier in _grouped(order.edges()).items():
         for a in earlier:
             if not any(order.before(a, other) for other in earlier):
                 yield names[a], names[b]
 
 
-def longest_chain(known: Microcosm, first: str | None = None, last: str | None = None) -> list[str]:
+def longest_chain(engine: Engine, first: str | None = None, last: str | None = None) -> list[str]:
     """A longest chain of events, each before the next; from `first` and to `last`, where these are given.
 
-    Empty where `first` is not before `last`, or nothing is before anything. Raises `UnknownEvent`.
+    Empty where `first` is not before `last`, or nothing is before anything.
 
-    >>> longest_chain(Microcosm.parse("a < b < d \\n a < c < x < d"))
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> from microcosm.text.mc_reader import read_givens
+    >>> longest_chain(Engine(read_rules(), read_givens("a < b < d \\n a < c < x < d")))
     ['a', 'c', 'x', 'd']
     """
-    known.require(*(name for name in (first, last) if name is not None))
-    order, universe = _order(known), known._engine.universe
+    order, universe = _order(engine), engine.universe
     a, b = (None if name is None else universe.position.get(name, 0) for name in (first, last))
 
     def inside(v: int) -> bool:
@@ -81,9 +95,9 @@ def _grouped(edges: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     return grouped
 
 
-def _order(known: Microcosm) -> HappensBefore:
+def _order(engine: Engine) -> HappensBefore:
     """The order of the initial judgements. Raises `Undefined` where the rules do not make it one."""
-    engine, pred = known._engine, initial(Relation.BEFORE)
+    pred = initial(Relation.BEFORE)
     relation = engine.memo.judged(pred)
     if isinstance(relation, Closure):
         return relation.order
@@ -94,3 +108,89 @@ def _order(known: Microcosm) -> HappensBefore:
         )
     named = engine.universe.named
     return Rows(len(engine.universe), ((a, b) for a in bits(named) for b in bits(relation.row(a))))
+
+
+def to_networkx(givens: Givens) -> networkx.MultiDiGraph[str]:
+    """The givens as a multigraph, see `Microcosm.to_networkx`. Cost: linear."""
+    import networkx
+
+    graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=givens.name or "")
+    graph.add_nodes_from(givens.clocks)  # their order is that of events with equal components
+    graph.add_nodes_from(givens.named())
+    for fact in (*givens.external.values(), *givens.refuted.values()):
+        graph.add_edge(fact.left, fact.right, key=str(fact.relation), source=fact.source)
+    for a, b in pairwise(givens.internal):
+        if not graph.has_edge(a, b, key="<"):
+            graph.add_edge(a, b, key="<", source=INTERNAL)
+        graph.edges[a, b, "<"][INTERNAL] = True
+    for event, clock in givens.clocks.items():
+        graph.nodes[event]["clock"] = clock
+    for token, group in givens.tokens.items():
+        for event in group:
+            graph.nodes[event].setdefault("tokens", []).append(token)
+    return graph
+
+
+def hasse(engine: Engine, givens: Givens) -> networkx.DiGraph[str]:
+    """The covering pairs as a graph over all events that are named. Cost: as `covering_pairs`."""
+    import networkx
+
+    graph: networkx.DiGraph[str] = networkx.DiGraph(name=givens.name or "")
+    graph.add_nodes_from(givens.named())
+    graph.add_edges_from(covering_pairs(engine))
+    return graph
+
+
+def from_networkx(graph: networkx.Graph[str]) -> Givens:
+    """What a directed graph says, see `Microcosm.from_networkx`. Raises `Undefined`. Cost: linear."""
+    givens = Givens(name=graph.name or None)
+    following: dict[str, str] = {}
+    for a, b, key, attributes in _edges(graph):
+        source = attributes.get("source")
+        if not isinstance(a, str) or not isinstance(b, str):
+            raise Undefined(f"events are named by text, and a node is {a if not isinstance(a, str) else b!r}")
+        relation = SPELLINGS.get(str(key), Relation.BEFORE)
+        if relation is Relation.BEFORE and attributes.get(INTERNAL):
+            if a in following or a == b:
+                raise Undefined(f"the internal chain branches at {a}")
+            following[a] = b
+            if source == INTERNAL:
+                continue
+        fact = Correspondence(a, relation, b, source if isinstance(source, str) else None).normal()
+        if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE) or a == b:
+            raise Undefined(f"`{fact}` cannot be given")
+        givens.add(fact)
+    givens.internal = _chain(following)
+    tokens: dict[str, list[str]] = {}
+    for event, attributes in graph.nodes(data=True):
+        clock = attributes.get("clock")
+        if isinstance(clock, Clock):
+            givens.clocks[event] = clock
+        for token in attributes.get("tokens", ()):
+            tokens.setdefault(token, []).append(event)
+    givens.tokens = {token: tuple(group) for token, group in tokens.items()}
+    return givens
+
+
+def _edges(graph: networkx.Graph[str]) -> Iterator[tuple[object, object, object, dict[str, object]]]:
+    """Ends, sign and attributes of each edge; an edge without sign says `<`, one without direction cannot."""
+    if not graph.is_directed():
+        raise Undefined("a graph without directions does not say which event is before which")
+    if graph.is_multigraph():
+        yield from graph.edges(keys=True, data=True)
+    else:
+        yield from ((a, b, "<", attributes) for a, b, attributes in graph.edges(data=True))
+
+
+def _chain(following: dict[str, str]) -> list[str]:
+    """The chain of all its links."""
+    if not following:
+        return []
+    ends = set(following.values())
+    first = [a for a in following if a not in ends]
+    chain = first[:1]
+    while chain and chain[-1] in following:
+        chain.append(following[chain[-1]])
+    if len(first) != 1 or len(chain) != len(following) + 1:
+        raise Undefined("the internal events make no one chain")
+    return chain

@@ -8,43 +8,90 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microcosm.engine.engine import Engine
+from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.program import online
 from microcosm.engine.views import Closure
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
-from microcosm.logic.judgement import Judgement
-from microcosm.order.bits import bits, from_positions
-from microcosm.state.microcosm import Microcosm
+from microcosm.order.bits import bits, from_positions, lowest
+
+CERTAIN = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+"""The verdicts that say something of a pair."""
 
 
-def with_verdict(known: Microcosm, relation: Relation | str | None, event: str) -> Iterator[str]:
-    """The events b with the verdict `b R event`.
+class Neighbours:
+    """The events around those of an engine; made when first asked, valid until the givens change.
 
-    For `?` and silence the events of which nothing is known are asked about one by one. Raises `UnknownEvent`
-    where nothing names the event, as does all that follows.
+    Every event that is asked about must be named.
 
-    >>> album = Microcosm.parse('unshare < upload < view \\n upload || "log in"')
-    >>> list(with_verdict(album, Relation.BEFORE, "view"))
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> from microcosm.text.mc_reader import read_givens
+    >>> album = read_givens('unshare < upload < view \\n upload || "log in"')
+    >>> around = Neighbours(Engine(read_rules(), album), album)
+    >>> list(around.with_verdict(Relation.BEFORE, "view"))
     ['unshare', 'upload']
-    >>> list(with_verdict(album, Relation.SILENT, "log in"))
+    >>> list(around.with_verdict("silent", "log in"))
     ['unshare', 'view']
+    >>> list(around.between("unshare", "view")), around.frontier("unshare", "log in")
+    (['upload'], ([], []))
     """
-    known.require(event)
-    relation = read_relation(relation)
-    engine = known._engine
-    memo, _, at = engine.locate(event, event)
-    if relation in (Relation.UNKNOWN, Relation.SILENT):
+
+    def __init__(self, engine: Engine, givens: Givens) -> None:
+        self._engine, self._givens = engine, givens
+        self._rank: dict[str, int] | None = None
+
+    def with_verdict(self, relation: Relation | str | None, event: str) -> Iterator[str]:
+        """The events b with the verdict `b R event`. Raises `Undefined` for what is no relation.
+
+        For `?` and silence the events of which nothing is known are asked about one by one.
+        """
+        relation = read_relation(relation)
+        engine = self._engine
+        memo, _, at = engine.locate(event, event)
+        if relation not in (Relation.UNKNOWN, Relation.SILENT):
+            return self._named(_column(memo, relation, at))
         undecided = engine.universe.named & ~(1 << at)
-        for certain in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
+        for certain in CERTAIN:
             undecided &= ~_column(memo, certain, at)
         unknown = memo.judged(online(Relation.UNKNOWN))
         wanted = relation is Relation.UNKNOWN
-        return (
-            b
-            for b in known._bulk.stated(undecided)
-            if unknown.holds(engine.universe.position[b], at) is wanted
-        )
-    return known._bulk.stated(_column(memo, relation, at))
+        position = engine.universe.position
+        return (b for b in self._named(undecided) if unknown.holds(position[b], at) is wanted)
+
+    def between(self, first: str, last: str) -> Iterator[str]:
+        """The events after `first` and before `last`; there are none where `first` is not before `last`."""
+        memo, x, y = self._engine.locate(first, last)
+        before = memo.judged(online(Relation.BEFORE))
+        if x == y or not before.holds(x, y):
+            return iter(())
+        return self._named(before.row(x) & before.col(y))
+
+    def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
+        """What encloses two events: the last events before both, and the first events after both.
+
+        Last are those that no other event before both comes after; first those that none comes before. Cost:
+        two rows for each event of the answer; under rules that make no order of `<`, a row for each event
+        before both or after both.
+        """
+        engine = self._engine
+        memo, x, y = engine.locate(a, b)
+        before = memo.judged(online(Relation.BEFORE))
+        earlier, later = before.col(x) & before.col(y), before.row(x) & before.row(y)
+        if isinstance(before, Closure):
+            last, first = _last(before, earlier), _first(before, later)
+        else:
+            size = len(engine.universe)
+            last = from_positions([at for at in bits(earlier) if not before.row(at) & earlier], size)
+            first = from_positions([at for at in bits(later) if not before.col(at) & later], size)
+        return list(self._named(last)), list(self._named(first))
+
+    def _named(self, row: int) -> Iterator[str]:
+        """The events of a row of bits, in the order in which the givens name them."""
+        if self._rank is None:
+            self._rank = {name: rank for rank, name in enumerate(self._givens.named())}
+        names = self._engine.universe.names
+        return iter(sorted([names[at] for at in bits(row)], key=self._rank.__getitem__))
 
 
 def _column(memo: Memo, relation: Relation, at: int) -> int:
@@ -62,75 +109,25 @@ def _column(memo: Memo, relation: Relation, at: int) -> int:
     return column
 
 
-def past(known: Microcosm, event: str) -> Iterator[str]:
-    """The causal past of an event, without itself."""
-    return with_verdict(known, Relation.BEFORE, event)
-
-
-def future(known: Microcosm, event: str) -> Iterator[str]:
-    """The causal future of an event, without itself."""
-    return with_verdict(known, Relation.AFTER, event)
-
-
-def concurrent(known: Microcosm, event: str) -> Iterator[str]:
-    """The events known to be concurrent with an event."""
-    return with_verdict(known, Relation.CONCURRENT, event)
-
-
-def between(known: Microcosm, first: str, last: str) -> Iterator[str]:
-    """The events after `first` and before `last`; there are none where `first` is not before `last`.
-
-    >>> list(between(Microcosm.parse("a < b < d \\n a < c"), "a", "d"))
-    ['b']
-    """
-    known.require(first, last)
-    if first == last or not known.holds(Judgement.ONLINE, first, Relation.BEFORE, last):
-        return iter(())
-    memo, x, y = known._engine.locate(first, last)
-    before = memo.judged(online(Relation.BEFORE))
-    return known._bulk.stated(before.row(x) & before.col(y))
-
-
-def frontier(known: Microcosm, a: str, b: str) -> tuple[list[str], list[str]]:
-    """What encloses two events: the last events before both, and the first events after both.
-
-    Last are those that no other event before both comes after; first those that none comes before. Cost: two
-    rows for each event of the answer; under rules that make no order of `<`, a row for each event before both
-    or after both.
-
-    >>> frontier(Microcosm.parse("a < b < d < e \\n a < c < d"), "b", "c")
-    (['a'], ['d'])
-    """
-    known.require(a, b)
-    engine = known._engine
-    memo, x, y = engine.locate(a, b)
-    before = memo.judged(online(Relation.BEFORE))
-    last, first = 0, 0
-    if not isinstance(before, Closure):
-        earlier, later = before.col(x) & before.col(y), before.row(x) & before.row(y)
-        last = from_positions(
-            [at for at in bits(earlier) if not before.row(at) & earlier], len(engine.universe)
-        )
-        first = from_positions([at for at in bits(later) if not before.col(at) & later], len(engine.universe))
-        return list(known._bulk.stated(last)), list(known._bulk.stated(first))
-    rest = before.col(x) & before.col(y)
+def _last(before: Closure, rest: int) -> int:
+    """The events of a row after which none of the others comes."""
+    last = 0
     while rest:
         at = rest.bit_length() - 1
         while later := before.row(at) & rest:
             at = later.bit_length() - 1
         last |= 1 << at
         rest &= ~(before.col(at) | 1 << at)
-    rest = before.row(x) & before.row(y)
+    return last
+
+
+def _first(before: Closure, rest: int) -> int:
+    """The events of a row before which none of the others comes."""
+    first = 0
     while rest:
-        at = next(bits(rest & -rest))
+        at = lowest(rest)
         while earlier := before.col(at) & rest:
-            at = next(bits(earlier & -earlier))
+            at = lowest(earlier)
         first |= 1 << at
         rest &= ~(before.row(at) | 1 << at)
-    return list(known._bulk.stated(last)), list(known._bulk.stated(first))
-
-
-def pairs(known: Microcosm, relation: Relation | str | None) -> Iterator[tuple[str, str]]:
-    """Every pair of events with a verdict, the first before the second in sorted order."""
-    relation = read_relation(relation)
-    return ((a, b) for a, b, verdict in known.table() if verdict is relation)
+    return first

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
-from microcosm.engine.prove import Witness
-from microcosm.engine.refutation import Refutation, Stopped
-from microcosm.errors import MicrocosmError
+from microcosm.engine.offline.refutation import Refutation, Stopped
+from microcosm.engine.proofs.prove import Witness
+from microcosm.errors import MicrocosmError, readable
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -65,6 +65,17 @@ class Offline:
     possible: tuple[Relation, ...]
     exact: bool
     derivations: dict[str, Derivation | None] = field(repr=False)
+
+    def __str__(self) -> str:
+        """What is proved and refuted, each with its tree, and what is left."""
+        said = [
+            str(proof) if proof else f"{fact}: shown by a solver" for fact, proof in self.derivations.items()
+        ]
+        left = " or ".join(map(str, self.possible)) or "nothing"
+        return "\n".join([*said, f"left: {left}{'' if self.exact else ', at most'}"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{'<br>'.join(map(readable, str(self).splitlines()))}</pre>"
 
 
 class Inconsistent(MicrocosmError):

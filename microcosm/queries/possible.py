@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from microcosm.errors import UnknownEvent
+from microcosm.errors import UnknownEvent, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
 from microcosm.order.whole import lacking
+from microcosm.text.names import quote
 from microcosm.worlds.candidate import Fit
 from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.of_givens import knowledge_of
@@ -36,8 +37,11 @@ class Witness:
     before: list[tuple[str, str]]
     """The transitive reduction of its `<`, sorted."""
 
+    def __str__(self) -> str:
+        return ", ".join(map(quote, self.order))
+
     def world(self) -> World:
-        """The same with every ordered pair. Cost: quadratic."""
+        """The world, with every ordered pair. Cost: quadratic."""
         return World.of(self.order, self.before)
 
 
@@ -59,6 +63,21 @@ class Possibility:
     def decided(self) -> bool:
         """Whether the search came to its end: each relation has a world."""
         return all(relation in self.worlds for relation in self.relations)
+
+    def __str__(self) -> str:
+        return "\n".join(": ".join(row) for row in self._rows()) or "nothing: no world fits"
+
+    def _repr_html_(self) -> str:
+        """A row for each relation that is left, with the witness of it."""
+        rows = "".join(
+            f"<tr><th>{readable(r)}</th><td>{readable(shown)}</td></tr>" for r, shown in self._rows()
+        )
+        return f"<table>{rows}</table>" if rows else f"<p>{self}</p>"
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for relation in self.relations:
+            world = self.worlds.get(relation)
+            yield str(relation), "undecided" if world is None else str(world)
 
 
 def ignored(givens: Givens) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica.core import Core, facts_of, fit
-from microcosm.replica.dots import Dot, Run
-from microcosm.replica.evolution import Add, Append, Forget, Remove
 from microcosm.replica.forgetting import SLACK
-from microcosm.replica.records import encode_forgotten
+from microcosm.replica.ledger.dots import Dot, Run
+from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
+from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
 
 LOOK_AFTER = 64

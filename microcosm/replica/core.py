@@ -12,15 +12,15 @@ from microcosm.errors import Undefined
 from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica import evolution as evolutions
-from microcosm.replica.dots import Dot, Stream
 from microcosm.replica.errors import WrongReplica
-from microcosm.replica.evolution import Evolution
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.knowledge import Knowledge
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.dots import Dot, Stream
+from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.records import OWN, apply, load
+from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_state
 from microcosm.replica.outbox import Outbox
-from microcosm.replica.records import OWN, apply, load
-from microcosm.replica.snapshot import Identity, encode_identity, encode_state
 from microcosm.replica.store import Store
 from microcosm.replica.subscriptions import Subscriptions
 from microcosm.state.microcosm import Microcosm
@@ -80,7 +80,8 @@ class Core:
     @property
     def stream(self) -> Stream:
         """The name and the incarnation, which its dots bear."""
-        return (self._identity.name, self._identity.incarnation)
+        identity = self._identity
+        return (identity.name, identity.incarnation)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -197,7 +198,7 @@ class Core:
 
     def _settle(self) -> None:
         """After a transaction: tell those who wait."""
-        if len(self.subscriptions):
+        if self.subscriptions.waiting:
             self.subscriptions.settle(self.known)
 
     @property
@@ -220,18 +221,19 @@ class Core:
         self._knowledge.own = self.stream
 
     def _next(self) -> Dot:
-        return Dot(*self.stream, self._state.ledger.seen.last(self.stream) + 1)
+        stream = self.stream
+        return Dot(*stream, self._state.ledger.seen.last(stream) + 1)
 
     def _put(self, evolution: Written) -> Written:
+        """Take an evolution of this replica, within a transaction. Raises `Undefined` for one too large."""
         content = evolutions.encode(evolution)
         if len(content) > evolutions.LARGEST:
             self._failed = True  # the microcosm may have it already
             raise Undefined(
                 f"an evolution of {len(content)} bytes is too large; {evolutions.LARGEST} is the most"
             )
-        with self.transaction():
-            self._state.ledger.take(evolution)
-            self._pending.append(("evolution", content))
+        self._state.ledger.take(evolution)
+        self._pending.append(("evolution", content))
         return evolution
 
     def _write(self, kind: str, payload: bytes) -> None:
@@ -239,8 +241,10 @@ class Core:
         self._pending.append((kind, payload))
 
     def _places(self, fact: Correspondence) -> tuple[Dot | None, Dot | None]:
+        """Where the events of a correspondence have happened, as far as that is known, and is one place."""
         places = self._state.ledger.places
-        return _only(places.get(fact.left)), _only(places.get(fact.right))
+        left, right = places.get(fact.left, ()), places.get(fact.right, ())
+        return next(iter(left)) if len(left) == 1 else None, next(iter(right)) if len(right) == 1 else None
 
     def _compact(self, last: int) -> None:
         self._store.compact(last, encode_state(self._state))
@@ -269,7 +273,3 @@ def fit(name: str) -> str:
     if fault is not None:
         raise Undefined(fault)
     return name
-
-
-def _only(places: Collection[Dot] | None) -> Dot | None:
-    return next(iter(places)) if places is not None and len(places) == 1 else None

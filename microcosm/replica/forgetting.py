@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from microcosm.replica.dots import Dot, Run, Stream
-from microcosm.replica.evolution import Add, Append
-from microcosm.replica.ledger import Ledger
+from microcosm.replica.ledger.dots import Dot, Run, Stream
+from microcosm.replica.ledger.evolution import Add, Append
+from microcosm.replica.ledger.ledger import Ledger
 
 SLACK = 8
 """Nothing is forgotten before a bound is passed by one part in so many: forgetting costs what is kept."""

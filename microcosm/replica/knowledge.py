@@ -21,10 +21,10 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.replica.conflicts import Conflict, quarantine
-from microcosm.replica.conflicts_by_rules import set_aside
-from microcosm.replica.dots import Stream
-from microcosm.replica.ledger import Changes, Key, Ledger
+from microcosm.replica.conflicts.by_rules import set_aside
+from microcosm.replica.conflicts.conflicts import Conflict, quarantine
+from microcosm.replica.ledger.dots import Stream
+from microcosm.replica.ledger.ledger import Changes, Key, Ledger
 from microcosm.state.microcosm import Microcosm
 
 IN_PLACE = 64
@@ -79,11 +79,18 @@ class Knowledge:
     def admit(self, fact: Correspondence) -> None:
         """Make sure that a new correspondence contradicts nothing, what is set aside included.
 
-        Raises `Contradiction` with derivations. The microcosm is then as it was, else it has the fact.
+        Raises `Contradiction` with derivations; the microcosm is then as it was. Cost: none for an order up
+        to an event that nothing names yet, which the microcosm takes when it is next asked; else that of
+        taking the fact at once.
         """
-        known = self.microcosm
-        fresh = fact.right not in self.ledger.naming and fact.right not in self.ledger.places
+        ledger = self.ledger
+        fresh = fact.right not in ledger.naming and fact.right not in ledger.places
         last = fresh and fact.relation is Relation.BEFORE
+        if last and self._closed:  # no path goes on from it, so it is part of no contradiction
+            if self._known is not None and len(ledger.changes) >= IN_PLACE // 2:
+                _ = self.microcosm  # while what has changed is little enough to be made in place
+            return
+        known = self.microcosm
         if self._conflicts and not last:
             self._same_with([fact], [])
             return

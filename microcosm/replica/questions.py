@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.conflicts import Conflict
+from microcosm.replica.conflicts.conflicts import Conflict
 from microcosm.replica.core import Core, facts_of
-from microcosm.replica.dots import Stream
+from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.subscriptions import Decided
 from microcosm.state.microcosm import Microcosm
 
@@ -59,7 +59,7 @@ class Questions(Core):
 
     def table(self) -> Iterator[tuple[str, str, Relation]]:
         """`Microcosm.table`."""
-        return self.known.table()
+        return iter(self.known.table())
 
     @property
     def conflicts(self) -> list[Conflict]:

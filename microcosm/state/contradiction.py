@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from microcosm.engine.engine import Clash, CyclicGivens
-from microcosm.engine.program import Shape, compile_rules, initial
-from microcosm.engine.prove import Witness, balanced
+from microcosm.engine.lowering import Shape, compile_rules, initial
+from microcosm.engine.proofs.prove import Witness, balanced
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.judgement import Judgement

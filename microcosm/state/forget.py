@@ -85,7 +85,7 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
 def _restate(engine: Engine, left: Givens, gone: Set[str], what: str) -> None:
     """Give what was judged of the others and is no longer. Raises `Undefined` where it cannot be told so."""
     rules = engine.rules
-    others = [name for name in engine.universe.position if name not in gone and engine.names(name)]
+    others = [name for name in engine.universe.position if name not in gone and engine.mentions(name)]
     was = _judged(engine, others)
     for a, relation, b in sorted(was - _judged(Engine(rules, left), others), key=str):
         if relation in GIVEN_RELATIONS:

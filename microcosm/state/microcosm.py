@@ -1,56 +1,122 @@
 """A microcosm: what one device knows about causality, what follows from it, and how it evolves.
 
-Seed 003, Definitions 2.3, 2.5 and 3.1. The two profiles differ in evolution only: the strict one keeps
+Seed 003, Definitions 2.3, 2.5, 3.1 and 4.1. The two profiles differ in evolution only: the strict one keeps
 the paper's conditions, the default one lets a more accurate judgement supersede a `<>` that is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files
+from microcosm.engine.engine import Engine
+from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.proofs.why_not import WhyNot, why_not
+from microcosm.errors import Undefined, UnknownEvent
+from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.exact import json_text
-from microcosm.givens.relation import Relation
+from microcosm.givens.given_view import GivenView
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation, read_relation
+from microcosm.logic.derivation import Derivation
+from microcosm.logic.judgement import Judgement, read_judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.state.evolve import Evolving
+from microcosm.state import evolve
+from microcosm.state.evolve import expect_distinct
 from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
 
 if TYPE_CHECKING:
     import networkx
+    import numpy
+    import pandas
+    import pyarrow
 
-    from microcosm.givens.givens import Givens
-    from microcosm.queries.batch import Bulk
+    from microcosm.queries.batch import Batch, VerdictTable
+    from microcosm.queries.conflict import Given
+    from microcosm.queries.neighbours import Neighbours
+    from microcosm.queries.offline import Decisions, Offline
+    from microcosm.queries.possible import Left, Possibility, Worlds
+    from microcosm.worlds.search import Stop
+
+MOST_NAMES = 20_000
+"""Among more events than this, looking for names like a mistyped one takes longer than the answer."""
 
 
-class Microcosm(Evolving):
+_Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
+
+
+class Microcosm:
     """Partial knowledge about causality, with the deductions that follow.
 
     `givens` is copied. `strict` keeps condition (4) of Definition 2.3 and the paper's definedness of
     evolution; `rules` are the shipped ones unless given. Raises `Contradiction` where the initial
-    judgements already exclude each other.
+    judgements already exclude each other. Every method that is asked about two events raises `Undefined`
+    where they are one, and with `must_exist` `UnknownEvent` where nothing names one of them; otherwise such
+    an event is one of which nothing is known.
 
-    Questions cost a bit test once asked near before; an addition or removal costs what it changes. Not
-    safe for changes from several threads at once.
+    Questions cost a bit test once asked near before; an addition or removal costs what it changes, and is
+    made whole or not at all. Not safe for changes from several threads at once. Two are equal that have equal
+    givens and rules; as it can change, it has no hash.
 
     >>> album = Microcosm.parse('unshare < upload \\n upload < notify \\n upload || "log in"')
     >>> album.online("unshare", "notify"), album.online("notify", "log in")
     (Relation.BEFORE, Relation.SILENT)
     >>> album.add("notify < view"); album.online("unshare", "view")
     Relation.BEFORE
+    >>> len(album), "view" in album, list(album)[:2]
+    (5, True, ['log in', 'notify'])
     """
+
+    _engine: Engine
+    _finder: Witness | None
+    _fitting: Worlds | None
+    _many: Batch | None
+    _around: Neighbours | None
+    __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
+
+    def __init__(
+        self, givens: Givens | None = None, *, strict: bool = False, rules: RuleBook | None = None
+    ) -> None:
+        self.strict = strict
+        self.rules = rules if rules is not None else read_rules()
+        self._givens = givens.copy() if givens is not None else Givens()
+        self._replace(self._givens)
+
+    # -- in and out ----------------------------------------------------------------------------------------
 
     @classmethod
     def read(cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None) -> Microcosm:
-        """A microcosm from a `.mc` or JSON file (`-`: standard input). Raises as `parse` does."""
-        return cls.parse(files.read_text(path), files.display_name(path), strict=strict, rules=rules)
+        """A microcosm from a file: `.mc`, JSON, or a log of any format, packed or not.
+
+        `-` is standard input, a microcosm. Raises `TextError` for what is none of these, `Contradiction`.
+        """
+        from microcosm.state.opening import read
+
+        return cls(read(path), strict=strict, rules=rules)
 
     @classmethod
     def parse(
         cls, text: str, file: str | None = None, *, strict: bool = False, rules: RuleBook | None = None
     ) -> Microcosm:
-        """A microcosm from text in either form. Raises `TextError`, `Contradiction`."""
+        """A microcosm from text, `.mc` or JSON. Raises `TextError`, `Contradiction`."""
         return cls(read_givens(text, file), strict=strict, rules=rules)
+
+    @classmethod
+    def from_trace(
+        cls, *paths: files.AnyPath, strict: bool = False, rules: RuleBook | None = None, **how: Any
+    ) -> Microcosm:
+        """The microcosm of a log, spread over one file or more. Raises `TextError`, `Contradiction`.
+
+        `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
+        `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`.
+        """
+        from microcosm.traces.extract import microcosm_of_logs
+
+        return cls(microcosm_of_logs(paths, **how).givens, strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -61,97 +127,9 @@ class Microcosm(Evolving):
         The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
         `Contradiction`.
         """
-        from microcosm.queries.graph import from_networkx
+        from microcosm.queries.hasse import from_networkx
 
         return cls(from_networkx(graph), strict=strict, rules=rules)
-
-    def copy(self) -> Microcosm:
-        """An independent microcosm with the same givens."""
-        return Microcosm(self._givens, strict=self.strict, rules=self.rules)
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Microcosm:
-        return self.copy()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As what is given, and the rules where they are not the shipped ones."""
-        rules = None if self.rules is read_rules() else self.rules
-        return _unpickled, (self._givens, self.strict, rules)
-
-    # -- many answers ----------------------------------------------------------------------------------
-
-    def online_many(self, pairs: Any) -> Any:
-        """The verdicts of online decision making on many pairs.
-
-        For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
-        places in `events`: an array of places in `microcosm.queries.batch.VERDICTS`. For an Arrow table whose
-        first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
-        about a tenth of that where happens-before is kept as labels and numpy is there.
-
-        >>> known = Microcosm.parse("a < b < c")
-        >>> list(known.online_many([("a", "c"), ("c", "b")]))
-        [Relation.BEFORE, Relation.AFTER]
-        """
-        if hasattr(pairs, "append_column"):
-            return self._bulk.table(pairs)
-        return self._bulk.codes(pairs) if hasattr(pairs, "dtype") else self._bulk.verdicts(pairs)
-
-    def past(self, event: str) -> Iterator[str]:
-        """The events before an event, in the order in which the givens name them; so are all that follow."""
-        from microcosm.queries.neighbours import past
-
-        return past(self, event)
-
-    def future(self, event: str) -> Iterator[str]:
-        """The events after an event."""
-        from microcosm.queries.neighbours import future
-
-        return future(self, event)
-
-    def concurrent(self, event: str) -> Iterator[str]:
-        """The events known to be concurrent with an event."""
-        from microcosm.queries.neighbours import concurrent
-
-        return concurrent(self, event)
-
-    def unknown(self, event: str) -> Iterator[str]:
-        """The events that are `?` to an event."""
-        from microcosm.queries.neighbours import with_verdict
-
-        return with_verdict(self, Relation.UNKNOWN, event)
-
-    def silent(self, event: str) -> Iterator[str]:
-        """The events that no rule says anything of, beside an event."""
-        from microcosm.queries.neighbours import with_verdict
-
-        return with_verdict(self, Relation.SILENT, event)
-
-    def between(self, first: str, last: str) -> Iterator[str]:
-        """The events after one and before another."""
-        from microcosm.queries.neighbours import between
-
-        return between(self, first, last)
-
-    def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
-        """The last events before both of two events, and the first events after both."""
-        from microcosm.queries.neighbours import frontier
-
-        return frontier(self, a, b)
-
-    def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
-        """A longest chain of events, each before the next; from `first` and to `last` where given."""
-        from microcosm.queries.hasse import longest_chain
-
-        return longest_chain(self, first, last)
-
-    def hasse(self) -> networkx.DiGraph[str]:
-        """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
-        from microcosm.queries.graph import hasse
-
-        return hasse(self)
-
-    # -- out -----------------------------------------------------------------------------------------------
 
     def to_text(self) -> str:
         """The `.mc` form, which reads back to equal givens."""
@@ -163,10 +141,8 @@ class Microcosm(Evolving):
 
     def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
-        if files.is_json_name(path):
-            files.write_text(path, json_text(self.to_json(), indent=1) + "\n")
-        else:
-            files.write_text(path, self.to_text())
+        as_json = files.is_json_name(path)
+        files.write_text(path, json_text(self.to_json(), indent=1) + "\n" if as_json else self.to_text())
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A multigraph of the givens: an edge a → b keyed by its sign for each given, with its `source`.
@@ -174,47 +150,455 @@ class Microcosm(Evolving):
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
         Clocks and tokens are node attributes `clock` and `tokens`.
         """
-        from microcosm.queries.graph import to_networkx
+        from microcosm.queries.hasse import to_networkx
 
         return to_networkx(self._givens)
 
-    def __repr__(self) -> str:
-        given = self._givens
-        name = f" {given.name!r}" if given.name else ""
-        counts = {
-            "internal events": len(given.internal),
-            "correspondences": given.externals,
-            "clocks": len(given.clocks),
-            "tokens": len(given.tokens),
-        }
-        shown = [f"{n} {what}" for at, (what, n) in enumerate(counts.items()) if n or at < 2]
-        return f"<Microcosm{name}: {', '.join(shown)}>"
+    def to_arrow(self) -> pyarrow.Table:
+        """The verdicts of `table` as columns `left`, `right` and `verdict`. Raises `MissingLibrary`."""
+        return self.table().to_arrow()
 
-    def _repr_svg_(self) -> str:
-        """A space-time diagram where processes are known, else a Hasse diagram; of the first events only."""
-        from microcosm.queries import drawing
-        from microcosm.queries.drawing_model import sketch
+    def to_pandas(self) -> pandas.DataFrame:
+        """The verdicts of `table` as a frame, silence as None. Raises `MissingLibrary`."""
+        return self.table().to_pandas()
 
-        drawn = sketch(self._givens, self.rules)
-        return drawing.space_time(drawn) if drawn.process else drawing.hasse(drawn)
-
-    def _repr_html_(self) -> str:
-        """What notebooks show: `repr`, and both diagrams."""
-        from microcosm.queries import drawing
-        from microcosm.queries.drawing_model import sketch
-
-        return drawing.html(repr(self), sketch(self._givens, self.rules))
-
-    # -- inside --------------------------------------------------------------------------------
+    # -- as a value ----------------------------------------------------------------------------------------
 
     @property
-    def _bulk(self) -> Bulk:
-        if self._many is None:
-            from microcosm.queries.batch import Bulk
+    def givens(self) -> Givens:
+        """What is given now; read only, for changes are made by the methods here. Its `copy()` is free."""
+        return GivenView(self._givens)
 
-            self._many = Bulk(self)
+    @property
+    def name(self) -> str | None:
+        """The microcosm's name, if it has one."""
+        return self._givens.name
+
+    @property
+    def events(self) -> list[str]:
+        """Every event that is named, sorted. Cost: n log n."""
+        return sorted(self._givens.named())
+
+    def __len__(self) -> int:
+        return self._engine.universe.named.bit_count()
+
+    def __bool__(self) -> bool:
+        return True  # an empty microcosm is one, too
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.events)
+
+    def __contains__(self, event: object) -> bool:
+        return isinstance(event, str) and self._engine.mentions(event)
+
+    def has_member(self, event: str) -> bool:
+        """Whether an event is in M: internal, or in an external correspondence (clock, token)."""
+        universe = self._engine.universe
+        return bool(universe.members >> universe.position.get(event, 0) & 1)
+
+    def nearest(self, name: str) -> list[str]:
+        """Up to three event names like a mistyped one; none among more than `MOST_NAMES` events."""
+        return get_close_matches(name, self.events, n=3) if len(self) <= MOST_NAMES else []
+
+    def require(self, *events: str) -> None:
+        """Raise `UnknownEvent` unless some given names each of these events."""
+        missing = tuple(dict.fromkeys(event for event in events if event not in self))
+        if missing:
+            raise UnknownEvent(missing, tuple(name for event in missing for name in self.nearest(event)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Microcosm):
+            return NotImplemented
+        return self._givens == other._givens and self.rules == other.rules
+
+    def copy(self) -> Microcosm:
+        """An independent microcosm with the same givens, rules and profile."""
+        return Microcosm(self._givens, strict=self.strict, rules=self.rules)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Microcosm:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Callable[..., Microcosm], tuple[object, ...]]:
+        rules = None if self.rules is read_rules() else self.rules  # the shipped ones stay one object
+        return partial(Microcosm, strict=self.strict, rules=rules), (self._givens,)
+
+    def __repr__(self) -> str:
+        from microcosm.queries.drawing import counted
+
+        return f"<Microcosm{counted(self._givens)}>"
+
+    def _repr_svg_(self) -> str:
+        from microcosm.queries.drawing import drawing_of, hasse, space_time
+
+        drawn = drawing_of(self._givens, self.rules)
+        return space_time(drawn) if drawn.process else hasse(drawn)
+
+    def _repr_html_(self) -> str:
+        from microcosm.queries.drawing import drawing_of, html
+
+        return html(repr(self), drawing_of(self._givens, self.rules))
+
+    # -- what is judged ------------------------------------------------------------------------------------
+
+    def online(self, a: str, b: str, *, must_exist: bool = False) -> Relation:
+        """The verdict of online decision making on two distinct events (Definition 3.1).
+
+        `UNKNOWN` is a verdict with a derivation; `SILENT` says that no rule says anything. Neither
+        means concurrent. Of an event that nothing names `UNKNOWN` is the verdict (rule Un-4).
+        """
+        if must_exist or a == b:
+            self._ask(a, b, must_exist)
+        return self._engine.verdict(a, b)
+
+    def why(self, a: str, b: str, *, must_exist: bool = False) -> Derivation | None:
+        """A short derivation of the online verdict; None where the microcosm is silent."""
+        verdict = self.online(a, b, must_exist=must_exist)
+        return None if verdict is Relation.SILENT else self._witness.derive(Judgement.ONLINE, a, verdict, b)
+
+    def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
+        """Whether `judgement a R b`."""
+        expect_distinct(a, b)
+        return self._engine.holds(read_judgement(judgement), a, _judged(relation), b)
+
+    def derive(
+        self, judgement: Judgement | str, a: str, relation: Relation | str, b: str
+    ) -> Derivation | None:
+        """A derivation of `judgement a R b`, None where it does not hold."""
+        expect_distinct(a, b)
+        return self._witness.derive(read_judgement(judgement), a, _judged(relation), b)
+
+    def why_not(self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False) -> WhyNot:
+        """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
+
+        >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
+        True
+        """
+        self._ask(a, b, must_exist)
+        return why_not(self._engine, a, _judged(relation), b)
+
+    def table(self) -> VerdictTable:
+        """The online verdict of every pair of `events`, the first before the second in sorted order.
+
+        Cost: one saturation, then a bit test a pair and verdict. Do not change the microcosm meanwhile.
+        """
+        from microcosm.queries.batch import VerdictTable
+
+        return VerdictTable(self._engine, self.events)
+
+    @overload
+    def online_many(self, pairs: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]: ...
+    @overload
+    def online_many(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Relation]: ...
+    @overload
+    def online_many(self, pairs: pyarrow.Table) -> pyarrow.Table: ...
+    def online_many(self, pairs: Any) -> Any:
+        """The verdicts of online decision making on many pairs.
+
+        For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
+        places in `events`: an array of places in `microcosm.queries.batch.VERDICTS`. For an Arrow table whose
+        first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
+        about a tenth of that where happens-before is kept as labels and numpy is there.
+
+        >>> list(Microcosm.parse("a < b < c").online_many([("a", "c"), ("c", "b")]))
+        [Relation.BEFORE, Relation.AFTER]
+        """
+        return self._batch.online_many(pairs)
+
+    # -- the events around an event, in the order in which the givens name them ----------------------------
+
+    def with_verdict(self, relation: Relation | str | None, event: str) -> Iterator[str]:
+        """The events b with the verdict `b R event`. Raises `UnknownEvent`, as all that follow."""
+        self.require(event)
+        return self._neighbours.with_verdict(relation, event)
+
+    def past(self, event: str) -> Iterator[str]:
+        """The events before an event: its causal past, without itself."""
+        return self.with_verdict(Relation.BEFORE, event)
+
+    def future(self, event: str) -> Iterator[str]:
+        """The events after an event."""
+        return self.with_verdict(Relation.AFTER, event)
+
+    def concurrent(self, event: str) -> Iterator[str]:
+        """The events known to be concurrent with an event."""
+        return self.with_verdict(Relation.CONCURRENT, event)
+
+    def unknown(self, event: str) -> Iterator[str]:
+        """The events that are `?` to an event."""
+        return self.with_verdict(Relation.UNKNOWN, event)
+
+    def silent(self, event: str) -> Iterator[str]:
+        """The events that no rule says anything of, beside an event."""
+        return self.with_verdict(Relation.SILENT, event)
+
+    def pairs(self, relation: Relation | str | None) -> Iterator[tuple[str, str]]:
+        """Every pair of events with a verdict, the first before the second in sorted order."""
+        wanted = read_relation(relation)
+        return ((a, b) for a, b, verdict in self.table() if verdict is wanted)
+
+    def between(self, first: str, last: str) -> Iterator[str]:
+        """The events after one and before another; none where the one is not before the other."""
+        self.require(first, last)
+        return self._neighbours.between(first, last)
+
+    def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
+        """The last events before both of two events, and the first events after both."""
+        self.require(a, b)
+        return self._neighbours.frontier(a, b)
+
+    def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
+        """A longest chain of events, each before the next; from `first` and to `last` where given."""
+        from microcosm.queries.hasse import longest_chain
+
+        self.require(*(name for name in (first, last) if name is not None))
+        return longest_chain(self._engine, first, last)
+
+    def hasse(self) -> networkx.DiGraph[str]:
+        """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
+        from microcosm.queries.hasse import hasse
+
+        return hasse(self._engine, self._givens)
+
+    # -- what cannot be, what must be and what may be ------------------------------------------------------
+
+    def offline(
+        self,
+        a: str,
+        b: str,
+        *,
+        profile: str = "full",
+        depth: int | None = None,
+        stop: Stop | None = None,
+        must_exist: bool = False,
+    ) -> Offline:
+        """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
+
+        `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone).
+        Profile `paper` reads the rules as the seed does. `stop` is asked now and then whether to give up:
+        then `exact` is false. Raises `Inconsistent` where no world fits the givens. Cost: exponential in
+        the `<>` at worst.
+        """
+        self._ask(a, b, must_exist)
+        return self._decisions(profile).verdict(a, b, depth, stop)
+
+    def offline_table(
+        self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None
+    ) -> Iterator[Left]:
+        """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
+
+        Raises `Inconsistent` where the rules contradict themselves at that depth.
+        """
+        return self._decisions(profile).table(depth, stop)
+
+    def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
+        """A derivation of a contradiction, None where some world fits all that is given.
+
+        Raises `Stopped` or `Undecided`, `MicrocosmError`s both, where `stop` came first.
+        """
+        return self._decisions(profile).contradiction(stop)
+
+    def conflict(self, stop: Stop | None = None) -> list[Given] | None:
+        """A minimal set of givens that no world fits; None where some world fits. Raises `Undecided`."""
+        from microcosm.queries.conflict import conflict
+
+        return conflict(self._givens, stop)
+
+    def possible(self, a: str, b: str, stop: Stop | None = None, *, must_exist: bool = False) -> Possibility:
+        """Which of `<`, `>`, `||` some world that fits gives two distinct events, exactly.
+
+        Each `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says
+        why). `stop` is asked now and then whether to give up, which leaves the answer not `exact`. Nor is it
+        where an ordering of messages is known: what the offline rules refute by it is left out, the
+        witnesses do not heed it, and it is named in `ignored`. Cost: exponential in the `<>` at worst.
+        """
+        self._ask(a, b, must_exist)
+        found = self.worlds.possible(a, b, stop)
+        if not self._givens.orderings or not found.ignored or not found.relations:
+            return found
+        return self._decisions("full").narrowed(a, b, found, stop)
+
+    def possible_table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
+        """What is possible of every pair, as `Worlds.table`; under an ordering, less what is refuted.
+
+        Refuted by propagation alone, that is: `possible` may rule out more of a pair.
+        """
+        found = self.worlds.table(stop)
+        if not self._givens.orderings or not self.worlds.ignored or found is None:
+            return found
+        pairs = self._decisions("full").narrowed_table(found[0], stop)
+        return None if pairs is None else (pairs, found[1])
+
+    @property
+    def worlds(self) -> Worlds:
+        """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
+        if self._fitting is None:
+            from microcosm.queries.possible import Worlds
+
+            self._fitting = Worlds(self._givens)
+        return self._fitting
+
+    # -- evolution -----------------------------------------------------------------------------------------
+
+    def add(self, given: str | Correspondence) -> None:
+        """`M + (a R b)`: add what a statement says; a chain `a < b < c` is added whole or not at all.
+
+        What is given already changes nothing (strict: `Undefined`, as is whatever is already judged).
+        Raises `Contradiction`, with the derivation of the other side; the state is then unchanged.
+        Cost: one row operation for each event whose past changes.
+        """
+        self._evolve(evolve.add, given)
+
+    def update(self, given: str | Correspondence) -> None:
+        """`M[a <> b := a < b]`: a direction in place of an external `a <> b`, all or nothing.
+
+        Raises `Undefined` where `a <> b` is not an external given, `Contradiction` as `add` does.
+        Cost beyond the changes: a copy of the givens.
+        """
+        self._evolve(evolve.update, given, whole=True)
+
+    def remove(self, given: str | Correspondence) -> None:
+        """`M - (a R b)`: take away an external given (Definition 6.1); what follows from the rest stays.
+
+        Raises `Undefined` where it is not given as such. Cost: what loses something is recomputed.
+        """
+        self._evolve(evolve.remove, given, whole=self.strict)
+
+    def append(self, event: str) -> None:
+        """Make `event` the last of the internal chain. Raises `Undefined`, `Contradiction`."""
+        try:
+            evolve.append(self._engine, self._givens, event, self.strict)
+        except BaseException:
+            self._replace(self._givens)
+            raise
+        self._changed()
+
+    def forget(self, event: str) -> None:
+        """Drop all that names an event, keeping every initial judgement about the others, and none more.
+
+        Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
+        propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
+        propagation ordered it by way of the event; what takes assumptions; `?` against silence. Raises
+        `Undefined` for an event that nothing names. Cost: that of building the engine twice, and where
+        anything is refuted, of what propagation refutes, twice (n²/8 bytes).
+        """
+        from microcosm.state.forget import without_events
+
+        if event not in self:
+            raise Undefined(f"nothing names the event {event}")
+        self._replace(without_events(self._givens, [event], self.rules))
+
+    def merge(self, *others: Microcosm, join: bool = True) -> list[str]:
+        """Take over everything that other microcosms are given, and put both ends of each message in order.
+
+        A message is sent before it is received: where one file states the sending and another the reception,
+        `send < receive` is added, from "message m" (not without `join`). Returned is what could not be
+        joined, since the name of a message does not tell which sending is meant: nothing follows from it, so
+        merge in one call what may name a message twice. Raises `Contradiction`, `Undefined`.
+
+        >>> alice = Microcosm.parse("ask < wait \\n send ask = m1 alice -> lock")
+        >>> alice.merge(Microcosm.parse("heard < granted \\n receive heard = m1 lock"))
+        []
+        >>> alice.online("ask", "granted")
+        Relation.BEFORE
+        """
+        from microcosm.state.merge import merged
+
+        givens, unjoined = merged([self._givens, *(other.givens for other in others)], join)
+        self._replace(givens)
+        return unjoined
+
+    @contextmanager
+    def batch(self) -> Iterator[Self]:
+        """Several evolutions, all or nothing: an exception inside leaves the state as it was before.
+
+        Each step is checked as it is made. Cost beyond the steps: a copy of the givens.
+        """
+        before = self._givens.copy()
+        try:
+            yield self
+        except BaseException:
+            self._replace(before)
+            raise
+
+    def explain_evolution(
+        self, a: str, b: str, change: Correspondence, update: bool = False
+    ) -> Derivation | None:
+        """The verdict on a and b as what one given brought (rules Strng, Weak, Up-S, Up-W).
+
+        The verdict now is derived from what was judged without `change` (with `update`: when `<>`
+        stood in its place). None where no evolution rule applies, e.g. for a consequence of the change
+        together with others; `why` explains these. Raises `Undefined` where `change` is not given.
+        """
+        return evolve.explain_evolution(
+            self._engine, self._givens, self.rules, (a, b), change.checked(), update
+        )
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _ask(self, a: str, b: str, must_exist: bool) -> None:
+        expect_distinct(a, b)
+        if must_exist:
+            self.require(a, b)
+
+    def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
+        """A step for each correspondence that a statement says; of several, all are made or none."""
+        facts = evolve.facts_of(given)
+        with self.batch() if whole or len(facts) > 1 else nullcontext():
+            for fact in facts:
+                try:
+                    step(self._engine, self._givens, fact, self.strict)
+                finally:
+                    self._changed()
+
+    def _replace(self, givens: Givens) -> None:
+        self._engine = evolve.built(givens, self.rules, self.strict)
+        self._givens = givens
+        self._changed()
+
+    def _changed(self) -> None:
+        self._finder = self._fitting = self._many = self._around = None
+
+    @property
+    def _witness(self) -> Witness:
+        if self._finder is None:
+            self._finder = Witness(self._engine, self._givens)
+        return self._finder
+
+    @property
+    def _batch(self) -> Batch:
+        if self._many is None:
+            from microcosm.queries.batch import Batch
+
+            self._many = Batch(self._engine, self._givens)
         return self._many
 
+    @property
+    def _neighbours(self) -> Neighbours:
+        if self._around is None:
+            from microcosm.queries.neighbours import Neighbours
 
-def _unpickled(givens: Givens, strict: bool, rules: RuleBook | None) -> Microcosm:
-    return Microcosm(givens, strict=strict, rules=rules)
+            self._around = Neighbours(self._engine, self._givens)
+        return self._around
+
+    def _decisions(self, profile: str) -> Decisions:
+        from microcosm.queries.offline import Decisions
+
+        rules = self.rules.in_profile(profile)
+        if rules is self.rules:
+            return Decisions(self._engine, self._witness, rules, self._givens)
+        engine = Engine(rules, self._givens)
+        return Decisions(engine, Witness(engine, self._givens), rules, self._givens)
+
+    def _check(self) -> None:
+        """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""
+        self._engine._check(self._givens)
+
+
+def _judged(relation: Relation | str) -> Relation:
+    """A relation that a judgement can be about. Raises `Undefined`."""
+    read = read_relation(relation)
+    if read is Relation.SILENT:
+        raise Undefined("silence is what is left where no rule says anything: no judgement is about it")
+    return read

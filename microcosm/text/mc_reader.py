@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from microcosm import tuning
 from microcosm.errors import TextError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.order_columns import Linking
@@ -28,6 +28,7 @@ from microcosm.text.provenance import line_of
 from microcosm.text.statement import Fault, Statement
 from microcosm.text.statement_lane import recognise
 from microcosm.text.statement_tokens import TOKEN, Names
+from microcosm.tuning import gc_paused
 
 __all__ = [
     "givens_from_json",
@@ -51,7 +52,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
     'line 1'
     """
     text = text.removeprefix("\ufeff")
-    with without_collection():
+    with gc_paused():
         if text[: _blank(text) + 1].endswith("{"):
             return read_json(text, file)
         if "\r" in text:
@@ -88,10 +89,6 @@ def parse_correspondences(text: str, file: str | None = None) -> list[Correspond
     return list(statement.facts)
 
 
-LINKS = 4096
-"""So many correspondences that all are `<` are kept in columns, until somebody asks for them one by one."""
-
-
 class _Reader:
     """One pass over the text of a document."""
 
@@ -122,7 +119,7 @@ class _Reader:
                     number += 1
             at = end
         if self.linking is not None:
-            if len(self.linking) < LINKS or self.linking.repeated:
+            if len(self.linking) < tuning.COLUMNS_FROM or self.linking.repeated:
                 self._settle(self.linking)
             else:
                 self.givens.link(self.linking.links())
@@ -196,17 +193,13 @@ def _first_time(name: str, stated: Container[str], what: str) -> None:
         raise Fault(f"{what} {shown(name)} is stated twice", "Keep one of the two statements.", name=name)
 
 
-MANY_NAMES = 100_000
-"""So many checked names are remembered; most are met again soon or never."""
-
-
 def _statement(
     line: str, file: str | None, number: int | None, source: str | None, names: Names
 ) -> Statement | None:
     """The statement on a line; None for a blank line or a comment. Raises `TextError`."""
     try:
         statement = recognise(line, source, names)
-        if len(names) > MANY_NAMES:
+        if len(names) > tuning.NAMES_REMEMBERED:
             names.clear()
         if statement is not None:
             return statement

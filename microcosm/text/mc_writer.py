@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.exact import written
-from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
+from microcosm.givens.stamp import Stamp
 from microcosm.text.names import quote, string
 from microcosm.text.provenance import is_default
 

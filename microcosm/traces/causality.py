@@ -1,23 +1,115 @@
-"""What came before what in an execution: a graph of few edges, never all pairs.
+"""What the events of an execution say about causality, before anybody writes it down in some form.
 
-An edge leads from an event to the next of its process, from a sending to its reception, and from
-what a clock has newly seen to the event of that clock. Messages and stamps that contradict the
-clocks or the order of processes are reported and not believed.
+What came before what is a graph of few edges, never all pairs. An edge leads from an event to the next of
+its process, from a sending to its reception, and from what a clock has newly seen to the event of that
+clock. Messages and stamps that contradict the clocks or the order of processes are reported and not
+believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from microcosm.givens.clock import between
+from microcosm.givens.clock import Clock, between
 from microcosm.givens.exact import Number
-from microcosm.givens.givens import Stamp
 from microcosm.givens.relation import Relation
+from microcosm.givens.stamp import Stamp
 from microcosm.traces.clocks import Clocks
+from microcosm.traces.event import in_trace
 from microcosm.traces.execution import Execution
-from microcosm.traces.messages import Exchange
+from microcosm.traces.messages import Exchange, exchange
 from microcosm.traces.report import Report
+
+
+def by_clocks(first: Clock | None, second: Clock | None) -> Relation | None:
+    """What clocks say of two events of different processes; None where they do not tell, or one has none."""
+    if first is None or second is None or first.process == second.process:
+        return None
+    return between(first, second)
+
+
+def token_in(attributes: Mapping[str, object], token: str) -> str | None:
+    """The value of an attribute, as a text; None where it is absent or empty.
+
+    >>> token_in({"lock": "a", "n": 1, "no": ""}, "n"), token_in({"no": ""}, "no")
+    ('1', None)
+    """
+    value = attributes.get(token)
+    if value in (None, ""):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class Causality:
+    """What one execution says, with whatever is odd about it reported: all that a sink needs.
+
+    `names` are those of its events, with the execution in front where there are `several`; `clocks` those
+    that are believed, `exchange` its messages, `before` the graph of what came before what.
+
+    Cost: that of `Clocks`, `exchange` and `Before`.
+    """
+
+    def __init__(self, run: Execution, several: bool, report: Report) -> None:
+        self.run = run
+        self.report = report
+        self.trace = run.trace if several else None
+        """What stands before the names of processes, messages and tokens; None for nothing."""
+        self.names = [entry.full_id if several else entry.id for entry in run.events]
+        self.clocks = Clocks(run, report)
+        self.exchange = exchange(run, report)
+        self.before = Before(run, self.clocks, self.exchange, report)
+
+    def full(self, name: str) -> str:
+        """The name of a process, message or token among all executions."""
+        return in_trace(self.trace, name)
+
+    def message(self, event: int) -> str:
+        """The full name of the message that an event sends or receives."""
+        return self.full(self.run.events[event].message or "")
+
+    def by_clocks(self, a: int, b: int) -> Relation | None:
+        """What clocks say of two events of different processes."""
+        return by_clocks(self.clocks.times.get(a), self.clocks.times.get(b))
+
+    def holders(self, token: str) -> dict[str, list[int]]:
+        """The events that have an attribute, by its value, in an order that extends causality."""
+        groups: dict[str, list[int]] = {}
+        for event in self.before.order:  # a right group is a chain in this order
+            value = token_in(self.run.events[event].attributes, token)
+            if value is not None:
+                groups.setdefault(self.full(value), []).append(event)
+        return groups
+
+    def clash(self, token: str, pairs: Iterable[tuple[int, int]]) -> bool:
+        """Whether clocks show two holders of a token to be concurrent; that is reported."""
+        for a, b in pairs:
+            if self.by_clocks(a, b) is Relation.CONCURRENT:
+                said = f"token {token}: {self.names[a]} and {self.names[b]} are concurrent"
+                self.odd("token-concurrent", b, said)
+                return True
+        return False
+
+    def foreign(self) -> list[tuple[int, str, bool]]:
+        """Links to events outside: who comes after, after whom, and whether nothing comes after it."""
+        if not self.run.foreign:
+            return []
+        leading = {*self.run.previous, *chain.from_iterable(self.before.sources.values())}
+        return [(event, name, event not in leading) for event, name in self.run.foreign]
+
+    def isolated(self, events: Iterable[int]) -> int:
+        """Report events that nothing relates to another; how many there are."""
+        alone = list(events)
+        for event in alone:
+            said = f"{self.names[event]}: nothing relates it to another event"
+            self.odd("isolated-event", event, said, fatal=False)
+        return len(alone)
+
+    def odd(self, kind: str, event: int, message: str, fatal: bool = True) -> None:
+        """Report an irregularity at the place of an event. Raises as `Report.add` does."""
+        entry = self.run.events[event]
+        self.report.add(kind, message, file=entry.file, line=entry.line, fatal=fatal)
 
 
 class Before:
@@ -30,7 +122,9 @@ class Before:
     def __init__(self, execution: Execution, clocks: Clocks, found: Exchange, report: Report) -> None:
         self._execution = execution
         self._report = report
-        self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
+        self.pairs = found.pairs
+        if clocks.times:
+            self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
         self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
         self.sources = self._sources(clocks)
         self.order = self._topological()
@@ -38,7 +132,8 @@ class Before:
             self._break_cycles()
             self.sources = self._sources(clocks)
             self.order = self._topological()
-        self.stamps = self._stamps()
+        stamped = any(entry.stamp is not None for entry in execution.events)
+        self.stamps = self._stamps() if stamped else {}
 
     def into(self, event: int) -> Iterable[int]:
         """The events that lead to this one by an edge."""
@@ -57,10 +152,8 @@ class Before:
         return found
 
     def _against_clock(self, clocks: Clocks, sending: int, reception: int) -> bool:
-        sent, received = clocks.times.get(sending), clocks.times.get(reception)
-        if sent is None or received is None or sent.process == received.process:
-            return False  # within a process its order tells, below
-        if between(sent, received) in (None, Relation.BEFORE):
+        told = by_clocks(clocks.times.get(sending), clocks.times.get(reception))
+        if told in (None, Relation.BEFORE):  # within a process its order tells, below
             return False
         s, r = self._execution.events[sending], self._execution.events[reception]
         message = f"{r.id}: its clock has not seen {s.id}, the sending of {r.message}"
@@ -146,8 +239,6 @@ class Before:
     def _stamps(self) -> dict[int, Stamp]:
         """The stamps that are later than those of all that came before. Cost: linear in the edges."""
         entries = self._execution.events
-        if all(entry.stamp is None for entry in entries):
-            return {}
         lamport = [-1] * len(entries)
         earliest: list[Number | float] = [float("-inf")] * len(entries)
         kept: dict[int, Stamp] = {}

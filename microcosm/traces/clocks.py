@@ -30,13 +30,16 @@ class Clocks:
         self._report = report
         self._ticked: dict[int, bool] = {}
         self.covers: dict[int, list[int]] = {}
+        self.times: dict[int, Clock] = {}
+        if all(event.clock is None for event in execution.events):
+            return
         growing: list[int] = []
-        for process, threads in execution.threads.items():
-            thread = [i for i in threads[0] if execution.events[i].clock is not None]
-            events = [execution.events[i] for i in thread]
+        for process, chains in execution.chains.items():
+            chain = [i for i in chains[0] if execution.events[i].clock is not None]
+            events = [execution.events[i] for i in chain]
             ticks = ticked(events, process not in execution.discredited)
-            self._ticked.update(zip(thread, ticks, strict=True))
-            growing += self._growing(thread)
+            self._ticked.update(zip(chain, ticks, strict=True))
+            growing += self._growing(chain)
         self._ticked.update(dict.fromkeys(execution.unticked & self._ticked.keys(), False))
         if any(event.numbered for event in execution.events):
             self._ticked.update(_by_kinds(execution, self._ticked))
@@ -49,10 +52,10 @@ class Clocks:
     def _clock(self, event: int) -> dict[str, int]:
         return self._execution.events[event].clock or {}
 
-    def _growing(self, thread: list[int]) -> list[int]:
+    def _growing(self, chain: list[int]) -> list[int]:
         """The events of a process whose clocks grow; of two that do not, the one that fits worse goes."""
         kept: list[int] = []
-        for event in thread:
+        for event in chain:
             clock = self._clock(event)
             if kept and not covers(clock, self._clock(kept[-1])):
                 fits = len(kept) == 1 or covers(clock, self._clock(kept[-2]))
@@ -176,9 +179,9 @@ def _by_kinds(execution: Execution, ticks: Mapping[int, bool]) -> dict[int, bool
     entries = execution.events
     rising: dict[int, bool] = {}
     holes = False
-    for threads in execution.threads.values():
+    for chains in execution.chains.values():
         last = 0
-        for event in threads[0]:
+        for event in chains[0]:
             if event in ticks:
                 own = entries[event].own
                 rising[event] = own > last

@@ -19,16 +19,17 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
-from microcosm.gc_paused import without_collection
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Told
 from microcosm.givens.order_columns import Links
-from microcosm.traces import reading as formats
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import open_lines
+from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
+_BEGINS = '{"process":'
+"""A log that begins otherwise is in another format, or not plain: no more of it is read."""
 _events = re.compile(
     rf'^\{{"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
     rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})\}}$',
@@ -43,7 +44,7 @@ def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction
     """
     if not os.path.isfile(path):  # what is no file can be read only once
         return None
-    with without_collection():
+    with gc_paused():
         try:
             log = _read(path)
         except TextError:
@@ -55,7 +56,7 @@ def _read(path: str | os.PathLike[str]) -> _Log | None:
     unseen = Report()
     log = _Log()
     with open_lines(path, unseen) as stream:
-        if formats.detect(stream.head, stream.file) != "jsonl":
+        if not stream.head.startswith(_BEGINS) and (stream.head or stream.file.endswith(".parquet")):
             return None
         log.file = stream.file
         for text in stream.texts():

@@ -7,18 +7,14 @@ is told.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from microcosm.givens.clock import between
 from microcosm.givens.relation import Relation
-from microcosm.traces.causality import Before
-from microcosm.traces.clocks import Clocks
+from microcosm.traces.causality import Causality
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import Execution, executions
-from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
 
 MOST_CHOSEN = 5_000
@@ -136,29 +132,26 @@ def covering(
 
 
 class _Part:
+    """What one execution gives as edges and frontiers."""
+
     def __init__(self, run: Execution, report: Report, full_names: bool) -> None:
         self._run = run
-        self._report = report
-        self._names = [entry.full_id if full_names else entry.id for entry in run.events]
-        self._full_names = full_names
-        self._clocks = Clocks(run, report)
-        self._exchange = exchange(run, report)
-        self._before = Before(run, self._clocks, self._exchange, report)
-        self._related: set[int] = {*self._exchange.sent, *self._exchange.received}
+        self._said = said = Causality(run, full_names, report)
+        self._names = said.names
+        self._related: set[int] = {*said.exchange.sent, *said.exchange.received}
 
     def ordered(self) -> list[Edge]:
         """The edges that order, each pair once: of its sources the first of process, message, clock, link."""
         edges: dict[tuple[int, int], str] = {}
-        for process, threads in self._run.threads.items():
-            source = f"process {self._full(process)}"
-            edges.update((pair, source) for thread in threads for pair in pairwise(thread))
-        for sending, reception in self._before.pairs:
-            message = self._run.events[reception].message or ""
-            edges.setdefault((sending, reception), f"message {self._full(message)}")
-        for event, sources in self._clocks.covers.items():
+        for process, chains in self._run.chains.items():
+            source = f"process {self._said.full(process)}"
+            edges.update((pair, source) for chain in chains for pair in pairwise(chain))
+        for sending, reception in self._said.before.pairs:
+            edges.setdefault((sending, reception), f"message {self._said.message(reception)}")
+        for event, sources in self._said.clocks.covers.items():
             for seen in sources:
                 edges.setdefault((seen, event), f"vector time of {self._names[event]}")
-        for pair in self._before.links:
+        for pair in self._said.before.links:
             edges.setdefault(pair, "link")
         for a, b in edges:
             self._related.update((a, b))
@@ -166,18 +159,18 @@ class _Part:
 
     def frontiers(self) -> list[Frontier]:
         """What each process knew. Memory: a vector for each event that something still waits for."""
-        run, order = self._run, self._before.order
+        run, order = self._run, self._said.before.order
         uses = [0] * len(run.events)
         for event in order:
-            for source in self._before.into(event):
+            for source in self._said.before.into(event):
                 uses[source] += 1
-        ends = {thread[-1] for threads in run.threads.values() for thread in threads if thread}
+        ends = {chain[-1] for chains in run.chains.values() for chain in chains if chain}
         for end in ends:
             uses[end] += 1  # what a process ends with is kept
         vectors: dict[int, dict[str, int] | None] = {}
         for event in order:
             known: dict[str, int] | None = {}
-            for at, source in enumerate(self._before.into(event)):
+            for at, source in enumerate(self._said.before.into(event)):
                 vector = vectors[source]
                 uses[source] -= 1
                 if not uses[source]:
@@ -198,40 +191,26 @@ class _Part:
             if uses[event]:
                 vectors[event] = known
         return [
-            self._frontier(process, [thread[-1] for thread in threads if thread], vectors)
-            for process, threads in run.threads.items()
-            if any(threads)  # not where all of its events have names that are taken
+            self._frontier(process, [chain[-1] for chain in chains if chain], vectors)
+            for process, chains in run.chains.items()
+            if any(chains)  # not where all of its events have names that are taken
         ]
 
     def foreign(self) -> list[Foreign]:
         """The links to events that are not here."""
-        if not self._run.foreign:
-            return []
-        leading = {source for event in self._before.order for source in self._before.into(event)}
         return [
-            Foreign(name, self._names[event], event not in leading, entry.file, entry.line)
-            for event, name in self._run.foreign
+            Foreign(name, self._names[event], last, entry.file, entry.line)
+            for event, name, last in self._said.foreign()
             for entry in (self._run.events[event],)
         ]
 
     def holders(self, token: str) -> list[Edge]:
         """Consecutive holders of each token, by `<>`; nothing where clocks show two to be concurrent."""
-        groups: dict[str, list[int]] = {}
-        for event in self._before.order:
-            value = self._run.events[event].attributes.get(token)
-            if value not in (None, ""):
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                groups.setdefault(self._full(text), []).append(event)
         edges: list[Edge] = []
-        for name, group in groups.items():
-            clash = next(
-                (b for a, b in pairwise(group) if self._by_clocks(a, b) is Relation.CONCURRENT), None
-            )
-            if clash is not None:
-                self._odd("token-concurrent", clash, f"token {name}: two holders are concurrent")
-                continue
-            self._related.update(group if len(group) > 1 else ())
-            edges += [(self._names[a], "<>", self._names[b], f"token {name}") for a, b in pairwise(group)]
+        for name, group in self._said.holders(token).items():
+            if not self._said.clash(name, pairwise(group)):
+                self._related.update(group if len(group) > 1 else ())
+                edges += [(self._names[a], "<>", self._names[b], f"token {name}") for a, b in pairwise(group)]
         return edges
 
     def concurrent(self, chosen: set[tuple[str, int]], complete: bool) -> list[Edge]:
@@ -239,17 +218,17 @@ class _Part:
         run = self._run
         asked = [at for at, entry in enumerate(run.events) if (entry.process, entry.seq) in chosen]
         if len(asked) > MOST_CHOSEN:
-            self._odd(
+            self._said.odd(
                 "too-many-chosen", asked[0], f"{len(asked):,} events are chosen, more than {MOST_CHOSEN:,}"
             )
             return []
-        complete = complete and HOLES.isdisjoint(self._report.counts)
+        complete = complete and HOLES.isdisjoint(self._said.report.counts)
         pasts = self._pasts(asked) if complete else {}
         edges: list[Edge] = []
         for (i, a), (j, b) in combinations(enumerate(asked), 2):
             if run.events[a].process == run.events[b].process:
                 continue
-            told = self._by_clocks(a, b)
+            told = self._said.by_clocks(a, b)
             apart = complete and not pasts[b] >> i & 1 and not pasts[a] >> j & 1
             if told is Relation.CONCURRENT or (told is None and apart):
                 left, right = sorted((self._names[a], self._names[b]))
@@ -259,27 +238,19 @@ class _Part:
 
     def report_isolated(self) -> None:
         """Report the events that no given names."""
-        for event, name in enumerate(self._names):
-            known = event in self._related or event in self._clocks.times or event in self._before.stamps
-            if not known:
-                self._odd("isolated-event", event, f"{name}: nothing relates it to another event", False)
+        known = self._related | self._said.clocks.times.keys() | self._said.before.stamps.keys()
+        self._said.isolated(event for event in range(len(self._names)) if event not in known)
 
     def _pasts(self, asked: list[int]) -> dict[int, int]:
         """The chosen events in the past of each chosen one, as bits."""
         place = {event: at for at, event in enumerate(asked)}
         rows = [0] * len(self._run.events)
-        for event in self._before.order:
+        for event in self._said.before.order:
             row = 0
-            for source in self._before.into(event):
+            for source in self._said.before.into(event):
                 row |= rows[source] | (1 << place[source] if source in place else 0)
             rows[event] = row
         return {event: rows[event] for event in asked}
-
-    def _by_clocks(self, a: int, b: int) -> Relation | None:
-        first, second = self._clocks.times.get(a), self._clocks.times.get(b)
-        if first is None or second is None or first.process == second.process:
-            return None
-        return between(first, second)
 
     def _frontier(self, process: str, ends: list[int], vectors: dict[int, dict[str, int] | None]) -> Frontier:
         last = max(ends, key=lambda end: self._run.events[end].seq)
@@ -287,16 +258,10 @@ class _Part:
         for end in ends:
             vector = vectors[end]
             if vector is None:
-                self._odd("wide-frontier", last, f"{process} knew of more than {WIDEST:,} processes", False)
+                self._said.odd(
+                    "wide-frontier", last, f"{process} knew of more than {WIDEST:,} processes", False
+                )
                 return Frontier(process, self._names[last], None)
             for name, seq in vector.items():
                 knows[name] = max(seq, knows.get(name, 0))
         return Frontier(process, self._names[last], dict(sorted(knows.items())))
-
-    def _full(self, name: str) -> str:
-        trace = self._run.trace
-        return f"{trace}/{name}" if self._full_names and trace is not None else name
-
-    def _odd(self, kind: str, event: int, message: str, fatal: bool = True) -> None:
-        entry = self._run.events[event]
-        self._report.add(kind, message, file=entry.file, line=entry.line, fatal=fatal)

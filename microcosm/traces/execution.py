@@ -21,17 +21,17 @@ from microcosm.traces.restarts import told_apart
 class Execution:
     """The events of one execution; everything else speaks of an event as its index in `events`.
 
-    `threads[p]` has the events of process p in program order: one list, or several where positions
+    `chains[p]` has the events of process p in program order: one list, or several where positions
     contradict clocks; then p is in `discredited`. The first has the events with clocks, the second those
     without, each further one an event whose clock is that of one in the first: nothing orders the two, and
     neither is known to have ticked (`unticked`). `previous[i]` is the event
-    before i in its thread, or -1. `links[i]` are the events that the log says came before i;
+    before i in its chain, or -1. `links[i]` are the events that the log says came before i;
     `foreign` pairs an event with the id of one that did and is not in this execution.
     """
 
     trace: str | None
     events: list[TraceEvent]
-    threads: dict[str, list[list[int]]]
+    chains: dict[str, list[list[int]]]
     discredited: frozenset[str]
     previous: list[int]
     links: dict[int, list[int]]
@@ -60,7 +60,7 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
     for event in listed:
         processes.setdefault(event.process, []).append(event)
     events: list[TraceEvent] = []
-    threads: dict[str, list[list[int]]] = {}
+    chains: dict[str, list[list[int]]] = {}
     discredited = set()
     unticked: set[int] = set()
     previous: list[int] = []
@@ -73,15 +73,15 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
             unticked.update(
                 len(events) + at for at, one in enumerate(ordered[0]) if repr(_by_clock(one)[2]) in equal
             )
-        for thread in ordered:
-            _report_holes(thread, len(ordered) == 1, report)
+        for chain in ordered:
+            _report_holes(chain, len(ordered) == 1, report)
             first = len(events)
-            events += thread
-            threads.setdefault(process, []).append(list(range(first, len(events))))
+            events += chain
+            chains.setdefault(process, []).append(list(range(first, len(events))))
             previous += [-1, *range(first, len(events) - 1)]
-    links, foreign = _links(events)
+    links, foreign = _links(events) if any(event.after for event in events) else ({}, [])
     sure, doubtful = frozenset(discredited), frozenset(unticked)
-    return Execution(trace, events, threads, sure, previous, links, foreign, doubtful)
+    return Execution(trace, events, chains, sure, previous, links, foreign, doubtful)
 
 
 def _links(
@@ -90,14 +90,13 @@ def _links(
     """What `after` says: the links within an execution, and the ids that are not in it."""
     links: dict[int, list[int]] = {}
     foreign: list[tuple[int, str]] = []
-    if any(event.after for event in events):
-        number = {event.id: index for index, event in enumerate(events)}
-        for index, event in enumerate(events):
-            for name in event.after:
-                if name in number:
-                    links.setdefault(index, []).append(number[name])
-                else:
-                    foreign.append((index, name))
+    number = {event.id: index for index, event in enumerate(events)}
+    for index, event in enumerate(events):
+        for name in event.after:
+            if name in number:
+                links.setdefault(index, []).append(number[name])
+            else:
+                foreign.append((index, name))
     return links, foreign
 
 
@@ -116,7 +115,7 @@ def _once(events: list[TraceEvent], several: bool, ids: set[str], report: Report
 
 
 def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
-    """Events in the order of their positions as one thread, or as several where clocks contradict it."""
+    """Events in the order of their positions as one chain, or as several where clocks contradict it."""
     highest = 0
     contradicted = False
     for event in events:
@@ -147,9 +146,9 @@ def _by_clock(event: TraceEvent) -> tuple[int, int, list[tuple[str, int]]]:
     return event.own, sum(counts.values()), sorted(counts.items())
 
 
-def _report_holes(thread: list[TraceEvent], positions: bool, report: Report) -> None:
+def _report_holes(chain: list[TraceEvent], positions: bool, report: Report) -> None:
     """Report where own clock values, or positions if they count, are missing; each place once."""
-    for before, event in pairwise((None, *thread)):
+    for before, event in pairwise((None, *chain)):
         assert event is not None
         if event.clock is not None and event.process not in event.clock:
             message = f"{event.process}: the clock has no entry for its own process"
@@ -157,14 +156,19 @@ def _report_holes(thread: list[TraceEvent], positions: bool, report: Report) -> 
         if event.clock is not None and (before is None or before.clock is not None):
             last = before.own if before is not None else 0
             if event.own > last + 1:
-                message = f"{event.process}: own clock values {_missing(last, event.own)} are missing"
+                message = f"{event.process}: own clock values {missing(last, event.own)} are missing"
                 report.add("clock-gap", message, file=event.file, line=event.line)
                 continue
         last = before.seq if before is not None else 0
         if positions and event.seq > last + 1:
-            message = f"{event.process}: events {_missing(last, event.seq)} are missing"
+            message = f"{event.process}: events {missing(last, event.seq)} are missing"
             report.add("seq-gap", message, file=event.file, line=event.line)
 
 
-def _missing(before: int, after: int) -> str:
+def missing(before: int, after: int) -> str:
+    """The positions between two, as they are told of.
+
+    >>> missing(1, 3), missing(1, 5)
+    ('2', '2 to 4')
+    """
     return str(before + 1) if after == before + 2 else f"{before + 1} to {after - 1}"

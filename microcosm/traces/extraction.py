@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from microcosm.givens.givens import Givens
 
+COUNTED = ("events", "processes", "messages", "correspondences", "clocks")
+"""What is told in one line of what a log gave."""
+
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
@@ -27,3 +30,13 @@ class Extraction:
     isolated: int
     outside: int
     reported: dict[str, int]
+
+    def counts(self) -> dict[str, object]:
+        """What was found, in numbers."""
+        found: dict[str, object] = {name: getattr(self, name) for name in COUNTED[:-1]}
+        return {**found, "clocks": len(self.givens.clocks), "reported": dict(self.reported)}
+
+    def summary(self) -> str:
+        """The numbers on one line."""
+        counts = self.counts()
+        return ", ".join(f"{counts[name]:,} {name}" for name in COUNTED)

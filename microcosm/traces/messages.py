@@ -1,19 +1,28 @@
-"""Which sending each reception answers, by the names of messages.
+"""Which sending each reception answers: by the names of messages, or where a log has none by their content.
 
 A message may go to several processes, in one event or by a copy each, and be sent again. Of a
 process that sends it again the first time counts: that, surely, came before every reception.
+
+The k-th sending of a content on a channel meets its k-th reception. Of a log that has all sendings this
+says nothing false, though messages be lost or overtake each other and receptions be missing, as long as
+none is duplicated: at the k-th reception k copies have been received, so k have been sent, and the k-th
+of them is among these or before one of them.
+
+Where a sending is missing, those behind it are counted one too low, and even a content that is sent once
+and received once may be two messages: the second sending and the first reception of one that was sent
+twice. Nothing follows from counting in such a log. A hole shows where a content has been received more
+often than it was sent (`Contents.more_received`); one that hides behind a message that was lost does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.event import OTHER_LEVEL, SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
-
-_OTHER = {"send": "causal_send", "causal_send": "send"}
 
 
 @dataclass(slots=True)
@@ -51,7 +60,7 @@ def exchange(execution: Execution, report: Report) -> Exchange:
             met.add((message, entry.process))
             heard.update(((message, entry.process), (message, None)))
             found.received.append(event)
-            level = sending if message in known[sending] else _OTHER[sending]
+            level = sending if message in known[sending] else OTHER_LEVEL[sending]
             open_ = copies[level].get((message, None), {})
             senders = {**open_, **copies[level].get((message, entry.process), {})}
             for process in senders.keys() & open_.keys():
@@ -100,3 +109,66 @@ def _events(execution: Execution, kind: str, report: Report) -> Iterator[tuple[i
 
 def _add(report: Report, kind: str, entry: TraceEvent, message: str) -> None:
     report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)
+
+
+Content = TypeVar("Content", bound=Hashable)
+
+
+class Contents(Generic[Content]):
+    """Names for the messages of a log, by content. Memory: a few counts for each content.
+
+    >>> found = Contents()
+    >>> [found.sent("a"), found.sent("b"), found.sent("a"), found.received("a"), found.received("a")]
+    ['m1', 'm2', 'm1.2', 'm1', 'm1.2']
+    >>> found.more_received("a"), found.received("a"), found.more_received("a")
+    (False, 'm1.3', True)
+    """
+
+    def __init__(self, prefix: str = "m") -> None:
+        self._prefix = prefix
+        self._counts: dict[Content, list[int]] = {}
+
+    def sent(self, content: Content) -> str:
+        """The name of the next sending of a content."""
+        return self._next(content, 1)
+
+    def received(self, content: Content) -> str:
+        """The name of the next reception of a content."""
+        return self._next(content, 2)
+
+    def count(self, content: Content, *, sent: bool) -> None:
+        """Count one more sending or reception, the name of which nobody wants to know."""
+        self._counted(content, 1 if sent else 2)
+
+    def ambiguous(self, content: Content) -> bool:
+        """Whether a content has just been found to be sent more than once and received; true once."""
+        counts = self._counts[content]
+        found = counts[1] > 1 and counts[2] > 0 and not counts[3]
+        counts[3] |= found
+        return found
+
+    def times(self, content: Content) -> tuple[int, int]:
+        """How often a content was sent, and how often received, so far."""
+        counts = self._counts.get(content, (0, 0, 0))
+        return counts[1], counts[2]
+
+    def more_received(self, content: Content) -> bool:
+        """Whether a content has been received more often than sent: the log has a hole."""
+        sent, received = self.times(content)
+        return received > sent
+
+    def __iter__(self) -> Iterator[Content]:
+        """All contents."""
+        return iter(self._counts)
+
+    def _counted(self, content: Content, side: int) -> list[int]:
+        counts = self._counts.get(content)
+        if counts is None:
+            counts = self._counts[content] = [len(self._counts) + 1, 0, 0, 0]
+        counts[side] += 1
+        return counts
+
+    def _next(self, content: Content, side: int) -> str:
+        counts = self._counted(content, side)
+        name = f"{self._prefix}{counts[0]}"
+        return Counted(name if counts[side] == 1 else f"{name}.{counts[side]}")

@@ -20,10 +20,14 @@ from typing import Protocol, cast
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.restarts import UNNAMED, names_of, told_apart
 from microcosm.traces.text.lines import Lines, open_lines
+
+CERTAIN = 2
+"""What `detects` says of a file that bears the mark of its format."""
 
 GROUP = "microcosm.traces"
 """The entry points of other distributions that bring formats."""
@@ -60,6 +64,8 @@ def names() -> list[str]:
 
 def format_of(name: str) -> Format:
     """The format `name`. Raises `TextError` when there is none, or when it cannot be loaded."""
+    if name == jsonl.NAME:
+        return cast(Format, jsonl)  # most logs are; the others need not be loaded
     if name in builtin():
         return builtin()[name]
     plugin = _plugins().get(name)
@@ -72,13 +78,17 @@ def format_of(name: str) -> Format:
 
 
 def detect(head: str, path: str) -> str:
-    """The name of the format of a file that begins with `head`; own formats come first.
+    """The name of the format of a file that begins with `head`: JSON lines where it bears their mark.
+
+    Otherwise it is the surest one, formats of this package before those of others.
 
     Raises `TraceError` when no format claims it. An empty file is an empty trace of the own format, but
     for what its name says to be Parquet: of that nothing is left.
     """
     if not head.strip():
-        return "parquet" if path.endswith(".parquet") else "jsonl"
+        return "parquet" if path.endswith(".parquet") else jsonl.NAME
+    if jsonl.detects(head, path) == CERTAIN:
+        return jsonl.NAME
     found = [(-form.detects(head, path), name) for name, form in sorted(builtin().items())]
     for name, plugin in sorted(_plugins().items()):
         try:

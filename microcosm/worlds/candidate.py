@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from microcosm import tuning
 from microcosm.givens.exact import Number
 from microcosm.order.bits import bits
 from microcosm.order.graph import Graph
 from microcosm.worlds.constraints import Knowledge, Pair
-
-BLOCK = 4096
-"""So many columns of the closure are computed at a time: memory stays linear in the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Fit:
             later.sort(key=place.__getitem__)
         kept = []
         for first, rows in _blocks(self.order, successors):
-            inside = range(first, first + BLOCK)
+            inside = range(first, first + tuning.CLOSURE_COLUMNS)
             for a, later in enumerate(successors):
                 further = 0
                 for b in later:
@@ -79,7 +77,7 @@ def fault(known: Knowledge, world: Fit) -> str | None:
             return f"{a} and {b} are not ordered"
         for a, b in _unlike(apart, rows, first, 0):
             return f"{a} < {b} is refuted"
-        mask = (1 << BLOCK) - 1
+        mask = (1 << tuning.CLOSURE_COLUMNS) - 1
         for a, row in known.unseen.items():
             if wrong := rows[a] & (row >> first & mask):
                 return f"{a} < {first + next(bits(wrong))} is refuted"
@@ -93,9 +91,9 @@ def _along(place: list[int], pairs: list[Pair]) -> list[Pair]:
 
 def _unlike(pairs: list[Pair], rows: list[int], first: int, expected: int) -> list[Pair]:
     """The pairs with the second event in a block that are ordered, or not, against expectation."""
-    if len(rows) <= BLOCK:
+    if len(rows) <= tuning.CLOSURE_COLUMNS:
         return [(a, b) for a, b in pairs if rows[a] >> b & 1 != expected]
-    block = range(first, first + BLOCK)
+    block = range(first, first + tuning.CLOSURE_COLUMNS)
     return [(a, b) for a, b in pairs if b in block and rows[a] >> (b - first) & 1 != expected]
 
 
@@ -130,9 +128,9 @@ def _successors(size: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 def _blocks(order: list[int], successors: list[list[int]]) -> Iterator[tuple[int, list[int]]]:
     """Some columns of the closure at a time: the first of them, and each position's row, itself included."""
     size, backwards = len(order), order[::-1]
-    for first in range(0, size, BLOCK):
+    for first in range(0, size, tuning.CLOSURE_COLUMNS):
         rows = [0] * size
-        for v in range(first, min(first + BLOCK, size)):
+        for v in range(first, min(first + tuning.CLOSURE_COLUMNS, size)):
             rows[v] = 1 << (v - first)
         for v in backwards:
             row = rows[v]

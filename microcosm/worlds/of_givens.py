@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import Givens, Stamp
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
+from microcosm.givens.stamp import Stamp
 from microcosm.order.bits import from_positions
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle

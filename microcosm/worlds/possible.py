@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from microcosm import tuning
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import lowest
@@ -24,12 +25,6 @@ from microcosm.worlds.possible_table import MEMBERS, Table, of_order, propagated
 from microcosm.worlds.propagation import Orientation
 from microcosm.worlds.search import Outcome, Stop, complete, guess
 from microcosm.worlds.stamped import Part
-
-CAP = 2
-"""Backtracks after which a SAT solver takes over, where there is one."""
-
-KEPT = 64
-"""So many choices of directions are remembered for later questions."""
 
 
 @dataclass(slots=True)
@@ -60,7 +55,7 @@ class Possibilities:
     """
 
     def __init__(
-        self, known: Knowledge, *, stop: Stop | None = None, cap: int = CAP, solver: bool = True
+        self, known: Knowledge, *, stop: Stop | None = None, cap: int = tuning.BACKTRACKS, solver: bool = True
     ) -> None:
         self.known = known
         self.stop = stop
@@ -94,7 +89,7 @@ class Possibilities:
         """The same questions about a part; the last few are remembered."""
         asked = next((found for known, found in self._parts if known.kept == part.kept), None)
         if asked is None:
-            cap = CAP if self._cap is None else self._cap
+            cap = tuning.BACKTRACKS if self._cap is None else self._cap
             asked = Possibilities(part.known, cap=cap, solver=self._solver)
             self._parts = [*self._parts[:1], (part, asked)]
         asked.stop = self.stop
@@ -251,7 +246,7 @@ class Possibilities:
             state.undo(mark)
         if not isinstance(found, Outcome):
             self._choices.append(found)
-            del self._choices[:-KEPT]
+            del self._choices[: -tuning.CHOICES_KEPT]
         return found
 
     def _searched_table(self, state: Orientation) -> Table:

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from operator import and_
 
+from microcosm import tuning
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.happens_before import Cycle
 from microcosm.worlds.constraints import Knowledge, Pair
 
 Trail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
-
-WAVE = 16
-"""One in so many events: if more pairs than that are forced at once, all rows are computed anew."""
 
 
 class Orientation:
@@ -56,7 +54,7 @@ class Orientation:
         while True:
             self.future, self.beyond = graph.futures(), graph.inherited(own)
             unordered, forced = self._survey(unordered)
-            if len(forced) * WAVE < self.size:
+            if len(forced) * tuning.WAVE < self.size:
                 break
             graph.add(forced)
         if any(map(and_, own, self.future)):

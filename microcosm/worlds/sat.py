@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from microcosm import tuning
 from microcosm.errors import MissingLibrary
 from microcosm.order.bits import bits, from_positions
 from microcosm.worlds.certificate import Certificate, Clause
@@ -22,12 +23,6 @@ from microcosm.worlds.search import Outcome, Stop
 
 NAME, LIMITED = "cadical153", "glucose4"
 """The solver, and the one that can be told to pause, for searches that may be stopped."""
-
-SLICE = 2_000
-"""So many conflicts go by between two questions whether to stop."""
-
-EAGER = 100_000
-"""So many paths are looked at before the solver starts; what they miss is found when it matters."""
 
 
 @cache
@@ -91,7 +86,7 @@ def _run(solver: Any, stop: Stop | None) -> bool | None:
         if stop is None:
             return bool(solver.solve())
         while True:
-            solver.conf_budget(SLICE)
+            solver.conf_budget(tuning.CONFLICTS)
             fits = solver.solve_limited()
             if fits is not None or stop():
                 return fits  # type: ignore[no-any-return]
@@ -130,7 +125,7 @@ class Directions:
                 yield b, a
 
     def short_paths(self) -> Iterator[Clause]:
-        """The clauses of failing paths of two and of three directions, as far as `EAGER` looks reach."""
+        """The clauses of failing paths of two and of three directions, as far as `tuning` allows reach."""
         future, ends = self.future, self.ends
         looks = 0
         longer: list[tuple[int, int, int]] = []
@@ -143,14 +138,14 @@ class Directions:
                         yield [-first, -second]
                     else:
                         longer.append((low, first, second))
-                if looks > EAGER:
+                if looks > tuning.PATHS_EAGER:
                     return
         for low, first, second in longer:
             for third in self._after(second):
                 looks += 1
                 if abs(third) > abs(first) < abs(second) and low & future[ends[third]]:
                     yield [-first, -second, -third]
-            if looks > EAGER:
+            if looks > tuning.PATHS_EAGER:
                 return
 
     def _after(self, literal: int) -> Iterator[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from microcosm import tuning
 from microcosm.order.happens_before import Cycle
 from microcosm.worlds.constraints import Knowledge, Pair
 from microcosm.worlds.greedy import Choice
@@ -18,10 +19,6 @@ from microcosm.worlds.propagation import Orientation
 
 Stop = Callable[[], bool]
 """Asked now and then: whether to give up. The caller has the clock."""
-
-
-FEW, MANY = 8, 16
-"""A first choice that fails for more events than a few, and more than one in so many, is no near miss."""
 
 
 class Outcome(Enum):
@@ -64,7 +61,7 @@ def guess(known: Knowledge) -> Choice | None:
 
 
 def _widely(failing: list[Pair], size: int) -> bool:
-    return len(failing) > max(FEW, size // MANY)
+    return len(failing) > max(tuning.MISSES_FEW, size // tuning.MISSES_MANY)
 
 
 def complete(state: Orientation, *, stop: Stop | None = None, cap: int | None = None) -> Choice | Outcome:

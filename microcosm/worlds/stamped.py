@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from microcosm import tuning
 from microcosm.worlds.candidate import Fit
 from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.constraints import Knowledge
-
-SOME = 1_000
-"""Among fewer events all are kept."""
 
 
 @dataclass
@@ -28,7 +26,7 @@ class Part:
     @classmethod
     def of(cls, known: Knowledge) -> Part | None:
         """The positions with more than a stamp, if that leaves out most of many."""
-        if known.size < SOME or not known.decides:
+        if known.size < tuning.STAMPED_FROM or not known.decides:
             return None
         found = known.named()
         return cls(known, sorted(found)) if 2 * len(found) < known.size else None

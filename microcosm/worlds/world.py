@@ -13,8 +13,10 @@ from random import Random
 
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
-from microcosm.givens.givens import GivenFacts, Givens, Stamp
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.stamp import too_late
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +213,8 @@ def _ruled_out(givens: Givens) -> Iterator[tuple[str, str]]:
         if not one.beside(other) and one.missed_by(other):
             yield a, b
     for (a, first), (b, second) in permutations(givens.stamps.items(), 2):
-        if _too_late(first, second):
+        if too_late(first, second):
             yield a, b
-
-
-def _too_late(first: Stamp, second: Stamp) -> bool:
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return first[0] > second[1]
-    return isinstance(first, int) and isinstance(second, int) and first >= second
 
 
 _MEANING = {

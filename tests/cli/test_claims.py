@@ -23,9 +23,12 @@ from hypothesis import strategies as st
 
 from microcosm.cli import exits, reading
 from microcosm.cli.app import main
-from microcosm.cli.commands import ask, check, offline, possible
-from microcosm.cli.commands import verify as prove
+from microcosm.cli.commands.verify.verify import fault_of
+from microcosm.cli.show.consistency import say_inconsistent
 from microcosm.cli.show.lemmas import proof_object
+from microcosm.cli.show.offline import offline_fields
+from microcosm.cli.show.possible import possible_fields
+from microcosm.cli.show.verdict import verdict_fields
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
@@ -184,17 +187,17 @@ def answers(
     except exits.Inconsistent:
         return
     verdict = known.online(*pair)
-    told.append(("online", ask.answer(*pair, verdict, known.why(*pair))))
+    told.append(("online", verdict_fields(*pair, verdict, known.why(*pair))))
     try:
-        told.append(("offline", offline.offline_answer(*pair, known.offline(*pair, depth=depth))))
+        told.append(("offline", offline_fields(*pair, known.offline(*pair, depth=depth))))
     except Inconsistent as problem:
         empty: Answer = {"verdict": None, "refuted": [], "possible": [], "exact": True, "derivations": {}}
         proof = proof_object(problem.derivation)
         told.append(("offline", {"pair": [*pair], **empty, "consistent": False, "derivation": proof}))
     found = known.possible(*pair)
-    fields = possible.fields(*pair, found)
+    fields = possible_fields(*pair, found)
     if not found.relations:
-        fields["conflict"] = check.say_inconsistent("m.mc", givens, None)
+        fields["conflict"] = say_inconsistent("m.mc", givens, None)
     told.append(("possible", fields))
     for kind, answer in told:
         yield kind, json.loads(json.dumps({"schema": "microcosm/1", **answer}))
@@ -279,13 +282,13 @@ def test_a_changed_answer_is_true_or_refused(givens: Givens, rng: Random) -> Non
         real.append(("check", checked(givens)))
     for kind, answer in real:
         derived = answer.get("derivation") or answer.get("derivations") or kind == "possible"
-        assert (prove.fault_of(answer, givens, BOOK) is None) == bool(derived), (kind, answer)
+        assert (fault_of(answer, givens, BOOK) is None) == bool(derived), (kind, answer)
         if not derived:
             continue
         assert_true(kind, answer, givens)
         for _ in range(12):
             other = changed(answer, rng)
-            if "rule" not in other and prove.fault_of(other, givens, BOOK) is None:
+            if "rule" not in other and fault_of(other, givens, BOOK) is None:
                 assert_true(kind_of(other), other, givens)
 
 
@@ -296,10 +299,10 @@ def test_real_answers_under_fewer_rules_are_valid_and_changed_ones_true_or_refus
     book = without(rng.choice(OFFLINE_RULES))
     for kind, answer in answers(givens, ("a", "b"), rng.choice([None, 0]), book):
         if kind == "offline" and (answer["derivations"] or answer.get("derivation")):
-            assert prove.fault_of(answer, givens, book) is None, answer
+            assert fault_of(answer, givens, book) is None, answer
             assert_true(kind, answer, givens, shipped=False)
             for other in (changed(answer, rng) for _ in range(10)):
-                if kind_of(other) == kind and prove.fault_of(other, givens, book) is None:
+                if kind_of(other) == kind and fault_of(other, givens, book) is None:
                     assert_true(kind, other, givens, shipped=False)
 
 

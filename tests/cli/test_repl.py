@@ -15,6 +15,7 @@ import pytest
 from microcosm import Microcosm
 from microcosm.cli import output
 from microcosm.cli.session import script
+from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.session import Session
 from microcosm.givens.relation import Relation
@@ -34,7 +35,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.mc").write_text("a < b < c\na || d\n", encoding="utf-8")
     how = How(read_rules())
-    return Session(opened(["a.mc"], how), how)
+    return Session(opened(["a.mc"], how), how, COMMANDS)
 
 
 def say(session: Session, *lines: str) -> list[str]:

@@ -21,7 +21,7 @@ from microcosm.cli.app import main
 from microcosm.cli.replica import input as replica_input
 from microcosm.cli.replica.delivered import Told
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.keys import new_ring, read_keys, write_keys
+from microcosm.replica.network.link.keys import new_ring, read_keys, write_keys
 from microcosm.replica.opening import APPLICATION, Opened
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory

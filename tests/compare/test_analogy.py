@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from microcosm.compare.analogy import analogous, compared, differing, first_difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
-from microcosm.compare.known_rows import known_rows
-from microcosm.compare.verdict_rows import KNOWN, cover, related_names, seeds_own, transposed, verdict_rows
+from microcosm.compare.verdict_rows import (
+    KNOWN,
+    cover,
+    known_rows,
+    related_names,
+    seeds_own,
+    transposed,
+    verdict_rows,
+)
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

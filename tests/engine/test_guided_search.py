@@ -8,15 +8,14 @@ from random import Random
 
 import pytest
 
-from microcosm import Microcosm
-from microcosm.engine import backward_search as goals
+from microcosm import Microcosm, tuning
 from microcosm.engine import guided_search as ascent
 from microcosm.engine import table
 from microcosm.engine.engine import Engine
+from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.program import online
-from microcosm.engine.prove import Witness
-from microcosm.engine.steps import Goal
+from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.proofs.steps import Goal
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
@@ -44,7 +43,7 @@ rule Across:
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Counter[bool | None]:
     """However few the events are, searches climb, and nothing takes over; what the climbs answered."""
-    monkeypatch.setattr(goals, "LARGE", 0)
+    monkeypatch.setattr(tuning, "CLIMBED_FROM", 0)
     monkeypatch.setattr(table.Table, "MOST", 0)
     found = Counter[bool | None]()
     trail = ascent.Ascent.trail
@@ -89,8 +88,8 @@ def test_climbs_find_what_a_search_by_sets_finds(answers: Counter[bool | None]) 
 def test_climbs_that_are_given_up_leave_it_to_the_search(
     answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("NEAR", "TARGETS", "EASY", "PATIENCE"):
-        monkeypatch.setattr(ascent, name, 1)
+    for name in ("CLIMBED_ALONG", "CLIMBED_ANYHOW", "STEPS_ALONG", "STEPS_ANYHOW"):
+        monkeypatch.setattr(tuning, name, 1)
     for seed in range(20):
         given = rooted(30, 4, 5, seed)
         assert searched(given, read_rules()) == by_sets(given), seed
@@ -120,7 +119,7 @@ def test_each_move_is_made_only_where_its_own_rule_allows_it(answers: Counter[bo
 def test_nothing_is_denied_while_a_rule_cannot_be_listed(
     answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ascent, "LISTED", 0)
+    monkeypatch.setattr(tuning, "RULES_LISTED", 0)
     for seed in range(10):
         given = rooted(30, 4, 6, seed)
         assert searched(given, read_rules()) == by_sets(given), seed

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
+from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
-from microcosm.engine.lowering import LEFT, RIGHT
-from microcosm.engine.program import online
+from microcosm.engine.lowering import online
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

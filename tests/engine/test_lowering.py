@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microcosm import Microcosm
-from microcosm.engine.program import Shape, compile_rules, initial, online
+from microcosm.engine.lowering import Shape, compile_rules, initial, online
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement

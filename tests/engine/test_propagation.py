@@ -7,11 +7,12 @@ from unittest.mock import patch
 
 import pytest
 
+from microcosm import tuning
 from microcosm.engine import propagation as sweep
 from microcosm.engine import saturate as fixpoint
 from microcosm.engine.engine import Engine
-from microcosm.engine.program import initial, online
-from microcosm.engine.prove import Witness
+from microcosm.engine.lowering import initial, online
+from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
@@ -19,7 +20,6 @@ from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.order import representation as shape
 from microcosm.order.labels import Labels
 from tests.rulesets import edited, extended
 
@@ -119,7 +119,7 @@ def test_rows_gain_in_the_mirror_what_they_gain_within_themselves(
 ) -> None:
     rng = Random(seed)
     given = log(rng.randrange(20, 70), rng.randrange(1, 12), rng.choice([0, 1, 3, 20]), seed)
-    monkeypatch.setattr(sweep, "HEAVY", 0)
+    monkeypatch.setattr(tuning, "ROWS_HEAVY", 0)
     with patch.object(sweep.Sweep, "_mirrored", autospec=True, side_effect=sweep.Sweep._mirrored) as mirrored:
         assert table_of(given, read_rules()) == by_sets(given)
     with patch.object(fixpoint, "Sweep", wraps=fixpoint.Sweep) as swept:
@@ -132,7 +132,7 @@ def test_rows_gain_in_the_mirror_what_they_gain_within_themselves(
 def test_other_links_are_mirrored_as_well(seed: int, links: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, rules = log(60, 5, 12, seed), edited(UN_2, links, rule="Un-2")
     found = table_of(given, rules)
-    monkeypatch.setattr(sweep, "HEAVY", 0)
+    monkeypatch.setattr(tuning, "ROWS_HEAVY", 0)
     assert table_of(given, rules) == found
 
 
@@ -142,8 +142,8 @@ def test_orders_of_labels_lay_out_their_rows_for_the_table(
 ) -> None:
     given = log(60, 4, 6, seed)
     expected = by_sets(given)
-    monkeypatch.setattr(shape, "ROWS_UP_TO", 0)
-    monkeypatch.setattr(shape, "EVENTS_A_CHAIN", 0)
+    monkeypatch.setattr(tuning, "ROWS_UP_TO", 0)
+    monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 0)
     engine = Engine(read_rules(), given)
     assert isinstance(engine.order(initial(Relation.BEFORE)), Labels)
     assert table_of(given, read_rules()) == expected

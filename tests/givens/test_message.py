@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm
-from microcosm.engine.edb import Universe
+from microcosm.engine.ground import Universe
 from microcosm.engine.processes import Processes
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message, Told

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from microcosm.errors import RuleError
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.givens import GivenFacts, Givens
+from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.plan import Goal, Program, planned
 from microcosm.logic.judgement import Judgement
-from microcosm.logic.predicates import base_facts
 from microcosm.logic.rule import (
     ANY,
     Base,
@@ -34,6 +34,7 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook, parse_rules
+from microcosm.order.whole import base_facts
 from tests.notation import mc
 from tests.rulesets import ADDED, TEN, ten
 
@@ -188,7 +189,7 @@ def givens(draw: st.DrawFn) -> Givens:
 
 
 def search(rules: RuleBook, known: Givens, *asked: str) -> Search:
-    return Search(Program(rules.instances), known, {*known.named(), *asked})
+    return Search(Program(rules.instances), GivenFacts(known), {*known.named(), *asked})
 
 
 @given(givens(), st.integers(0, 2**20))

@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
-from microcosm.logic.predicates import base_facts
+from microcosm.order.whole import base_facts
 from microcosm.orderings.computation import Computation
 from microcosm.orderings.monitor import violations
 from microcosm.orderings.ordering import Ordering

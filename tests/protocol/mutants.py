@@ -321,19 +321,19 @@ MUTANTS = [
     ),
     m(
         "KS without purge",
-        "ks.py",
+        "comparators/ks.py",
         ("if left or key[1] == newest[key[0]]}", "if left or newest}"),
         tests=COMPARATORS,
     ),
     m(
         "KS without merge",
-        "ks.py",
+        "comparators/ks.py",
         ("self._log = _purged(_merged(mine, carried))", "self._log = _purged(carried)"),
         tests=COMPARATORS,
     ),
     m(
         "RST increments before it copies",
-        "rst.py",
+        "comparators/rst.py",
         (
             "        packet = Stamped(tuple(self._sent), to, payload)  # a copy first, then the increment\n",
             "        self._sent[self.me] = self._raised(self._sent[self.me], to)\n"
@@ -343,25 +343,25 @@ MUTANTS = [
     ),
     m(
         "Newtop without nulls",
-        "newtop.py",
+        "comparators/newtop.py",
         ("if self._announced < self._wanted:", "if False:"),
         tests=COMPARATORS,
     ),
     m(
         "Cykas as described",
-        "cykas.py",
+        "comparators/cykas.py",
         ("self._untold[0][0] < oldest:", "self._untold[0][0] <= oldest:"),
         tests=COMPARATORS,
     ),
     m(
         "P1 without the past of what is received",
-        "monitor_model.py",
+        "monitor/model.py",
         ("self.g[j.receiver] |= {j} | self.c[j]", "self.g[j.receiver] |= {j}"),
         tests="test_monitor_model.py",
     ),
     m(
         "P3 counts what does not go to the monitor",
-        "monitor_model.py",
+        "monitor/model.py",
         (
             "        if j.receiver == self.monitor:\n            self.f[j.sender] |= {j}",
             "        self.f[j.sender] |= {j}",
@@ -370,13 +370,13 @@ MUTANTS = [
     ),
     m(
         "section 6 adds instead of taking the maximum",
-        "monitor_model.py",
+        "monitor/model.py",
         ("list(map(max, self.f[p], self.e[j]))", "list(map(int.__add__, self.f[p], self.e[j]))"),
         tests="test_monitor_model.py",
     ),
     m(
         "the monitor's guard is strict",
-        "monitor_model.py",
+        "monitor/model.py",
         ("all(map(int.__le__, self.e[j], self.k))", "all(map(int.__lt__, self.e[j], self.k))"),
         tests="test_monitor_model.py",
     ),

@@ -13,7 +13,7 @@ from microcosm import Microcosm, Relation
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.queries import drawing
-from microcosm.queries.drawing_model import MOST, sketch
+from microcosm.queries.drawing import MOST, drawing_of
 from tests.strategies import microcosms
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -33,7 +33,7 @@ def titles(root: ET.Element) -> list[str | None]:
 @given(microcosms(nasty=True))
 def test_every_drawing_is_xml_with_a_point_for_each_event(givens: Givens) -> None:
     known = Microcosm(givens)
-    part = sketch(known.givens, known.rules)
+    part = drawing_of(known.givens, known.rules)
     for text in (drawing.hasse(part), drawing.space_time(part), known._repr_svg_()):
         root = drawn(text)
         assert len(titles(root)) == len(known.events)
@@ -44,7 +44,7 @@ def test_every_drawing_is_xml_with_a_point_for_each_event(givens: Givens) -> Non
 @given(microcosms())
 def test_the_lines_are_the_transitive_reduction_and_point_forwards(givens: Givens) -> None:
     known = Microcosm(givens)
-    part = sketch(known.givens, known.rules)
+    part = drawing_of(known.givens, known.rules)
     order = networkx.DiGraph()
     order.add_nodes_from(known.events)
     for a, b in combinations(known.events, 2):
@@ -66,7 +66,7 @@ def test_the_lines_are_the_transitive_reduction_and_point_forwards(givens: Given
 
 @given(microcosms())
 def test_no_two_events_share_a_place(givens: Givens) -> None:
-    part = sketch(givens, Microcosm().rules)
+    part = drawing_of(givens, Microcosm().rules)
     for picture in (drawing.space_time(part), drawing.hasse(part)):
         places = [(circle.get("cx"), circle.get("cy")) for circle in drawn(picture).iter(f"{SVG}circle")]
         assert len(places) == len(set(places))

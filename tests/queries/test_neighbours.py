@@ -11,7 +11,6 @@ from microcosm import Microcosm, Relation
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.logic.rulebook import RuleBook
-from microcosm.queries.neighbours import between, future, pairs, past, with_verdict
 from tests.rulesets import ADDED, TEN, extended, without
 from tests.strategies import microcosms
 
@@ -29,14 +28,14 @@ VERDICTS = [
 def test_each_event_is_in_exactly_one_neighbourhood_of_another(givens: Givens) -> None:
     known = Microcosm(givens)
     for event in known.events:
-        found = {relation: list(with_verdict(known, relation, event)) for relation in VERDICTS}
+        found = {relation: list(known.with_verdict(relation, event)) for relation in VERDICTS}
         assert sorted(chain.from_iterable(found.values())) == [
             other for other in known.events if other != event
         ]
         for relation, there in found.items():
             assert all(known.online(other, event) is relation for other in there)
-        assert list(past(known, event)) == found[Relation.BEFORE]
-        assert list(future(known, event)) == found[Relation.AFTER]
+        assert list(known.past(event)) == found[Relation.BEFORE]
+        assert list(known.future(event)) == found[Relation.AFTER]
 
 
 @given(microcosms())
@@ -46,8 +45,8 @@ def test_what_lies_between_is_after_the_one_and_before_the_other(givens: Givens)
         for b in known.events:
             if a != b:
                 ordered = known.online(a, b) is Relation.BEFORE
-                expected = {e for e in future(known, a) if e in set(past(known, b))} if ordered else set()
-                assert set(between(known, a, b)) == expected
+                expected = {e for e in known.future(a) if e in set(known.past(b))} if ordered else set()
+                assert set(known.between(a, b)) == expected
 
 
 @pytest.mark.parametrize("rules", [*(without(name) for name in TEN), *(extended(name) for name in ADDED)])
@@ -60,7 +59,7 @@ def test_the_verdicts_are_those_of_whatever_rules_there_are(rules: RuleBook, giv
         reject()  # what one of the added rules concludes may contradict the givens
     for event in known.events:
         for relation in VERDICTS:
-            found = set(with_verdict(known, relation, event))
+            found = set(known.with_verdict(relation, event))
             assert found == {e for e in known.events if e != event and known.online(e, event) is relation}
 
 
@@ -68,6 +67,6 @@ def test_the_verdicts_are_those_of_whatever_rules_there_are(rules: RuleBook, giv
 def test_pairs_are_those_of_the_table(givens: Givens) -> None:
     known = Microcosm(givens)
     for relation in VERDICTS:
-        assert list(pairs(known, relation)) == [
+        assert list(known.pairs(relation)) == [
             (a, b) for a, b, verdict in known.table() if verdict is relation
         ]

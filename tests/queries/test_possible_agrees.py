@@ -13,7 +13,7 @@ from microcosm import Contradiction, Microcosm, Relation
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
-from microcosm.logic.predicates import STRONGER
+from microcosm.givens.predicates import STRONGER
 from microcosm.queries.offline import Inconsistent, Offline
 from tests.strategies import rngs
 

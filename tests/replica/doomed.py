@@ -20,8 +20,8 @@ from microcosm.errors import ReplicaError
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.disk import Disk, Flat
 from microcosm.replica.network.endpoint import Endpoint
-from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.node import Node
 from microcosm.replica.opening import APPLICATION
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.batch import Batch
 from microcosm.replica.network.carrier import Carrier
+from microcosm.replica.network.durable.batch import Batch
+from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.keys import Key, Keyring
-from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.opening import APPLICATION
 from microcosm.replica.replica import Replica

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica import evolution, snapshot
-from microcosm.replica.dots import FIRST, Dot, Run
 from microcosm.replica.errors import Malformed
-from microcosm.replica.evolution import Add, Append, Evolution, Forget, Remove
 from microcosm.replica.exchange import messages
 from microcosm.replica.exchange.messages import Compare, Gone, Message, Range, Same, Supply, Want
+from microcosm.replica.ledger import evolution, snapshot
+from microcosm.replica.ledger.dots import FIRST, Dot, Run
+from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 DOTS = st.builds(Dot, NAMES, st.integers(1, 2**40), st.integers(1, 2**60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.replica.dots import FIRST, Dot, Dots, Run, fingerprint
+from microcosm.replica.ledger.dots import FIRST, Dot, Dots, Run, fingerprint
 
 RUNS = st.lists(
     st.builds(

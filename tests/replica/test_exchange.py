@@ -13,11 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined
-from microcosm.replica.dots import Dot, Dots, Run
 from microcosm.replica.errors import WrongReplica
-from microcosm.replica.evolution import Append, Evolution
 from microcosm.replica.exchange.exchange import Exchange
 from microcosm.replica.exchange.side_by_side import level
+from microcosm.replica.ledger.dots import Dot, Dots, Run
+from microcosm.replica.ledger.evolution import Append, Evolution
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 

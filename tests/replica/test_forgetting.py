@@ -17,11 +17,11 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.dots import Dot
-from microcosm.replica.evolution import Add, Append, Evolution
 from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.journal import Journal
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.opening import APPLICATION
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory, Store

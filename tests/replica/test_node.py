@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import Busy, ReplicaError, Undefined
+from microcosm.replica.network.durable.remembering import STATE, remembered
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.remembering import STATE, remembered
 from microcosm.replica.node.node import serve
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from microcosm.errors import ReplicaError
-from microcosm.replica.network import arrivals as reasons
-from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.link import arrivals as reasons
+from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.background import running
 from microcosm.replica.node.metrics import exposition
 from microcosm.replica.node.node import Node, serve

@@ -8,7 +8,7 @@ import pytest
 
 from microcosm.errors import ReplicaError
 from microcosm.replica.errors import WrongReplica
-from microcosm.replica.network.remembering import STATE, remembered
+from microcosm.replica.network.durable.remembering import STATE, remembered
 from microcosm.replica.node.node import serve
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory, Record

@@ -18,9 +18,9 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.conflicts import Conflict, quarantine
-from microcosm.replica.dots import Dot
-from microcosm.replica.evolution import Add, Append, Evolution
+from microcosm.replica.conflicts.conflicts import Conflict, quarantine
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm

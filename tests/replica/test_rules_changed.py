@@ -16,8 +16,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.replica.dots import Dot
-from microcosm.replica.evolution import Add, Append, Evolution
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.engine.test_changed_rules import VARIANTS, contradictory

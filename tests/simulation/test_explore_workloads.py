@@ -17,9 +17,9 @@ from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray,
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.simulation.explore import Explored, Explorer, explore
-from microcosm.simulation.explore_state import Scope, State
-from microcosm.simulation.explore_workloads import survey, workloads
+from microcosm.simulation.explore.explore import Explored, Explorer, explore
+from microcosm.simulation.explore.state import Scope, State
+from microcosm.simulation.explore.workloads import survey, workloads
 
 HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps")
 

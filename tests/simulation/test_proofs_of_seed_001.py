@@ -18,9 +18,9 @@ from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Packet
 from microcosm.simulation.causal_check import check
 from microcosm.simulation.events import CAUSAL_SEND, DELIVER, SEND, Event
-from microcosm.simulation.explore import Explorer
-from microcosm.simulation.explore_machines import Machines
-from microcosm.simulation.explore_state import Fault, Scope, State, Step
+from microcosm.simulation.explore.explore import Explorer
+from microcosm.simulation.explore.machines import Machines
+from microcosm.simulation.explore.state import Fault, Scope, State, Step
 from microcosm.simulation.sps_check import SendCheck, Strategy, sent_too_early
 from tests.protocol.random_net import RandomNet
 

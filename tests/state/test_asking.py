@@ -10,8 +10,6 @@ import pytest
 from microcosm import Correspondence, Microcosm, MicrocosmError, Relation
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.relation import SPELLINGS, read_relation
-from microcosm.queries.hasse import longest_chain
-from microcosm.queries.neighbours import between, concurrent, frontier, future, pairs, past, with_verdict
 from microcosm.worlds.world import World
 
 ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'
@@ -22,8 +20,8 @@ ASKS: dict[str, Ask] = {
     "why_not": lambda known, said: known.why_not("unshare", said, "view").holds,
     "holds": lambda known, said: known.holds("online", "unshare", said, "view"),
     "derive": lambda known, said: known.derive("offline", "unshare", said, "view"),
-    "with_verdict": lambda known, said: list(with_verdict(known, said, "upload")),
-    "pairs": lambda known, said: list(pairs(known, said)),
+    "with_verdict": lambda known, said: list(known.with_verdict(said, "upload")),
+    "pairs": lambda known, said: list(known.pairs(said)),
     "world": lambda known, said: World.of("ab", ["ab"]).holds("a", said, "b"),  # type: ignore[list-item]
     "certificate": lambda known, said: known.worlds.certificate("unshare", said, "view") is None,
     "add": lambda known, said: known.add(Correspondence("view", said, "late")) or known.to_text(),
@@ -78,16 +76,16 @@ def test_a_judgement_is_one_of_three(said: Any) -> None:
 
 
 AROUND: dict[str, Callable[[Microcosm], object]] = {
-    "past": lambda known: past(known, "viev"),
-    "future": lambda known: future(known, "viev"),
-    "concurrent": lambda known: concurrent(known, "viev"),
+    "past": lambda known: known.past("viev"),
+    "future": lambda known: known.future("viev"),
+    "concurrent": lambda known: known.concurrent("viev"),
     "unknown": lambda known: known.unknown("viev"),
     "silent": lambda known: known.silent("viev"),
-    "between, first": lambda known: between(known, "viev", "upload"),
-    "between, last": lambda known: between(known, "upload", "viev"),
-    "frontier": lambda known: frontier(known, "upload", "viev"),
-    "longest_chain, first": lambda known: longest_chain(known, first="viev"),
-    "longest_chain, last": lambda known: longest_chain(known, last="viev"),
+    "between, first": lambda known: known.between("viev", "upload"),
+    "between, last": lambda known: known.between("upload", "viev"),
+    "frontier": lambda known: known.frontier("upload", "viev"),
+    "longest_chain, first": lambda known: known.longest_chain(first="viev"),
+    "longest_chain, last": lambda known: known.longest_chain(last="viev"),
     "online": lambda known: known.online("unshare", "viev", must_exist=True),
     "offline": lambda known: known.offline("unshare", "viev", must_exist=True),
     "possible": lambda known: known.possible("unshare", "viev", must_exist=True),

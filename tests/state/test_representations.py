@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant
 
+from microcosm import tuning
 from microcosm.compare.analogy import analogous
 from microcosm.compare.digest import analogy_digest
-from microcosm.engine.program import initial
+from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
-from microcosm.order import representation as shape
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 from microcosm.queries.batch import VERDICTS
@@ -38,8 +38,8 @@ from tests.strategies import microcosms
 def by_labels() -> Iterator[None]:
     """Inside, every happens-before is kept as labels, however small it is and however many chains it has."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shape, "ROWS_UP_TO", 0)
-        patch.setattr(shape, "EVENTS_A_CHAIN", 0)
+        patch.setattr(tuning, "ROWS_UP_TO", 0)
+        patch.setattr(tuning, "EVENTS_A_CHAIN", 0)
         patch.setattr(Rows, "SATURATE", 0)
         yield
 
@@ -74,7 +74,7 @@ class EvolvingByLabels(Evolving):
         if hasattr(self, "m"):
             assert isinstance(order(self.m), Labels)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(shape, "ROWS_UP_TO", 1 << 20)
+                patch.setattr(tuning, "ROWS_UP_TO", 1 << 20)
                 rows = Microcosm(self.m.givens)
                 assert isinstance(order(rows), Rows)
                 there, digest = [*rows.table()], analogy_digest(rows)

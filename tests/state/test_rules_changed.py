@@ -26,7 +26,7 @@ from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.queries.drawing_model import sketch
+from microcosm.queries.drawing import drawing_of
 from microcosm.queries.offline import are_shipped
 from tests.engine.test_changed_rules import VARIANTS
 from tests.proofs import proved
@@ -273,8 +273,8 @@ def test_a_frontier_ends_where_an_order_runs_in_a_cycle() -> None:
 
 def test_drawings_leave_out_no_pair_that_nothing_implies() -> None:
     m = Microcosm.parse("a < b < c \n a < c", rules=without("In-Tr"))
-    assert set(sketch(m.givens, m.rules).links) == {("a", "b"), ("b", "c"), ("a", "c")}
-    assert set(sketch(m.givens, read_rules()).links) == {("a", "b"), ("b", "c")}
+    assert set(drawing_of(m.givens, m.rules).links) == {("a", "b"), ("b", "c"), ("a", "c")}
+    assert set(drawing_of(m.givens, read_rules()).links) == {("a", "b"), ("b", "c")}
 
 
 def test_why_not_ends_where_judgements_rest_on_each_other() -> None:

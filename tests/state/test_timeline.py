@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Correspondence, Microcosm, Relation, Undefined
+from microcosm.engine.engine import Engine
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
-from microcosm.state import timeline
+from microcosm.state import evolve, timeline
 from microcosm.state.timeline import Timeline
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote
@@ -165,17 +166,17 @@ def test_an_interrupt_in_the_middle_of_a_change_loses_nothing(
 ) -> None:
     story = Timeline(Microcosm.parse("a < b"))
     calls = 0
-    plain = Microcosm._add
+    plain = evolve.add
 
-    def interrupted(self: Microcosm, fact: Correspondence) -> None:
+    def interrupted(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> None:
         nonlocal calls
         calls += 1
-        plain(self, fact)
+        plain(engine, givens, fact, strict)
         if calls == after:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Microcosm, "_add", interrupted)
+        patch.setattr(evolve, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             story.add("b < c < d < e")
     assert story.known.to_text() == "a < b\n"

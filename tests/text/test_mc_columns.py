@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm import tuning
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
-from microcosm.text import mc_reader as document
 from microcosm.text.mc_reader import read_givens, write_mc
 
 events = st.sampled_from(["a", "b", "c", "d", '"log in"', "from", "-e", "p:1"])
@@ -23,7 +23,7 @@ lines = st.one_of(
 
 def read(text: str, columns: int) -> Givens | str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document, "LINKS", columns)
+        patch.setattr(tuning, "COLUMNS_FROM", columns)
         try:
             return read_givens(text, "file.mc")
         except TextError as error:

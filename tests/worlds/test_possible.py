@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.stamps import StampOrder
-from microcosm.worlds import candidate as fit
-from microcosm.worlds import sat, stamped
+from microcosm.worlds import sat
 from microcosm.worlds.candidate import Fit, fault
 from microcosm.worlds.constraints import Knowledge
 from microcosm.worlds.possible import Possibilities, Undecided
@@ -192,7 +192,7 @@ def test_a_search_can_be_stopped() -> None:
 def test_the_solver_pauses_to_ask_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten pigeons in nine holes keep it busy for many restarts, between which it can be stopped."""
     solvers = pytest.importorskip("pysat.solvers", reason="the extra `sat` is not installed")
-    monkeypatch.setattr(sat, "SLICE", 50)
+    monkeypatch.setattr(tuning, "CONFLICTS", 50)
     holes, pigeons = range(9), range(10)
     apart = [[-(9 * p + h + 1), -(9 * q + h + 1)] for h in holes for p, q in combinations(pigeons, 2)]
     clauses = [[9 * p + h + 1 for h in holes] for p in pigeons] + apart
@@ -252,7 +252,7 @@ def test_worlds_are_checked_some_columns_at_a_time(monkeypatch: pytest.MonkeyPat
     world = Possibilities(known).world()
     assert world is not None
     whole = world.reduction()
-    monkeypatch.setattr(fit, "BLOCK", block)
+    monkeypatch.setattr(tuning, "CLOSURE_COLUMNS", block)
     assert fault(known, world) is None
     assert world.reduction() == whole
     for dropped in whole:
@@ -302,9 +302,9 @@ def test_events_with_nothing_but_a_stamp_are_left_out_of_the_search(monkeypatch:
         known = knowledge(13, facts, StampOrder(times))
         known.unseen[named[0]] = 1 << named[1]
         known.groups.append(named[2:4])
-        monkeypatch.setattr(stamped, "SOME", 14)
+        monkeypatch.setattr(tuning, "STAMPED_FROM", 14)
         whole = Possibilities(known)
-        monkeypatch.setattr(stamped, "SOME", 0)
+        monkeypatch.setattr(tuning, "STAMPED_FROM", 0)
         part = Possibilities(known)
         assert part._part is not None
         assert part.realisable() == whole.realisable()

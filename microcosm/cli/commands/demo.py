@@ -41,7 +41,7 @@ def demo(json: options.Json = False, rules: options.Rules = None) -> int:
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.cli.commands import ask
+    from microcosm.cli.show.verdict import verdict_fields
     from microcosm.kernel import check as kernel
     from microcosm.traces import extract as correspondences
     from microcosm.traces import reading as formats
@@ -51,7 +51,7 @@ def demo(json: options.Json = False, rules: options.Rules = None) -> int:
     found = correspondences.extract(events)
     known = reading.microcosm_of(found.givens, reading.rulebook(rules))
     answers = [(pair, known.online(*pair), known.why(*pair)) for pair in _questions(known)]
-    told = [ask.answer(*pair, verdict, proof) for pair, verdict, proof in answers]
+    told = [verdict_fields(*pair, verdict, proof) for pair, verdict, proof in answers]
     proofs = [each["derivation"] for each in told if each["derivation"] is not None]
     faults = [kernel.check(known.givens, known.rules, proof) for proof in proofs]
     valid = not any(faults)
@@ -83,7 +83,7 @@ def _questions(known: Microcosm) -> Iterator[Question]:
 
 def _length(proof: Derivation | None) -> int:
     """How many links a proof shows; 0 for one that is too long to be shown."""
-    from microcosm.cli.show.render import links
+    from microcosm.logic.derivation import links
 
     if proof is None or not proof.premises:
         return 0
@@ -102,14 +102,14 @@ def _log(log: Path, events: list[TraceEvent]) -> None:
 
 
 def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    from microcosm.cli.commands import ask
+    from microcosm.cli.show.verdict import show_proof, show_verdict
 
     for pair, verdict, _ in answers:
-        ask.show_verdict(pair[0], verdict, pair[1])
+        show_verdict(pair[0], verdict, pair[1])
     shown = next((proof for _, _, proof in answers if proof is not None), None)
     if shown is not None:
         output.say("", "Every verdict but silence has a proof. That of the first:", "")
-        ask.show_proof(known, shown)
+        show_proof(known, shown)
 
 
 def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:

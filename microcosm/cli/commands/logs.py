@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output
-
-if TYPE_CHECKING:
-    from microcosm.traces.event import TraceEvent
-    from microcosm.traces.extraction import Extraction
-    from microcosm.traces.report import Irregularity, Report
+from microcosm.cli.logs import (
+    Execution,
+    Format,
+    Pattern,
+    StrictLog,
+    events_of,
+    known_format,
+    report_of,
+    told_rest,
+)
 
 app = typer.Typer()
 
-SAID = 5
-"""So many irregularities of a kind are told one by one; the rest are counted."""
 
 OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
-
-Format = Annotated[
-    str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
-]
-Pattern = Annotated[
-    str | None,
-    typer.Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
-]
-Execution = Annotated[
-    str | None, typer.Option("--trace", metavar="NAME", help="One execution of several in the log.")
-]
-StrictLog = Annotated[bool, typer.Option("--strict", help="An irregularity of the log is an error.")]
 
 
 @app.command("extract")
@@ -66,37 +56,38 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli.commands.change import write_givens
     from microcosm.cli.reading import standard_input_once
     from microcosm.text.mc_reader import givens_to_json
-    from microcosm.traces.columns import plain_extraction
-    from microcosm.traces.extract import extract as extraction_of
+    from microcosm.traces.extract import microcosm_of_logs
 
     standard_input_once(traces)
     report = report_of(strict)
-    found = None
-    if len(traces) == 1 and not any((format, pattern, process, token, trace, without_clocks)):
-        found = plain_extraction(traces[0], report)
-    if found is None:
-        events = events_of(traces, format, pattern, report, trace)
-        found = extraction_of(
-            events, process=process, token=token, with_clocks=not without_clocks, report=report
-        )
+    known_format(format)
+    found = microcosm_of_logs(
+        traces,
+        format=format,
+        pattern=pattern,
+        process=process,
+        token=token,
+        trace=trace,
+        with_clocks=not without_clocks,
+        report=report,
+    )
     told_rest(report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:
         output.note(f"events that {output.printable(str(process))} could not know: {found.outside:,}")
-    counts = counts_of(found)
+    counts = found.counts()
     if out is not None:
-        write_givens(found.givens, out, out.endswith(".json"))
+        output.write_givens(found.givens, out, out.endswith(".json"))
     if json:
         output.emit(counts if out is not None else {**counts, "microcosm": givens_to_json(found.givens)})
     elif out is None:
-        write_givens(found.givens, None, False)
-        output.note(summary(counts))
+        output.write_givens(found.givens, None, False)
+        output.note(found.summary())
     else:
-        output.say(f"{out}: {summary(counts)}")
+        output.say(f"{out}: {found.summary()}")
     return exits.HOLDS
 
 
@@ -141,59 +132,3 @@ def trace(
     else:
         output.say(f"{to}: {count:,} events")
     return exits.HOLDS
-
-
-def events_of(
-    traces: list[str], format: str | None, pattern: str | None, report: Report, trace: str | None
-) -> Iterator[TraceEvent]:
-    """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
-    from microcosm.traces import reading as formats
-
-    known_format(format)
-    return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
-
-
-def known_format(format: str | None) -> None:
-    """Refuse a format that there is not. Raises `UsageError`."""
-    from microcosm.traces import reading as formats
-
-    if format is not None and format not in formats.names():
-        hint = formats.nearest(format, formats.names(), "Formats")
-        raise exits.UsageError(f"no trace format {format!r}. {hint}")
-
-
-def report_of(strict: bool) -> Report:
-    """A report that tells the first irregularities of each kind as they are found."""
-    from microcosm.traces.report import Report
-
-    def tell(found: Irregularity) -> None:
-        if report.counts[found.kind] <= SAID:
-            output.warn(str(found))
-
-    report = Report(strict, each=tell)
-    return report
-
-
-def told_rest(report: Report) -> None:
-    """How many irregularities of each kind were not told one by one."""
-    for kind, count in report.counts.items():
-        if count > SAID:
-            output.warn(f"{count - SAID:,} more of [{kind}]")
-
-
-def counts_of(found: Extraction) -> dict[str, object]:
-    """What an extraction found, in numbers."""
-    return {
-        "events": found.events,
-        "processes": found.processes,
-        "messages": found.messages,
-        "correspondences": found.correspondences,
-        "clocks": len(found.givens.clocks),
-        "reported": dict(found.reported),
-    }
-
-
-def summary(counts: dict[str, object]) -> str:
-    """The counts of an extraction on one line."""
-    fields = ("events", "processes", "messages", "correspondences", "clocks")
-    return ", ".join(f"{counts[field]:,} {field}" for field in fields)

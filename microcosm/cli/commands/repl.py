@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.commands.logs import Execution, Format, Pattern
+from microcosm.cli.logs import Execution, Format, Pattern
 
 app = typer.Typer()
 
@@ -58,17 +58,18 @@ def repl(
     """
     from microcosm.cli.reading import rulebook, standard_input_once
     from microcosm.cli.session import script as scripted
+    from microcosm.cli.session.commands import COMMANDS
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
     from microcosm.files import STDIN, read_bytes
-    from microcosm.gc_paused import without_collection
+    from microcosm.tuning import gc_paused
 
     paths = file or []
     standard_input_once(paths)
     how = How(rulebook(rules), strict, format, pattern, process, trace, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
-    with without_collection():
-        session = Session(opened(paths, how), how)
+    with gc_paused():
+        session = Session(opened(paths, how), how, COMMANDS)
     gc.freeze()  # it stays as long as the session: no search for garbage need go through it
     if STDIN in paths and lines is None:
         _ask_the_terminal()

@@ -37,7 +37,7 @@ def list_rules(json: options.Json = False, rules: options.Rules = None) -> int:
 
     from rich.text import Text
 
-    from microcosm.cli.commands.table import draw, new_table
+    from microcosm.cli.show.tables import draw, new_table
 
     drawn = new_table("rule", "file", "concludes", "source")
     for rule in book.rules:

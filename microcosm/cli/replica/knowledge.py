@@ -13,7 +13,7 @@ from microcosm.errors import Contradiction, Undefined
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.replica.conflicts import Conflict
+    from microcosm.replica.conflicts.conflicts import Conflict
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
@@ -82,9 +82,9 @@ def query(
       microcosm replica query phone.journal unshare view --offline
     """
     from microcosm.cli import reading
-    from microcosm.cli.commands import ask
-    from microcosm.cli.commands import offline as decisions
-    from microcosm.cli.commands import possible as possibilities
+    from microcosm.cli.show import verdict as show
+    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
+    from microcosm.cli.show.possible import possible_fields, possible_lines
     from microcosm.queries.offline import Inconsistent
 
     reading.distinct(left, right)
@@ -94,36 +94,36 @@ def query(
         known = replica.known
         if must_exist:
             known.require(left, right)
-        ask.note_unknown_events(known, left, right)
-        unknown = ask.unknown_events(known, left, right)
+        show.note_unknown_events(known, left, right)
+        unknown = show.unknown_events(known, left, right)
         if possible:
             found = known.possible(left, right)
             if json:
-                output.emit({**possibilities.fields(left, right, found), **unknown})
+                output.emit({**possible_fields(left, right, found), **unknown})
             else:
-                output.say(*possibilities.lines(left, right, found))
+                output.say(*possible_lines(left, right, found))
             return exits.HOLDS if found.relations else exits.REFUTED
         if offline:
             try:
                 decided = known.offline(left, right)
             except Inconsistent as problem:
                 fields: dict[str, object] = {"pair": [left, right], "verdict": None}
-                decisions.report_inconsistent(known, problem, fields if json else None)
+                report_inconsistent(known, problem, fields if json else None)
                 return exits.REFUTED
             if json:
-                output.emit({**decisions.offline_answer(left, right, decided), **unknown})
+                output.emit({**offline_fields(left, right, decided), **unknown})
             else:
-                decisions.show(known, left, right, decided)
-            return decisions.exit_of(decided)
+                show_offline(known, left, right, decided)
+            return offline_exit(decided)
         verdict, proof = known.online(left, right), known.why(left, right)
         if json:
-            output.emit({**ask.answer(left, right, verdict, proof), **unknown})
+            output.emit({**show.verdict_fields(left, right, verdict, proof), **unknown})
         else:
-            ask.show_verdict(left, verdict, right)
+            show.show_verdict(left, verdict, right)
             if proof is not None:
                 output.say("")
-                ask.show_proof(known, proof)
-        return ask.exit_of(verdict)
+                show.show_proof(known, proof)
+        return show.verdict_exit(verdict)
 
 
 @app.command("import")
@@ -169,12 +169,10 @@ def export(path: Path, out: options.Out = None, json: options.Json = False) -> i
     Example:
       microcosm replica export phone.journal -o phone.mc
     """
-    from microcosm.cli.commands.change import write_givens
-
     with looked_into(path) as replica:
         if replica.conflicts:
             output.warn(f"{replica.counts()['quarantined']} correspondences that are set aside are left out")
-        write_givens(replica.known.givens, out, json)
+        output.write_givens(replica.known.givens, out, json)
     return exits.HOLDS
 
 

@@ -20,7 +20,7 @@ from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
 from microcosm.replica.forgetting import Forgetting
-from microcosm.replica.network.keys import read_keys
+from microcosm.replica.network.link.keys import read_keys
 from microcosm.replica.node.metrics import exposition
 from microcosm.replica.node.node import Node
 

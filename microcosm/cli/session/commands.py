@@ -5,27 +5,8 @@ A command is one entry here and one rule, of the same name, in `text/questions.l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from microcosm.cli.session import changes, hypotheses, keeping, questions
-
-if TYPE_CHECKING:
-    from microcosm.cli.session.answer import Answer
-    from microcosm.cli.session.session import Session
-    from microcosm.text.questions import Sentence
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """What can be said in a session."""
-
-    form: str
-    told: str
-    answer: Callable[[Session, Sentence], Answer]
-    examples: tuple[str, ...] = ()
-
+from microcosm.cli.session.session import Command
 
 COMMANDS: dict[str, Command] = {
     "ask": Command(

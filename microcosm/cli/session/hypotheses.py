@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,32 +9,32 @@ from microcosm.cli import exits
 from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.show import explain
+from microcosm.cli.show.consistency import FITS, NO_WORLD, conflict_lines, statements
+from microcosm.cli.show.offline import offline_fields, offline_lines, proofs_shown
+from microcosm.cli.show.possible import joined, possible_fields, possible_lines
+from microcosm.cli.show.verdict import proof_tree
 from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.givens.correspondence import Correspondence
-    from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.questions import Sentence
 
 
 def possible(session: Session, sentence: Sentence) -> Answer:
     """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
-    from microcosm.cli.commands import possible as command
-
     left, right = _two(session, sentence)
     found = session.known.possible(left, right)
     if not found.relations:
         return check(session, sentence)
-    told = Answer(command.lines(left, right, found), lambda: command.fields(left, right, found))
+    told = Answer(possible_lines(left, right, found), lambda: possible_fields(left, right, found))
     return with_unknown(told, session.known, left, right)
 
 
 def offline(session: Session, sentence: Sentence) -> Answer:
     """`offline A B`: what cannot be and what must be, with proofs."""
-    from microcosm.cli.commands import offline as command
     from microcosm.queries.offline import Inconsistent
 
     left, right = _two(session, sentence)
@@ -48,12 +47,12 @@ def offline(session: Session, sentence: Sentence) -> Answer:
     def lines() -> Iterator[str]:
         if found.relation is not None:
             yield explain.verdict_line(left, found.relation, right)
-        yield from command.lines(left, right, found)
-        for proof in command.shown(found):
+        yield from offline_lines(left, right, found)
+        for proof in proofs_shown(found):
             yield ""
-            yield from _tree(known, proof)
+            yield from proof_tree(known, proof)
 
-    told = Answer(lines(), lambda: command.offline_answer(left, right, found))
+    told = Answer(lines(), lambda: offline_fields(left, right, found))
     return with_unknown(told, known, left, right)
 
 
@@ -80,7 +79,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         yield f"{explain.statement(left, str(relation), right)} cannot be"
         if proof is not None:
             yield ""
-            yield from _tree(known, proof)
+            yield from proof_tree(known, proof)
 
     def fields() -> Fields:
         from microcosm.cli.show.lemmas import proof_object
@@ -93,26 +92,24 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
-    from microcosm.cli.commands import check as command
-
     known = session.known
     conflict = known.conflict()
     if conflict is None:
-        return Answer([command.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
+        return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
     proof = known.contradiction()
 
     def lines() -> Iterator[str]:
-        yield command.NO_WORLD
-        yield from command.conflict_lines(conflict)
+        yield NO_WORLD
+        yield from conflict_lines(conflict)
         if proof is not None:
             yield ""
-            yield from _tree(known, proof)
+            yield from proof_tree(known, proof)
 
     def fields() -> Fields:
         from microcosm.cli.show.lemmas import proof_object
 
         derivation = None if proof is None else proof_object(proof)
-        stated = command.statements(conflict)
+        stated = statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
 
     return Answer(lines(), fields, exits.REFUTED)
@@ -141,8 +138,6 @@ _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
 def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
-    from microcosm.cli.commands.possible import joined
-
     count = 0
     for a, b, left in _narrowed(known, fact):
         count += 1
@@ -156,12 +151,3 @@ def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
 def _followed(known: Microcosm, fact: Correspondence) -> Fields:
     follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(known, fact)]
     return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
-
-
-def _tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
-    from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.render import proof_lines
-    from microcosm.cli.show.style import Style
-
-    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)

@@ -23,13 +23,11 @@ UNSAVED = "there are unsaved changes (`diff` shows them)"
 
 def save(session: Session, sentence: Sentence) -> Answer:
     """`save`, `save FILE`: write what is given. What is not ours is replaced by `save!` only."""
-    from microcosm.cli.commands.change import write_givens
-
     path = _target(session, sentence)
     refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
     if refused is not None:
         return Answer([f"not saved: {refused}"], lambda: {"error": refused}, exits.REFUTED)
-    write_givens(session.story.givens, path, json=False)
+    output.write_givens(session.story.givens, path, json=False)
     session.kept(path, digest_now(path))
     return said(f"saved: {path}", saved=path)
 
@@ -55,21 +53,21 @@ def leave(session: Session, sentence: Sentence) -> Answer:
 
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
     """`help`: what can be said; `help COMMAND`: with examples."""
-    from microcosm.cli.session.commands import COMMANDS
     from microcosm.text.questions import complete_command
 
     asked = sentence.of("WORD")
     if not asked:
-        wide = max(len(command.form) for command in COMMANDS.values())
-        table = [_plain(f"{command.form.ljust(wide)}   {command.told}") for command in COMMANDS.values()]
+        wide = max(len(command.form) for command in session.commands.values())
+        table = [_plain(f"{each.form.ljust(wide)}   {each.told}") for each in session.commands.values()]
         more = "Commands, and events in questions, may be cut short; names with other signs are quoted."
-        return said(*table, "", more, help={name: command.form for name, command in COMMANDS.items()})
-    found = complete_command(asked[0].text.lower(), tuple(COMMANDS))
+        forms = {name: each.form for name, each in session.commands.items()}
+        return said(*table, "", more, help=forms)
+    found = complete_command(asked[0].text.lower(), tuple(session.commands))
     if len(found) != 1:
         near = f": {' or '.join(found)}" if found else ""
         message = f"expected a command, not {asked[0].text!r}{near}; `help` lists them"
         raise TextError(message, column=asked[0].column)
-    command = COMMANDS[found[0]]
+    command = session.commands[found[0]]
     return said(
         _plain(command.form), _plain(f"  {command.told}"), *_examples(command.examples), help=command.form
     )

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from microcosm import files
 from microcosm.cli import reading
-from microcosm.errors import TextError
+from microcosm.state.opening import givens_in
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.state.microcosm import Microcosm
-
-MICROCOSM_ENDING = ".mc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +58,10 @@ def opened(paths: Sequence[str], how: How) -> Opened:
     path = paths[0]
     if not how.of_a_log and len(paths) == 1 and path != files.STDIN:
         content = files.read_bytes(path)
-        givens = _givens(content, path)
+        givens = givens_in(content, path)
         if givens is not None:
             known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(known.size, 'event')}, {_counted(_stated(givens), 'statement')}"
+            told = f"{path}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
             return Opened(known, path, digest_of(content), told)
         del content
     return _log(list(paths), how)
@@ -82,39 +80,18 @@ def digest_now(path: str) -> str | None:
         return None
 
 
-def _givens(content: bytes, path: str) -> Givens | None:
-    """What a microcosm file gives; None where the content is that of a log."""
-    from microcosm.text.mc_reader import read_givens
-    from microcosm.traces import reading as formats
-    from microcosm.traces.report import Report
-    from microcosm.traces.text.lines import open_lines
-
-    if path.endswith(MICROCOSM_ENDING):
-        return read_givens(files.decode(content, path), path)
-    try:
-        with open_lines(path, Report()) as stream:
-            formats.detect(stream.head, path)
-    except TextError:  # no log, so whatever is wrong is wrong with a microcosm
-        return read_givens(files.decode(content, path), path)
-    try:
-        return read_givens(files.decode(content, path), path)
-    except TextError:
-        return None
-
-
 def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.cli.commands import logs as traces
-    from microcosm.traces.columns import plain_extraction
-    from microcosm.traces.extract import extract
+    from microcosm.cli import logs as traces
+    from microcosm.traces.extract import microcosm_of_logs
 
+    traces.known_format(how.format)
     report = traces.report_of(strict=False)
-    found = None if how.of_a_log or len(paths) > 1 else plain_extraction(paths[0], report)
-    if found is None:
-        events = traces.events_of(paths, how.format, how.pattern, report, how.trace)
-        found = extract(events, process=how.process, report=report)
+    found = microcosm_of_logs(
+        paths, format=how.format, pattern=how.pattern, process=how.process, trace=how.trace, report=report
+    )
     traces.told_rest(report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    told = f"{', '.join(map(files.display_name, paths))}: {traces.summary(traces.counts_of(found))}"
+    told = f"{', '.join(map(files.display_name, paths))}: {found.summary()}"
     return Opened(known, None, None, told, tuple(paths))
 
 

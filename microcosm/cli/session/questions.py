@@ -9,12 +9,11 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.commands import ask
 from microcosm.cli.session.answer import Answer, Fields, packed
 from microcosm.cli.show import explain
+from microcosm.cli.show.verdict import premise_lines, proof_tree, strangers, unknown_events, verdict_fields
 from microcosm.errors import TextError
 from microcosm.givens.relation import SPELLINGS, Relation
-from microcosm.queries import neighbours as neighbourhood
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -52,9 +51,9 @@ def pair(session: Session, sentence: Sentence) -> Answer:
         }
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
-    notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
-    told = Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
-    return with_unknown(told, known, left, right)
+    notes = [f"note: {told}" for told in strangers(known, left, right)]
+    answered = Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+    return with_unknown(answered, known, left, right)
 
 
 def answers(asked: Relation, verdict: Relation) -> bool | None:
@@ -80,7 +79,7 @@ def why(session: Session, sentence: Sentence) -> Answer:
     """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
     left, asked, right = triple(session, sentence)
     known = session.known
-    notes = [f"note: {told}" for told in ask.strangers(known, left, right)]
+    notes = [f"note: {told}" for told in strangers(known, left, right)]
     if sentence.has("NOT"):
         return with_unknown(_why_not(known, left, asked, right, notes), known, left, right)
     verdict = known.online(left, right)
@@ -89,19 +88,19 @@ def why(session: Session, sentence: Sentence) -> Answer:
         other = [] if verdict is Relation.SILENT else [explain.statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
         lines = [explain.verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
-        told = Answer([*lines, *notes], lambda: ask.answer(left, right, verdict, None), exits.UNDECIDED)
+        told = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
         return with_unknown(told, known, left, right)
     proof = known.why(left, right)
     if proof is None:
         raise TextError(f"no rule concludes {explain.statement(left, str(asked), right)}")
     stated = explain.statement(left, str(asked), right)
-    told = Answer(_explained(known, stated, proof, notes), lambda: ask.answer(left, right, verdict, proof))
+    explained = _explained(known, stated, proof, notes)
+    told = Answer(explained, lambda: verdict_fields(left, right, verdict, proof))
     return with_unknown(told, known, left, right)
 
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
     from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.render import proof_lines
     from microcosm.cli.show.style import Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
@@ -109,7 +108,7 @@ def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str
         text = output.plain(sentence, sys.stdout)
         yield from wrap(text, output.width(sys.stdout), break_long_words=False, break_on_hyphens=False)
     yield ""
-    yield from proof_lines(proof, stream=sys.stdout, provenance=provenance)
+    yield from proof_tree(known, proof)
     yield from notes
 
 
@@ -119,7 +118,7 @@ def _why_not(known: Microcosm, left: str, asked: Relation, right: str, notes: li
     if found.holds:
         lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
     else:
-        lines = [f"{stated} does not hold", *ask.premise_lines(found.premises), *notes]
+        lines = [f"{stated} does not hold", *premise_lines(found.premises), *notes]
 
     def fields() -> Fields:
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
@@ -136,7 +135,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not parts:
         return _pairs(known, relation)
     event = session.known_event(parts[0])
-    return _listed(neighbourhood.with_verdict(known, relation, event), counted.format(quote(event)))
+    return _listed(known.with_verdict(relation, event), counted.format(quote(event)))
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -150,7 +149,7 @@ def between(session: Session, sentence: Sentence) -> Answer:
     elif verdict is not Relation.BEFORE:
         said = f"no event is known to lie between them: {explain.verdict_line(first, verdict, last)}"
         return Answer([said], lambda: {"events": []})
-    return _listed(neighbourhood.between(known, first, last), f"between {quote(first)} and {quote(last)}")
+    return _listed(known.between(first, last), f"between {quote(first)} and {quote(last)}")
 
 
 def events(session: Session, sentence: Sentence) -> Answer:
@@ -169,7 +168,7 @@ def givens(session: Session, sentence: Sentence) -> Answer:
 
 def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
     """An answer whose fields list those of the events asked about that nothing names, if there are any."""
-    unknown = ask.unknown_events(known, *events)
+    unknown = unknown_events(known, *events)
     return replace(answer, fields=lambda: {**answer.fields(), **unknown}) if unknown else answer
 
 
@@ -209,7 +208,7 @@ def _listed(found: Iterator[str], where: str) -> Answer:
 
 def _pairs(known: Microcosm, relation: Relation) -> Answer:
     """Every pair with a verdict, a line each, and their number."""
-    found = neighbourhood.pairs(known, relation)
+    found = known.pairs(relation)
     sign = ", " if relation is Relation.SILENT else f" {relation} "
 
     def lines() -> Iterator[str]:

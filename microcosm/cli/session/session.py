@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 from microcosm.cli import exits, output
@@ -18,11 +19,10 @@ from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.show.style import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.givens.givens import Givens
-from microcosm.state.judged import MOST_NAMES
-from microcosm.state.microcosm import Microcosm
+from microcosm.state.microcosm import MOST_NAMES, Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
-from microcosm.text.questions import ASK, Part, read_sentence
+from microcosm.text.questions import ASK, Part, Sentence, read_sentence
 
 PROMPT = "> "
 
@@ -30,11 +30,23 @@ MOST_NAMED = 5
 """So many candidates of an ambiguous name are shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be said in a session."""
+
+    form: str
+    told: str
+    answer: Callable[[Session, Sentence], Answer]
+    examples: tuple[str, ...] = ()
+
+
 class Session:
     """What was opened, how it was changed since, and where it is kept."""
 
-    def __init__(self, opened: Opened, how: How) -> None:
+    def __init__(self, opened: Opened, how: How, commands: Mapping[str, Command]) -> None:
         self.how = how
+        self.commands = commands
+        """What can be said, by its name."""
         self.begin(opened)
 
     def begin(self, opened: Opened) -> None:
@@ -63,23 +75,19 @@ class Session:
 
     def answer(self, line: str) -> Answer | None:
         """The answer to a line; None where there is nothing to answer."""
-        from microcosm.cli.session.commands import COMMANDS
-
         try:
-            if (alone := line.strip()) not in COMMANDS and alone in self.known:
+            if (alone := line.strip()) not in self.commands and alone in self.known:
                 end = len(line.rstrip()) + 2
                 raise TextError(f"expected a relation, as in `{alone} < b?`", column=end, text=line)
-            sentence = read_sentence(line, tuple(COMMANDS))
-            return None if sentence is None else COMMANDS[sentence.command].answer(self, sentence)
+            sentence = read_sentence(line, tuple(self.commands))
+            return None if sentence is None else self.commands[sentence.command].answer(self, sentence)
         except (MicrocosmError, OSError) as error:
             return _refusal(error, line, self.story.givens)
 
     def asks(self, text: str) -> bool:
         """Whether a statement with a question mark is a question."""
-        from microcosm.cli.session.commands import COMMANDS
-
         try:
-            sentence = read_sentence(f"{text}?", tuple(COMMANDS))
+            sentence = read_sentence(f"{text}?", tuple(self.commands))
         except TextError:
             return False
         return sentence is not None and sentence.command == ASK

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from microcosm.cli.show.provenance import Provenance
-from microcosm.cli.show.render import is_transitive, links
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import ABSENT, Conclusion, Derivation
+from microcosm.logic.derivation import ABSENT, Conclusion, Derivation, is_transitive, links
 from microcosm.text.names import quote
 
 IN_WORDS = {

@@ -31,7 +31,7 @@ def show(
     """The six orderings by the three questions, and the log's place in their lattice; why it is vacuous."""
     from rich.text import Text
 
-    from microcosm.cli.commands.table import draw, new_table
+    from microcosm.cli.show.tables import draw, new_table
 
     drawn = new_table("")
     for question in ("execution", "closure", "interior"):

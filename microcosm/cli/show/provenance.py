@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from microcosm.cli.output import printable
 from microcosm.givens.clock import Clock
-from microcosm.givens.givens import Evidence, GivenFacts, Givens
+from microcosm.givens.given_facts import Evidence, GivenFacts
+from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.text.names import quote

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
+from microcosm.logic.derivation import ASCII, PAPER, Derivation, Signs, tree_lines
 
-
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """The characters that proofs are drawn with."""
-
-    tee: str
-    last: str
-    bar: str
-    gap: str
-    derivable: dict[str, str]
-    underivable: dict[str, str]
-    yes: str
-    no: str
-    at_most: str
-    silent: str
-
-
-PAPER = Signs(
-    "├─ ", "└─ ", "│  ", "   ",
-    {"initial": "⊢₀", "online": "⊢", "offline": "⊩"},
-    {"initial": "⊬₀", "online": "⊬", "offline": "⊮"},
-    "✓", "✗", "≤", "·",
-)  # fmt: skip
-"""The signs of the papers, and box characters."""
-
-ASCII = Signs(
-    "+- ", "`- ", "|  ", "   ",
-    {"initial": "|-0", "online": "|-", "offline": "||-"},
-    {"initial": "|/-0", "online": "|/-", "offline": "||/-"},
-    "yes", "no ", "<=", ".",
-)  # fmt: skip
-"""The signs of the rule files, where the encoding has no others."""
+if TYPE_CHECKING:
+    from microcosm.cli.show.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +49,10 @@ class Style:
     def bold(self, text: str) -> str:
         """Text that stands out."""
         return f"\x1b[1m{text}\x1b[0m" if self.colour and text else text
+
+
+def proof_lines(
+    derivation: Derivation, *, stream: TextIO, provenance: Provenance | None = None
+) -> Iterator[str]:
+    """The lines of the tree of `derivation` as `stream` wants them. Cost: linear in the derivation."""
+    return tree_lines(derivation, Style.of(stream), None if provenance is None else provenance.of)

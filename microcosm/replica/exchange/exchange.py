@@ -17,10 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from microcosm.replica import evolution as evolutions
-from microcosm.replica.dots import FIRST, Dot, Dots, Run, fingerprint
 from microcosm.replica.errors import Malformed
-from microcosm.replica.evolution import Evolution
 from microcosm.replica.exchange.messages import (
     Compare,
     Gone,
@@ -32,6 +29,9 @@ from microcosm.replica.exchange.messages import (
     decode,
     encode,
 )
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.dots import FIRST, Dot, Dots, Run, fingerprint
+from microcosm.replica.ledger.evolution import Evolution
 
 Member = TypeVar("Member")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgpack
 
-from microcosm.replica.dots import FIRST, Dot, Run
 from microcosm.replica.errors import Malformed
-from microcosm.replica.evolution import dot_of, read, run_of
+from microcosm.replica.ledger.dots import FIRST, Dot, Run
+from microcosm.replica.ledger.evolution import dot_of, read, run_of
 
 VERSION = 1
 

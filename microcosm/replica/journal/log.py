@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import Literal
 
 from microcosm.errors import DamagedJournal, JournalError
@@ -33,7 +32,7 @@ from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import DISK, Disk, Lock
 from microcosm.replica.journal.examine import examine, look
 from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.group_commit import Waiting
+from microcosm.replica.journal.group_commit import GroupCommit
 from microcosm.replica.journal.look import disagreement
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
@@ -69,12 +68,7 @@ class Journal:
         self._files, self._lock, self._writer, self._reader = files, lock, writer, reader
         self._turn = threading.RLock()
         """Who has it uses the writer."""
-        self._queue = threading.Condition()
-        """Who has it uses the four below; notified when as many wait as last time."""
-        self._waiting: list[Waiting] = []
-        self._leading = False
-        self._crowd = 1
-        self._patience = 0.0
+        self._commits = GroupCommit(self._turn, self._append)
         self._group: list[tuple[str, bytes]] | None = None
         self._grouping: int | None = None
         """The thread whose group that is."""
@@ -162,23 +156,7 @@ class Journal:
             assert self._group is not None
             self._group += records
             return self.last + len(self._group)
-        mine = Waiting(records)
-        with self._queue:
-            self._waiting.append(mine)
-            if len(self._waiting) >= self._crowd:
-                self._queue.notify_all()
-            mine.leads, self._leading = not self._leading, True
-        try:
-            if not mine.leads:
-                mine.wake.acquire()
-            if not mine.done:
-                self._write_waiting()
-        finally:
-            if not mine.done:  # interrupted
-                self._withdraw(mine)
-        if mine.error is not None:
-            raise mine.error
-        return mine.number
+        return self._commits.commit(records)
 
     @contextmanager
     def group(self) -> Iterator[None]:
@@ -232,46 +210,12 @@ class Journal:
                 self._writer.close()
             self._lock.release()
 
-    def _write_waiting(self) -> None:
-        """Write all that anybody waits for as one transaction; each learns its number, or all the error.
-
-        Those who waited last time will be back in a moment, and are worth waiting for: not longer than a
-        quarter of what a transaction takes. Then the next of those who wait is woken to do the same.
-        """
-        with self._turn:
-            with self._queue:
-                self._queue.wait_for(lambda: len(self._waiting) >= self._crowd, self._patience)
-                batch, self._waiting = self._waiting, []
-            began, number, error = perf_counter(), self.last, None
-            try:
-                self._check_open()
-                self._writer.append([record for each in batch for record in each.records])
-            except BaseException as stopped:
-                error = stopped
-        for each in batch:
-            number += len(each.records)
-            each.number, each.error, each.done = number, error, True
-        with self._queue:
-            self._crowd = len(batch) + len(self._waiting)
-            self._patience = min(0.25 * (perf_counter() - began), 0.01)
-            self._pass_on()
-        for each in batch:
-            each.wake.release()
-
-    def _pass_on(self) -> None:
-        """Let the next of those who wait lead. The caller has the queue."""
-        self._leading = bool(self._waiting)
-        for following in self._waiting[:1]:
-            following.leads = True
-            following.wake.release()
-
-    def _withdraw(self, mine: Waiting) -> None:
-        """Wait no more."""
-        with self._queue:
-            if mine in self._waiting:
-                self._waiting.remove(mine)
-                if mine.leads:
-                    self._pass_on()
+    def _append(self, records: Sequence[tuple[str, bytes]]) -> int:
+        """Append records; the number of the last before them. The caller has the turn."""
+        self._check_open()
+        before = self._writer.state.last.number
+        self._writer.append(records)
+        return before
 
     def _check_open(self) -> None:
         if self._process != os.getpid():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
-from microcosm.replica.journal import chain as journal_chain
+from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.head import Head
 from microcosm.replica.journal.schema import About
 from microcosm.replica.store import Record
@@ -19,7 +19,7 @@ from microcosm.replica.store import Record
 ROWS = "SELECT number, since, CAST(kind AS BLOB), payload, chain FROM record"
 ROW_TYPES = (int, int, bytes, bytes, bytes)
 Row = tuple[int, int, bytes, bytes, bytes]
-NO_SEAL = bytes(journal_chain.SIZE)
+NO_SEAL = bytes(journal_schema.HASH_SIZE)
 """In place of the seal of a snapshot, where there is none."""
 
 
@@ -49,11 +49,11 @@ def base(connection: sqlite3.Connection, about: About) -> tuple[Place, int, byte
     """Where the records begin, and the edition and seal of the snapshot before them. Raises `Broken`."""
     row = connection.execute("SELECT through, edition, chain, seal, content FROM snapshot").fetchone()
     if row is None:
-        return Place(0, journal_chain.genesis(about.application, about.identity)), 0, NO_SEAL
+        return Place(0, journal_schema.genesis(about.application, about.identity)), 0, NO_SEAL
     through, edition, chain, seal, content = row
     if tuple(map(type, row)) != ROW_TYPES or min(through, edition) < 0:
         raise Broken("the snapshot does not check")
-    if journal_chain.seal(through, edition, chain, content) != seal:
+    if journal_schema.seal(through, edition, chain, content) != seal:
         raise Broken("the snapshot does not check")
     return Place(through, chain), edition, seal
 
@@ -66,7 +66,7 @@ def rows(connection: sqlite3.Connection, start: Place, until: int | None = None)
     last, before = start
     # A limit, and not a bound of the numbers: what lies beyond may be on a page that cannot be read.
     query = f"{ROWS} WHERE number > ? ORDER BY number LIMIT ?"
-    link = journal_chain.link
+    link = journal_schema.link
     for row in connection.execute(query, (last, -1 if until is None else until - last)):
         number, since, kind, payload, chain = row
         last += 1
@@ -173,6 +173,6 @@ def chain_at(connection: sqlite3.Connection, start: Place, number: int) -> bytes
 def reach(connection: sqlite3.Connection, about: About) -> tuple[Place, int]:
     """Where the records begin, and the number of the last. Cost: nothing is checked, so it is small."""
     row = connection.execute("SELECT through, chain FROM snapshot").fetchone()
-    first = Place(*row) if row else Place(0, journal_chain.genesis(about.application, about.identity))
+    first = Place(*row) if row else Place(0, journal_schema.genesis(about.application, about.identity))
     [[last]] = connection.execute("SELECT max(number) FROM record").fetchall()
     return first, first.number if last is None else int(last)

@@ -1,8 +1,16 @@
-"""The tables of a journal, how to tell one from any other file, and the way from each version to the next."""
+"""What a journal is on the disk: its tables in each version, and the chain of hashes through its records.
+
+Each record carries H(hash of the record before it, number, kind, payload), H being BLAKE2b with 32 bytes: a
+record that was changed, moved or left out breaks the chain. It begins at a hash of what the journal is; a
+snapshot keeps the hash that it goes on from. The numbers and lengths are written with fixed widths, so that
+no two different records are the same bytes.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+import struct
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +31,12 @@ TABLES = (
 
 STEPS: tuple[tuple[str, ...], ...] = ()
 """What brings a journal from version N to N + 1: member N - 1. The version of `TABLES` is the last."""
+
+HASH_SIZE = 32
+"""Bytes of a hash of the chain."""
+
+_record = blake2b(digest_size=HASH_SIZE, person=b"journal record").copy
+_numbers = struct.Struct(">QQ").pack
 
 
 def version() -> int:
@@ -82,3 +96,23 @@ def upgrade(connection: sqlite3.Connection, schema: int) -> None:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def genesis(application: str, identity: bytes) -> bytes:
+    """The hash before the first record of a journal."""
+    return blake2b(identity + application.encode(), digest_size=HASH_SIZE, person=b"journal genesis").digest()
+
+
+def link(before: bytes, number: int, kind: bytes, payload: bytes) -> bytes:
+    """The hash that a record carries; `before` is that of the record before it. Cost: the bytes, twice."""
+    hashed = _record()
+    hashed.update(b"%b%b%b%b" % (before, _numbers(number, len(kind)), kind, payload))
+    return hashed.digest()
+
+
+def seal(through: int, edition: int, chain: bytes, content: bytes) -> bytes:
+    """The hash of a snapshot; `chain` is that of the last record that it stands for."""
+    hashed = blake2b(chain, digest_size=HASH_SIZE, person=b"journal snapsho")
+    hashed.update(through.to_bytes(8) + edition.to_bytes(8))
+    hashed.update(content)
+    return hashed.digest()

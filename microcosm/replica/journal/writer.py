@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 
 from microcosm.errors import DamagedJournal, JournalError
-from microcosm.replica.journal import chain as journal_chain
 from microcosm.replica.journal import head as journal_head
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import Disk
@@ -36,6 +35,7 @@ class Writer:
         self._files, self._disk, self._mode = files, disk, mode
         self._pending = 0
         self._reserved = False
+        self._schema = journal_schema.version()
         self.stopped: str | None = None
         self.transactions = 0
         self.seconds = 0.0
@@ -56,7 +56,7 @@ class Writer:
             return
         size = 0
         number, chain = since, _ = self.state.last
-        link = journal_chain.link
+        link = journal_schema.link
         rows = []
         for kind, payload in records:
             number += 1
@@ -82,7 +82,7 @@ class Writer:
                 query = "SELECT chain FROM record WHERE number = ?"
                 [[chain]] = self._connection.execute(query, (through,)).fetchall()
             edition = state.edition + 1
-            seal = journal_chain.seal(through, edition, chain, content)
+            seal = journal_schema.seal(through, edition, chain, content)
             row = (through, edition, chain, seal, content)
             self._connection.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?)", row)
             self._connection.execute("DELETE FROM record WHERE number <= ?", (through,))
@@ -110,8 +110,9 @@ class Writer:
         """What the head file has to say of the state, when it is written next."""
         assert self._head is not None
         instance, base, edition, seal, (number, chain), _ = self.state
-        turn, schema = self._head.next, journal_schema.version()
-        return Head(turn, schema, self._mode, instance, number, chain, base.number, edition, seal)
+        return Head(
+            self._head.next, self._schema, self._mode, instance, number, chain, base.number, edition, seal
+        )
 
     def check_open(self) -> None:
         """Raise `JournalError` where a failure has stopped this."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from microcosm.replica.network import envelope
-from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
+from microcosm.replica.network.durable.process import COUNT_BYTES, LAST, ME, Process
 
 
 class Blocked(NamedTuple):

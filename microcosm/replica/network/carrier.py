@@ -13,20 +13,20 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.replica.dots import Dot
-from microcosm.replica.evolution import Append
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import envelope
-from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.network.durable.process import Letter
+from microcosm.replica.network.durable.remembering import STATE
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.fragments import Assembly, pieces
-from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.process import Letter
-from microcosm.replica.network.remembering import STATE
+from microcosm.replica.network.link.keys import Keyring
+from microcosm.replica.network.run_in_thread import aside
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore
 from microcosm.replica.network.stating import Stating
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.node.run_in_thread import aside
 from microcosm.replica.replica import Replica
 
 LOG = 2000

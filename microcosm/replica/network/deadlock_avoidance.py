@@ -14,7 +14,7 @@ alone, causes in each such while, and no faster.
 
 from __future__ import annotations
 
-from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.durable.durable import Durable
 
 
 class Relief:

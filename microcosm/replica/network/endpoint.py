@@ -19,20 +19,35 @@ from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
-from microcosm.replica.network.batch import Batch
-from microcosm.replica.network.congestion import Congestion
 from microcosm.replica.network.deadlock_avoidance import Relief
-from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.handshake import Meeting
-from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.durable.batch import Batch
+from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.network.durable.membership import Fence
+from microcosm.replica.network.durable.process import MessageId
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.peer import NEVER, Peer
-from microcosm.replica.network.process import MessageId
-from microcosm.replica.network.sealing import CONTENT, EXCHANGE, GREETING, OVERHEAD, Destination, Sealer, tag
+from microcosm.replica.network.link.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
+from microcosm.replica.network.link.congestion import Congestion
+from microcosm.replica.network.link.handshake import Meeting
+from microcosm.replica.network.link.keys import Keyring
+from microcosm.replica.network.link.peer import NEVER, Peer
+from microcosm.replica.network.link.sealing import (
+    CONTENT,
+    EXCHANGE,
+    GREETING,
+    OVERHEAD,
+    Destination,
+    Sealer,
+    tag,
+)
+from microcosm.replica.network.link.wire import (
+    COPY_BYTES,
+    FRAME_BYTES,
+    VERSIONS,
+    Content,
+    packed,
+    read_content,
+)
 from microcosm.replica.network.status import standing
-from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, packed, read_content
 
 Address = tuple[str, int]
 

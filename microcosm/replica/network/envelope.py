@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from microcosm.replica.dots import Dot
-from microcosm.replica.evolution import Append
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append
 
 _TAIL = struct.Struct(">dQ")
 """When it was sent (not a number: nobody said), and the number of the event."""

@@ -6,9 +6,9 @@ somebody who was evicted long ago, for ever.
 
 from __future__ import annotations
 
-from microcosm.replica.network.durable import Durable
+from microcosm.replica.ledger.snapshot import Identity, encode_identity
+from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.replica import Replica
-from microcosm.replica.snapshot import Identity, encode_identity
 
 
 class Stating:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.peer import Peer
+from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.network.link.peer import Peer
 
 
 def standing(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:

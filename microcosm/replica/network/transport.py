@@ -17,13 +17,13 @@ from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.replica.network.batch import Batch, Then
-from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.durable.batch import Batch, Then
+from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.network.durable.membership import Fence
+from microcosm.replica.network.durable.process import MessageId
 from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import MessageId
+from microcosm.replica.network.link.keys import Keyring
 from microcosm.replica.network.writing import Writing
 
 BATCH = 16

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from microcosm.replica.network.batch import Batch
+from microcosm.replica.network.durable.batch import Batch
 from microcosm.replica.store import Store
 
 

@@ -23,16 +23,16 @@ from typing import Any, TypeVar
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.forgetting import Forgetting
-from microcosm.replica.network.batch import Then
 from microcosm.replica.network.blocked import Blocked, blocked
 from microcosm.replica.network.carrier import Carrier
+from microcosm.replica.network.durable.batch import Then
 from microcosm.replica.network.endpoint import Address
-from microcosm.replica.network.keys import Keyring, read_keys
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.sealing import require_ciphers
+from microcosm.replica.network.link.keys import Keyring, read_keys
+from microcosm.replica.network.link.sealing import require_ciphers
+from microcosm.replica.network.run_in_thread import aside
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.node.run_in_thread import aside
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store

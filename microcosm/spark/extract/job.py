@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
 from microcosm.spark import progress
-from microcosm.spark.extract import group_by_trace as gathered
-from microcosm.spark.extract import trace_kernel as finding
-from microcosm.spark.extract.named import NAMED, named
+from microcosm.spark.extract import group_by_trace, trace_kernel
 from microcosm.spark.extract.reported import linked, told
 from microcosm.spark.giant.agreeing import Whole
 from microcosm.spark.giant.chains import ODD_ROWS
 from microcosm.spark.giant.job import Found, Giant, InSlices
-from microcosm.spark.giant.routes import Routes, id_of, routed
+from microcosm.spark.giant.routes import Routes, routed
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import reading, tasks
+from microcosm.spark.io.naming import NAMED, id_of, named
 from microcosm.spark.io.staging import Output, fingerprint
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ class _Job:
         token = self._asked.token
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return finding.found(batches, several, token, complete)
+            return trace_kernel.found(batches, several, token, complete)
 
         needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at", "chosen"}
         more = set(self._output.filled("read", "events"))
@@ -211,8 +210,8 @@ class _Job:
             more -= {"label"} if token is not None else {"label", "attributes"}
         columns = [name for name in events.columns if name in needed | more]
         some = events.select(*columns)
-        return gathered.by_trace(
-            self._spark, self._output, some, tuple(routes.sliced), finding.TABLES, kernel
+        return group_by_trace.by_trace(
+            self._spark, self._output, some, tuple(routes.sliced), trace_kernel.TABLES, kernel
         )
 
     def _events(self, several: bool) -> int:
@@ -229,7 +228,7 @@ class _Job:
 
     def _edges(self, found: Iterable[str], links: DataFrame | None, giants: Giants) -> int:
         """The edges of traces, of links and of giants in one table; how many there are."""
-        output, columns = self._output, rows.arrow_names(finding.TABLES["edges"])
+        output, columns = self._output, rows.arrow_names(trace_kernel.TABLES["edges"])
         sources = [output.staged(name) / "edges" for name in found]
         if links is not None:
             output.stage(self._spark, "links", lambda: links.select(*columns))

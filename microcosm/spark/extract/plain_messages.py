@@ -1,4 +1,7 @@
-"""The messages of many plain traces at once: which event sends what another receives. No Spark here."""
+"""The messages of many plain traces at once: which event sends what another receives, and who learns of what.
+
+No Spark here.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from microcosm.spark.extract.plain_events import PlainEvents
-from microcosm.traces.event import SENDS
+from microcosm.traces.event import MESSAGE_KINDS, SENDS
 
-_KINDS = {kind: number for number, kind in enumerate((*SENDS, *SENDS.values()))}
 _HALF = len(SENDS)
 
 
@@ -35,7 +37,7 @@ def messages(events: PlainEvents) -> Messages:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kinds = pc.fill_null(pc.index_in(events.column("kind", slice(None)), pa.array(_KINDS)), -1)
+    kinds = pc.fill_null(pc.index_in(events.column("kind", slice(None)), pa.array(MESSAGE_KINDS)), -1)
     kind = kinds.to_numpy(zero_copy_only=False)
     named = events.column("message", slice(None))
     has = pc.is_valid(named).to_numpy(zero_copy_only=False)
@@ -110,3 +112,49 @@ def _check_receivers(events: PlainEvents, found: Messages) -> None:
     other = there * width + codes[len(whose) :]
     events.refuse(whose[~np.isin(one, other) & answered[whose]])
     events.refuse(there[~np.isin(other, one)])
+
+
+def vectors(events: PlainEvents, sending: Any, reception: Any) -> Any:
+    """What every process knew of the others of its trace at its end, given the messages.
+
+    All traces go one reception further in each round.
+
+    A row for each process: the highest position known of each process of its trace, by its `place`.
+    Traces with messages on a cycle are refused. Cost: a few array operations for each step of the longest
+    chain of messages.
+    """
+    kept = events.fits(reception) & (events.own[sending] != events.own[reception])
+    order = np.argsort(reception[kept], kind="stable")  # by process, and in its order
+    sending, reception = sending[kept][order], reception[kept][order]
+    processes = len(events.first)
+    plain = events.fit[events.trace]
+    width = int(events.place[plain].max(initial=0)) + 1
+    count = len(reception)
+    starts = np.searchsorted(reception, events.first)
+    ends = np.append(starts[1:], count)
+    needs = np.searchsorted(reception, sending, "right") - 1
+    source = events.own[sending]
+    needs[needs < starts[source]] = count  # nothing was received before
+    place, sent = events.place[source], events.seq[sending]
+    received = np.zeros((count + 1, width), dtype=np.int64)
+    known = np.zeros((processes, width), dtype=np.int64)
+    done = np.zeros(count + 1, dtype=bool)
+    done[count] = True
+    cursor = starts.copy()
+    active = np.flatnonzero(starts < ends)
+    while len(active):
+        next_ = cursor[active]
+        ready = done[needs[next_]]
+        if not ready.any():
+            events.fit[events.trace[active]] = False
+            break
+        going, now = active[ready], next_[ready]
+        found = np.maximum(known[going], received[needs[now]])
+        lines = np.arange(len(now))
+        found[lines, place[now]] = np.maximum(found[lines, place[now]], sent[now])
+        received[now] = known[going] = found
+        done[now] = True
+        cursor[going] += 1
+        active = active[cursor[active] < ends[active]]
+    known[np.flatnonzero(plain), events.place[plain]] = events.size[plain]
+    return known

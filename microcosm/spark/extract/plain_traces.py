@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from microcosm.spark.extract.plain_events import PlainEvents
-from microcosm.spark.extract.plain_messages import Messages, messages
-from microcosm.spark.extract.plain_vectors import vectors
+from microcosm.spark.extract.plain_messages import Messages, messages, vectors
 from microcosm.spark.io import events as rows
 
 if TYPE_CHECKING:

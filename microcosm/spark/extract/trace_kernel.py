@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from microcosm.spark.extract.plain_events import bounds, whole_traces
 from microcosm.spark.extract.plain_traces import EDGES, FRONTIERS, ODD, plain
-from microcosm.spark.extract.whole_traces import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.traces.covering import covering
 from microcosm.traces.report import Irregularity, Report

@@ -1,8 +1,13 @@
-"""The recorded clocks of a giant trace: what they have seen, as pairs beside those of messages."""
+"""The clocks and Lamport times of a giant trace: what clocks have seen, as pairs beside those of messages.
+
+Where every event has a Lamport time it is enough to look at each edge: the times grow along all paths if
+along each edge. Where one does not grow, or clocks do not agree, which are believed depends on the whole
+trace, which is then read at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -132,3 +137,23 @@ def _refuse(reasons: Any) -> None:
     for reason in reasons:
         if reason is not None:
             raise Whole(reason)
+
+
+def check_stamps(chains: DataFrame, pairs: Sequence[DataFrame]) -> None:
+    """Raise `Whole` where a stamp is no later than that of an event that comes just before.
+
+    `chains` are the events in the order of their processes, `pairs` have the names `left` and `right` of two.
+    """
+    from pyspark.sql import functions as F
+
+    stamped = chains.where("not twice").select("id", "prior", "lamport")
+    edges = stamped.where("prior is not null").select(
+        F.col("prior").alias("left"), F.col("id").alias("right")
+    )
+    for each in pairs:
+        edges = edges.unionByName(each.select("left", "right"))
+    earlier = stamped.select(F.col("id").alias("left"), F.col("lamport").alias("before"))
+    later = stamped.select(F.col("id").alias("right"), "lamport")
+    wrong = edges.join(earlier, "left").join(later, "right").where("lamport <= before")
+    if wrong.limit(1).collect():
+        raise Whole("stamps that do not grow")

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from microcosm.spark.io.events import REPORTED, arrow_schema
 from microcosm.traces.covering import WIDEST
-from microcosm.traces.event import SENDS
+from microcosm.traces.event import MESSAGE_KINDS
+from microcosm.traces.execution import missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
-
-MESSAGE_KINDS = (*SENDS, *SENDS.values())
 
 ODD_ROWS = f"file string, line long, {REPORTED}"
 """The columns of what is odd."""
@@ -120,10 +119,10 @@ def _odd_of(
             yield {**place, "reported": "own-missing", "fault": said}
         known = (row["prior_own"] or 0) + 1 if clocks else 0
         if own is not None and own > known and (row["before"] is None or row["prior_own"] is not None):
-            said = f"{row['process']}: own clock values {_missing(known, own)} are missing"
+            said = f"{row['process']}: own clock values {missing(known - 1, own)} are missing"
             yield {**place, "reported": "clock-gap", "fault": said}
         elif seq > first:
-            said = f"{row['process']}: events {_missing(first, seq)} are missing"
+            said = f"{row['process']}: events {missing(first - 1, seq)} are missing"
             yield {**place, "reported": "seq-gap", "fault": said}
         meeting = row["kind"] in MESSAGE_KINDS
         if meeting and row["message"] is None:
@@ -135,7 +134,3 @@ def _odd_of(
         if row["id"] in wide:
             said = f"{row['process']} knew of more than {WIDEST:,} processes"
             yield {**place, "reported": "wide-frontier", "fault": said}
-
-
-def _missing(first: int, next_: int) -> str:
-    return str(first) if next_ == first + 1 else f"{first} to {next_ - 1}"

@@ -8,10 +8,11 @@ from zlib import crc32
 
 import numpy as np
 
-from microcosm.spark.giant.chains import MESSAGE_KINDS
+from microcosm.spark.giant.chains import ODD_ROWS
 from microcosm.spark.giant.matching import ENDS, PAIR, matched
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import tasks
+from microcosm.traces.event import MESSAGE_KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 TOGETHER = 500_000
 """So many events, more or less, have their messages matched by one task."""
-
-ODD = f"file string, line long, {rows.REPORTED}"
 
 _AT_ONCE = 1 << 16
 
@@ -52,7 +51,7 @@ def exchanged(
                 yield from _matched(folder, bucket, numbers)
 
     made = tasks.partitions(spark, buckets)
-    return output.tables(spark, f"pairs-{name}", {"pairs": PAIR, "odd": ODD}, made, match)
+    return output.tables(spark, f"pairs-{name}", {"pairs": PAIR, "odd": ODD_ROWS}, made, match)
 
 
 def _gathered(batch: pa.RecordBatch, buckets: int) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -87,7 +86,7 @@ def _matched(folder: str, bucket: int, numbers: Mapping[str, int]) -> Iterator[t
     codes = codes.chunk(0) if isinstance(codes, pa.ChunkedArray) else codes
     order = np.argsort(codes.indices.to_numpy(), kind="stable")
     table = table.take(pa.array(order))
-    pair, odd = rows.arrow_names(PAIR), rows.arrow_names(ODD)
+    pair, odd = rows.arrow_names(PAIR), rows.arrow_names(ODD_ROWS)
     for batch in matched(iter(table.to_batches(_AT_ONCE)), numbers):
         good: Any = pc.is_valid(batch.column("left"))
         for name, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from microcosm.givens.clock import Clock, between
+from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
 from microcosm.spark.giant.agreeing import Whole
 from microcosm.spark.io import tasks
 from microcosm.spark.io.events import arrow_schema
+from microcosm.traces.causality import by_clocks, token_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,10 +71,9 @@ def holding(batches: Iterator[pa.RecordBatch], token: str) -> Iterator[pa.Record
         good: Any = pc.and_(pc.is_valid(batch.column("attributes")), pc.invert(batch.column("twice")))
         made = []
         for row in batch.filter(good).to_pylist():
-            value = json.loads(row["attributes"]).get(token)
-            if value not in (None, ""):
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                made.append({**{each: row[each] for each in ("process", "seq", "id")}, "value": text})
+            value = token_in(json.loads(row["attributes"]), token)
+            if value is not None:
+                made.append({**{each: row[each] for each in ("process", "seq", "id")}, "value": value})
         if made:
             yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(HOLDER))
 
@@ -92,12 +92,7 @@ def related(
     for value, group in groups.items():
         group.sort(key=lambda each: each[0])  # who knows another knows more
         for (_, one, _), (_, other, knows) in pairwise(group):
-            apart = (
-                one.process != other.process
-                and one.id in times
-                and other.id in times
-                and between(times[one.id], times[other.id]) is Relation.CONCURRENT
-            )
+            apart = by_clocks(times.get(one.id), times.get(other.id)) is Relation.CONCURRENT
             if apart or knows.get(one.process, 0) < one.seq:
                 raise Whole("holders of a token that nothing orders")
             edges.append((one.id, "<>", other.id, f"token {prefix}{value}"))

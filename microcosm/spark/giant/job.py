@@ -18,21 +18,21 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microcosm.givens.clock import Clock, between
+from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
 from microcosm.spark.extract.plain_traces import FRONTIERS
 from microcosm.spark.extract.reported import told
-from microcosm.spark.giant.agreeing import Whole, agreed, told_against
+from microcosm.spark.giant.agreeing import Whole, agreed, check_stamps, told_against
 from microcosm.spark.giant.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregularities, odd_rows
 from microcosm.spark.giant.clocked import MARK
 from microcosm.spark.giant.exchanged import exchanged
 from microcosm.spark.giant.holders import holders_of, related
 from microcosm.spark.giant.scan import Knowledge
 from microcosm.spark.giant.slices import FOUR, Slices
-from microcosm.spark.giant.stamps import check_stamps
 from microcosm.spark.io import tasks
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.staging import Output
+from microcosm.traces.causality import by_clocks
 from microcosm.traces.covering import HOLES, MOST_CHOSEN
 
 if TYPE_CHECKING:
@@ -262,10 +262,10 @@ def _apart(
     for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(asked), 2):
         if p == q:
             continue
-        by_clocks = between(times[a], times[b]) if a in times and b in times else None
+        told = by_clocks(times.get(a), times.get(b))
         first, second = seen[one], seen[other]
         unknown = first is not None and second is not None and second.get(p, 0) < i and first.get(q, 0) < j
-        if by_clocks is Relation.CONCURRENT or (by_clocks is None and complete and unknown):
+        if told is Relation.CONCURRENT or (told is None and complete and unknown):
             left, right = sorted((a, b))
             found.append((left, "||", right, "concurrent"))
     return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from microcosm.spark.io import events as rows
-from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
@@ -34,8 +34,6 @@ PAIR = (
 """A sending and its reception; `near`: they are consecutive in one process."""
 
 MATCHED = f"{PAIR}, file string, line long, {rows.REPORTED}"
-
-_KINDS = {kind: number for number, kind in enumerate((*SENDS, *SENDS.values()))}
 
 
 def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +68,7 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
     import pyarrow.compute as pc
 
     ends = np.append(starts[1:], table.num_rows)
-    kinds = pc.index_in(table.column("kind"), pa.array(_KINDS)).to_numpy(zero_copy_only=False)
+    kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
     two = starts[ends - starts == 2]
     first, second = kinds[two], kinds[two + 1]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from microcosm.spark import progress
 from microcosm.spark.io import reading
+from microcosm.spark.io.naming import id_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 LARGE = 200_000
 """A trace of so many events is done in slices."""
@@ -87,12 +88,3 @@ def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:
     own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
     named = own.select(id_of(several).alias("id"), "process", "seq").distinct()
     return bool(named.groupBy("id").count().where("count > 1").limit(1).collect())
-
-
-def id_of(several: bool) -> Column:
-    """The name of an event, by which edges know it."""
-    from pyspark.sql import functions as F
-
-    own = F.concat_ws(":", "process", F.col("seq").cast("string"))
-    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
-    return F.coalesce("name", full)

@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from microcosm.spark.giant.cuts import Pairs, slice_of
-from microcosm.traces.causality import Before
-from microcosm.traces.clocks import Clocks
+from microcosm.traces.causality import Causality
 from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import executions
-from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
@@ -213,8 +211,8 @@ def _cyclic(pairs: Pairs, left: Sequence[int]) -> list[int]:
         number[reception] = at
     report = Report()
     [run] = executions(events.values(), report)
-    before = Before(run, Clocks(run, report), exchange(run, report), report)
-    believed = {(int(run.events[r].process), run.events[r].seq) for _, r in before.pairs}
+    pairs_left = Causality(run, False, report).before.pairs
+    believed = {(int(run.events[r].process), run.events[r].seq) for _, r in pairs_left}
     return [at for reception, at in number.items() if reception not in believed]
 
 

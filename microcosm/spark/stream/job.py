@@ -28,7 +28,7 @@ from microcosm.spark.io.input_splits import expand
 from microcosm.spark.io.sink import SCHEMA
 from microcosm.spark.io.staging import versioned
 from microcosm.spark.session import NoSpark, require_streams
-from microcosm.spark.stream.processor import TOLD, follower
+from microcosm.spark.stream.processor import TOLD, processor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,7 +153,7 @@ def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: A
             reader = reader.option(name, option)
     rows = reader.load(os.path.abspath(path)).withWatermark("arrived", "0 seconds")
     told = rows.groupBy("trace").transformWithState(
-        follower(asked.wait, asked.keep), TOLD, "append", "eventTime"
+        processor(asked.wait, asked.keep), TOLD, "append", "eventTime"
     )
     writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")

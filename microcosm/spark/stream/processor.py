@@ -1,4 +1,4 @@
-"""The state of a stream of traces in Spark: for each trace its lanes, its letters and what it waits for."""
+"""The state of a stream of traces in Spark: what is remembered of the processes and messages of each."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from microcosm.spark.io.events import EVENT, REPORTED, Row
-from microcosm.spark.stream.kernel import Live
-from microcosm.spark.stream.state import Lane, Letter, lane_from, letter_from
+from microcosm.spark.stream.kernel import StreamKernel
+from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
 
 if TYPE_CHECKING or find_spec("pyspark") is not None:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
@@ -26,12 +26,12 @@ _NAMES = [column.split(" ")[0] for column in TOLD.split(", ")]
 _MAPS = ("clock", "knows")
 
 
-def follower(wait: float, keep: int) -> Follower:
-    """What follows the traces of a stream; `wait` in seconds, `keep` as for `Live`."""
-    return Follower(wait, keep)
+def processor(wait: float, keep: int) -> Processor:
+    """What follows the traces of a stream; `wait` in seconds, `keep` as for `StreamKernel`."""
+    return Processor(wait, keep)
 
 
-class Follower(StatefulProcessor):
+class Processor(StatefulProcessor):
     """Takes the rows of a trace as they come, and gives up waiting when the time has come."""
 
     def __init__(self, wait: float, keep: int) -> None:
@@ -40,8 +40,8 @@ class Follower(StatefulProcessor):
 
     def init(self, handle: Any) -> None:
         self._handle = handle
-        self._lanes = handle.getMapState("lanes", "process string", "lane binary")
-        self._letters = handle.getMapState("letters", "message string", "letter binary")
+        self._processes = handle.getMapState("lanes", "process string", "lane binary")
+        self._messages = handle.getMapState("letters", "message string", "letter binary")
         self._waiting = handle.getValueState("waiting", "waiting string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
@@ -56,74 +56,76 @@ class Follower(StatefulProcessor):
                 events.append(row)
         if not events:
             return
-        live, store = self._live(key[0])
-        live.take(events)
-        self._keep_state(live, store)
+        kernel, store = self._kernel(key[0])
+        kernel.take(events)
+        self._keep_state(kernel, store)
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        if live.stopped or live.doubtful:
+        if kernel.stopped or kernel.doubtful:
             self._handle.registerTimer(arrived + int(self._wait * 1000) - 1)
-        yield from map(_row, live.told)
+        yield from map(_row, kernel.told)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        live, store = self._live(key[0])
-        live.give_up()
-        self._keep_state(live, store)
-        yield from map(_row, live.told)
+        kernel, store = self._kernel(key[0])
+        kernel.give_up()
+        self._keep_state(kernel, store)
+        yield from map(_row, kernel.told)
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def _live(self, trace: str | None) -> tuple[Live, _Store]:
-        store = _Store(self._lanes, self._letters)
-        live = Live(trace, store, self._keep)
+    def _kernel(self, trace: str | None) -> tuple[StreamKernel, _KeptState]:
+        store = _KeptState(self._processes, self._messages)
+        kernel = StreamKernel(trace, store, self._keep)
         if self._waiting.exists():
             stopped, doubtful = json.loads(self._waiting.get()[0])
-            live.stopped, live.doubtful = set(stopped), set(doubtful)
-        return live, store
+            kernel.stopped, kernel.doubtful = set(stopped), set(doubtful)
+        return kernel, store
 
-    def _keep_state(self, live: Live, store: _Store) -> None:
+    def _keep_state(self, kernel: StreamKernel, store: _KeptState) -> None:
         store.write()
-        self._waiting.update((json.dumps([sorted(live.stopped), sorted(live.doubtful)]),))
+        self._waiting.update((json.dumps([sorted(kernel.stopped), sorted(kernel.doubtful)]),))
 
 
-class _Store:
-    """Lanes and letters that are read when they are asked for, and written together."""
+class _KeptState:
+    """States that are read when they are asked for, and written together."""
 
-    def __init__(self, lanes: Any, letters: Any) -> None:
-        self._kept = (lanes, letters)
-        self._lanes: dict[str, Lane] = {}
-        self._letters: dict[str, Letter | None] = {}
+    def __init__(self, processes: Any, messages: Any) -> None:
+        self._kept = (processes, messages)
+        self._processes: dict[str, ProcessState] = {}
+        self._messages: dict[str, MessageState | None] = {}
 
-    def lane(self, process: str) -> Lane:
-        lane = self._lanes.get(process)
-        if lane is None:
+    def process(self, process: str) -> ProcessState:
+        own = self._processes.get(process)
+        if own is None:
             kept = self._kept[0]
             known = kept.containsKey((process,))
-            lane = self._lanes[process] = lane_from(kept.getValue((process,))[0]) if known else Lane()
-        return lane
+            own = self._processes[process] = (
+                process_state_from(kept.getValue((process,))[0]) if known else ProcessState()
+            )
+        return own
 
-    def letter(self, message: str) -> Letter:
-        letter = self._letters.get(message)
-        if letter is None:
+    def message(self, message: str) -> MessageState:
+        ends = self._messages.get(message)
+        if ends is None:
             kept = self._kept[1]
-            known = message not in self._letters and kept.containsKey((message,))
-            letter = letter_from(kept.getValue((message,))[0]) if known else Letter()
-            self._letters[message] = letter
-        return letter
+            known = message not in self._messages and kept.containsKey((message,))
+            ends = message_state_from(kept.getValue((message,))[0]) if known else MessageState()
+            self._messages[message] = ends
+        return ends
 
     def drop(self, message: str) -> None:
-        self._letters[message] = None
+        self._messages[message] = None
 
     def write(self) -> None:
-        lanes, letters = self._kept
-        for process, lane in self._lanes.items():
-            lanes.updateValue((process,), (lane.pack(),))
-        for message, letter in self._letters.items():
-            if letter is not None:
-                letters.updateValue((message,), (letter.pack(),))
-            elif letters.containsKey((message,)):
-                letters.removeKey((message,))
+        processes, messages = self._kept
+        for process, own in self._processes.items():
+            processes.updateValue((process,), (own.pack(),))
+        for message, ends in self._messages.items():
+            if ends is not None:
+                messages.updateValue((message,), (ends.pack(),))
+            elif messages.containsKey((message,)):
+                messages.removeKey((message,))
 
 
 def _row(told: Row) -> Any:

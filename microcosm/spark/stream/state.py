@@ -1,4 +1,4 @@
-"""What is remembered of a trace while it arrives: a lane for each process, a letter for each message."""
+"""What is remembered of a trace while it arrives: a state for each process and each message."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from microcosm.spark.io.events import Row
+from microcosm.traces.event import SENDS
 
 
 class Hole(NamedTuple):
@@ -30,7 +31,7 @@ class Sent(NamedTuple):
 
 
 @dataclass(slots=True)
-class Lane:
+class ProcessState:
     """A process up to position `reached`, whose event is `name`.
 
     `waiting` are rows beyond it. `heard` has, for every position at which something was learnt, all that
@@ -50,7 +51,7 @@ class Lane:
     open: list[tuple[int, str]] = field(default_factory=list)
 
     def known_at(self, process: str, seq: int) -> dict[str, int]:
-        """What `process`, whose lane this is, knew at a position."""
+        """What `process`, whose state this is, knew at a position."""
         at = bisect_right(self.heard, seq, key=_position) - 1
         known = self.heard[at][1] if at >= 0 else self.base
         return {**known, process: max(seq, known.get(process, 0))}
@@ -58,10 +59,10 @@ class Lane:
     def hear(self, process: str, seq: int, known: dict[str, int]) -> bool:
         """Learn something at a position; whether it was new then or later.
 
-        >>> lane = Lane(reached=5)
-        >>> lane.hear("p", 4, {"q": 2}), lane.hear("p", 2, {"q": 1, "r": 1}), lane.hear("p", 5, {"r": 1})
+        >>> own = ProcessState(reached=5)
+        >>> own.hear("p", 4, {"q": 2}), own.hear("p", 2, {"q": 1, "r": 1}), own.hear("p", 5, {"r": 1})
         (True, True, False)
-        >>> lane.known_at("p", 3), lane.known_at("p", 5)
+        >>> own.known_at("p", 3), own.known_at("p", 5)
         ({'q': 1, 'r': 1, 'p': 3}, {'q': 2, 'r': 1, 'p': 5})
         """
         at = bisect_left(self.heard, seq, key=_position)
@@ -110,14 +111,14 @@ class Lane:
         del self.out[: bisect_right(self.out, oldest, key=_position)]
 
     def pack(self) -> bytes:
-        """The lane as bytes, for `lane_from`."""
+        """The state as bytes, for `process_state_from`."""
         waiting = list(self.waiting.values())
         fields = [self.reached, self.name, waiting, self.holes, self.base, self.heard, self.out]
         return _packed([*fields, self.sent, self.open])
 
 
 @dataclass(slots=True)
-class Letter:
+class MessageState:
     """A message: its sendings, the receptions that still wait for one, and who has met it in which way."""
 
     sent: list[Sent] = field(default_factory=list)
@@ -140,10 +141,9 @@ class Letter:
 
     def forget(self, process: str, seq: int) -> bool:
         """Forget what happened at a position; whether something was still to come for it."""
-        answer = {"send": "receive", "causal_send": "deliver"}
         for sent in [sent for sent in self.sent if (sent.process, sent.seq) == (process, seq)]:
             self.sent.remove(sent)
-            met = {receiver for kind, receiver in self.met if kind == answer[sent.kind]}
+            met = {receiver for kind, receiver in self.met if kind == SENDS[sent.kind]}
             return not (met.issuperset(sent.to) if sent.to else met)
         for entry in [entry for entry in self.waits if entry[1:3] == (process, seq)]:
             self.waits.remove(entry)
@@ -154,32 +154,33 @@ class Letter:
         return not self.sent and not self.waits
 
     def pack(self) -> bytes:
-        """The letter as bytes, for `letter_from`."""
+        """The state as bytes, for `message_state_from`."""
         return _packed([self.sent, self.waits, sorted(self.met)])
 
 
-class Store(Protocol):
+class TraceState(Protocol):
     """Where the state of one trace is kept."""
 
-    def lane(self, process: str) -> Lane:
-        """The lane of a process, to be changed; an empty one at first."""
+    def process(self, process: str) -> ProcessState:
+        """The state of a process, to be changed; an empty one at first."""
 
-    def letter(self, message: str) -> Letter:
-        """The letter of a message, to be changed; an empty one at first."""
+    def message(self, message: str) -> MessageState:
+        """The state of a message, to be changed; an empty one at first."""
 
     def drop(self, message: str) -> None:
         """Forget a message."""
 
 
-def lane_from(packed: bytes) -> Lane:
-    """The lane that was packed.
+def process_state_from(packed: bytes) -> ProcessState:
+    """The state that was packed.
 
-    >>> lane = Lane(3, "p:3", {5: {"seq": 5}}, [Hole(1, 2, None, "p:3")], {}, [(3, {"q": 1})], [(3, "q", 2)])
-    >>> lane_from(lane.pack()) == lane
+    >>> hole = Hole(1, 2, None, "p:3")
+    >>> own = ProcessState(3, "p:3", {5: {"seq": 5}}, [hole], {}, [(3, {"q": 1})], [(3, "q", 2)])
+    >>> process_state_from(own.pack()) == own
     True
     """
     reached, name, waiting, holes, base, heard, out, sent, open_ = json.loads(packed)
-    return Lane(
+    return ProcessState(
         reached,
         name,
         {row["seq"]: row for row in waiting},
@@ -192,10 +193,10 @@ def lane_from(packed: bytes) -> Lane:
     )
 
 
-def letter_from(packed: bytes) -> Letter:
-    """The letter that was packed."""
+def message_state_from(packed: bytes) -> MessageState:
+    """The state that was packed."""
     sent, waits, met = json.loads(packed)
-    return Letter(
+    return MessageState(
         [Sent(kind, process, seq, name, tuple(to)) for kind, process, seq, name, to in sent],
         [(kind, process, seq, name) for kind, process, seq, name in waits],
         {(kind, process) for kind, process in met},

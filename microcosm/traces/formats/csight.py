@@ -11,8 +11,9 @@ where the own entry of a process falls.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from microcosm.traces.event import LARGEST, TraceEvent
 from microcosm.traces.options import Options
@@ -97,7 +98,7 @@ class LineRun:
         self,
         process: str,
         own: int,
-        text: str,
+        text: Hashable,
         options: Options,
         report: Report,
         *,
@@ -107,10 +108,11 @@ class LineRun:
     ) -> bool:
         """Whether a line is an event that has not been seen; one that cannot go on begins an execution.
 
-        `ticks`: the event cannot but advance its process's component.
+        `text` is what it says. `ticks`: the event cannot but advance its process's component.
         """
-        known = self.seen.get(process, set())
-        if hash(text) in known:
+        said = hash(text)
+        known = self.seen.get(process, ())
+        if said in known:
             message = f"{process}: the same line stands there already"
             report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
             return False
@@ -120,7 +122,10 @@ class LineRun:
             report.add("restart", message, file=file, line=line)
             self.begin(options)
         self.highest[process] = own
-        self.seen.setdefault(process, set()).add(hash(text))
+        seen = self.seen.get(process)
+        if seen is None:
+            seen = self.seen[process] = set()
+        seen.add(said)
         return True
 
 
@@ -143,6 +148,13 @@ def numbered_clock(text: str) -> dict[str, int]:
     {'0': 2, '1': 0, '2': 1}
     """
     words = text.split(",")
-    if any(len(word) > len(str(LARGEST)) or int(word) > LARGEST for word in words):
+    digits = len(str(LARGEST))
+    if max(map(len, words)) >= digits and any(len(word) > digits or int(word) > LARGEST for word in words):
         raise BadLine("an entry of the clock is beyond 64 bits")
-    return {str(index): int(word) for index, word in enumerate(words)}
+    return dict(zip(_numbers(len(words)), map(int, words), strict=True))
+
+
+@cache
+def _numbers(size: int) -> list[str]:
+    """The names of numbered processes."""
+    return [*map(str, range(size))]

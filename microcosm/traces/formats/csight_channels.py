@@ -19,8 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.content import Contents
 from microcosm.traces.formats.csight import LineRun, numbered_clock
+from microcosm.traces.messages import Contents
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine
@@ -57,8 +57,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if text.startswith("#"):
             if index := _INDEX.match(text):
                 if run.seen and names.get(index[1]) != index[2]:
-                    said = f"entry {index[1]} of clocks is now called {index[2]}: another execution begins"
-                    report.add("restart", said, file=file, line=number)
+                    told = f"entry {index[1]} of clocks is now called {index[2]}: another execution begins"
+                    report.add("restart", told, file=file, line=number)
                     run.begin(options)
                     last = {}
                 names[index[1]] = index[2]
@@ -76,13 +76,13 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         try:
             clock, channel_name, sends, content, note = _event(text)
-            process = _process(ends.get(channel_name), sends, names, clock, last)
+            named = {names.get(entry, entry): value for entry, value in clock.items()} if names else clock
+            process = _process(ends.get(channel_name), sends, names, clock, named, last)
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
-        named = {names.get(entry, entry): value for entry, value in clock.items()}
         label = f"{channel_name}{'!' if sends else '?'}{content}"
-        said = f"{clock} {label}"
+        said = label, *clock.values()
         if not run.take(process, named[process], said, options, report, ticks=True, file=file, line=number):
             continue
         last = clock
@@ -121,11 +121,12 @@ def _process(
     sends: bool,
     names: dict[str, str],
     clock: dict[str, int],
+    named: dict[str, int],
     last: dict[str, int],
 ) -> str:
     """The process of an event: an end of its channel, or else the one whose entry has grown."""
     process = None if ends is None else ends[0 if sends else 1]
-    if process is not None and process in {names.get(entry, entry) for entry in clock}:
+    if process is not None and process in named:
         return process
     grown = [entry for entry, value in clock.items() if value > last.get(entry, 0)]
     if len(grown) != 1:  # another execution may begin, where no other has done anything

@@ -3,7 +3,7 @@
     {"tag": "trace", "event": {"name": "SendAppendEntriesRequest", "nid": "1", "msg": {…}, …}}
 
 Events named `Send…` and `Receive…` have their message in `msg`, which has no id: equal contents are told
-apart by their order (`microcosm.traces.formats.content`), and reported. Where anything in the log shows
+apart by their order (`microcosm.traces.messages`), and reported. Where anything in the log shows
 that lines are missing, none are: a reception then comes after what its message proves by itself to have
 been before (`microcosm.traces.formats.raft`). Several files are merged by their times (`ts`), as are the
 parts of a file where time goes back. Where a node does two things at a time, or begins again in an
@@ -13,26 +13,21 @@ earlier term, the parts are of several runs. Lines of other tags are reported.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from heapq import merge
-from itertools import repeat
 from sys import intern
-from typing import Any
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.content import Contents
-from microcosm.traces.formats.etcd_lines import File, Line
-from microcosm.traces.formats.raft import ONCE, Node
+from microcosm.traces.formats.raft import ONCE, File, Line, Node, merged
+from microcosm.traces.messages import Contents
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object, json_text
 from microcosm.traces.text.lines import Lines
 
 NAME = "etcd"
 
 _LOOKED_AT = 20
-_written = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 
 
 def detects(head: str, path: str) -> int:
@@ -67,12 +62,12 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             report.add("bad-line", reason, file=file, line=number, lost=1, lines=1)
             lost += unfinished or isinstance(fault, _OfOthers)  # nothing is behind it, or it is no event
             continue
-        more = {key: value for key, value in event.items() if key not in ("name", "nid")}
+        del event["name"], event["nid"]  # what is left of it are the attributes
         time = record.get("ts")
         if "ts" in record:
-            more["ts"] = time
+            event["ts"] = time
         known = time if type(time) is float or type(time) is int else None
-        parts.add(Line(process, name, kind, content, to, more, known, number), report)
+        parts.add(Line(process, name, kind, content, to, event, known, number), report)
     if report.lost > lost:
         log.hole("a line cannot be read", file, None)
     yield from ()
@@ -116,14 +111,14 @@ class _Log:
         counts = self._survey()
         before = {of: self._positions(*of).top for of in self._nodes}
         contents: Contents[_Content] = Contents()
+        places = {of: self._positions(*of) for of in self._nodes}
         told: set[tuple[int, str]] = set()
         for file, run, line in self._lines(None):
             message: str | None = None
             after: tuple[str, ...] = ()
             if line.kind != "internal":
                 key = run, line.content
-                sent, received = counts.times(key)
-                if self._sign is None or not (sent and received) or self._is_one(key, line, sent, received):
+                if self._sign is None or self._is_one(key, line, *counts.times(key)):
                     message = contents.sent(key) if line.kind == "send" else contents.received(key)
                     ambiguous, why = contents.ambiguous(key), "is sent more than once, and received"
                 else:
@@ -136,7 +131,7 @@ class _Log:
                     self._report.add("ambiguous-content", said, file=file, line=line.number)
                 if line.kind == "receive" and self._sign is not None:
                     after = self._after(before, run, line)
-            taken = self._positions(run, line.process)
+            taken = places[run, line.process]
             taken.add(taken.top + 1)
             yield TraceEvent(
                 line.process,
@@ -166,9 +161,9 @@ class _Log:
             seqs[of] += 1
             odd = node.add(seqs[of], line.name, line.more)
             if line.kind == "send":
-                contents.sent(key)
+                contents.count(key, sent=True)
             elif line.kind == "receive":
-                contents.received(key)
+                contents.count(key, sent=False)
                 if in_order and contents.more_received(key):
                     self._early.add(key)
                     said = f"{line.process} receives {line.content}, which has not been sent so often"
@@ -209,26 +204,29 @@ class _Log:
         times = set().union(*(file.times for file in self._files))
         for run in range(self._runs):
             parts = [
-                zip(repeat(file.name), file.lines(number))
+                (file, number)
                 for file in self._files
                 for number, part in enumerate(file.parts)
                 if part.run == run
             ]
-            now: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
-            for file, (_, line) in merge(*parts, key=_time_of) if len(parts) > 1 else parts[0]:
-                said = now[line.process]
-                if said and said[0][-1] != line.time:
-                    said.clear()
-                if line.time is not None and len(times) > 1 and line[:-1] in said:
-                    if report is not None:
-                        again = f"{line.process} does {line.name} at {line.time} already"
-                        report.add("duplicate-event", again, file=file, line=line.number, lost=1, lines=1)
-                    continue
-                said.append(line[:-1])
+            now: dict[str, list[Line]] = {}
+            for file, line in merged(parts):
+                said = now.get(line.process)
+                if said is None or said[0].time != line.time:
+                    now[line.process] = [line]
+                elif len(times) > 1 and line.time is not None:
+                    if any(line[:-1] == other[:-1] for other in said):
+                        if report is not None:
+                            again = f"{line.process} does {line.name} at {line.time} already"
+                            report.add("duplicate-event", again, file=file, line=line.number, lost=1, lines=1)
+                        continue
+                    said.append(line)
                 yield file, run, line
 
     def _is_one(self, key: tuple[int, str], line: Line, sent: int, received: int) -> bool:
-        """Whether a content is surely of one message, which is sent and received once."""
+        """Whether a content is surely of one message, sent and received once, or has one end only."""
+        if not (sent and received):
+            return True
         return sent == received == 1 and key not in self._early and line.more["msg"].get("type") in ONCE
 
     def _after(self, before: dict[tuple[int, str], int], run: int, line: Line) -> tuple[str, ...]:
@@ -243,10 +241,6 @@ class _Log:
 
     def _trace(self, run: int) -> str | None:
         return f"run {run + 1}" if self._runs > 1 else None
-
-
-def _time_of(entry: tuple[str, tuple[float, Line]]) -> float:
-    return entry[1][0]
 
 
 def _event(record: dict[str, object]) -> tuple[str, str, dict[str, object]]:
@@ -271,5 +265,5 @@ def _message(name: str, event: dict[str, object]) -> tuple[str, str, tuple[str, 
     if type(message) is not dict:
         raise BadLine(f"{name}: the message is missing")
     to = message.get("to")
-    content = _written(message)
+    content = json_text(message)
     return kind, content, (to,) if kind == "send" and type(to) is str and to else ()

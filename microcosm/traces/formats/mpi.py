@@ -41,6 +41,7 @@ _LINE = re.compile(r"\s*(\S+)\s+([A-Za-z]\w*)((?:\s+\S+)*)\s*")
 _RANK = re.compile(r"[A-Za-z_]*\d+")
 _POINT_TO_POINT = frozenset((*SENDING, *ASKING, "test", "wait", "waitall"))
 _ALONE = frozenset(("init", "finalize", "compute", "sleep", "sample", "location", "comm_size"))
+_OPERATIONS = _POINT_TO_POINT | _ALONE | TO_ALL | ROOT_ARGUMENT.keys()
 _LOOKED_AT = 50
 
 
@@ -56,19 +57,19 @@ def detects(head: str, path: str) -> int:
 
 
 def _is_operation(name: str) -> bool:
-    return name.lower() in _POINT_TO_POINT | _ALONE | TO_ALL | ROOT_ARGUMENT.keys()
+    return name.lower() in _OPERATIONS
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """No event before the last file is read; lines that are none are reported as `bad-line`."""
     program = options.shared(NAME, lambda: _Program(report, options))
-    spool = program.begin(file)
+    program.begin(file)
     lost = report.lost
     for number, text in stream:
         if not text.strip() or text.startswith("#"):
             continue
         try:
-            spool.add((number, *_operation(text)))
+            program.add(number, *_operation(text))
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
     if report.lost > lost:
@@ -79,16 +80,17 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
 def _operation(text: str) -> tuple[str, str, list[str]]:
     """The rank, the operation and its arguments. Raises `BadLine`."""
     found = _LINE.fullmatch(text)
-    if found is None or not _is_operation(found[2]):
+    operation = "" if found is None else found[2].lower()
+    if found is None or operation not in _OPERATIONS:
         raise BadLine("not an event: `rank operation arguments` is expected")
-    operation, words = found[2].lower(), found[3].split()
+    words = found[3].split()
     if operation in (*SENDING, *ASKING) and not words:
         raise BadLine(f"{operation} does not say with whom")
     return found[1], operation, words
 
 
 class _Program:
-    """The lines of all files: gone through once to count, and once for the events.
+    """The lines of all files: counted as they are read, and gone through once more for the events.
 
     Memory: the requests under way, the collective operations, and what a wait for several receives.
     """
@@ -100,11 +102,30 @@ class _Program:
         self._sign: tuple[str, str, int | None] | None = None
         """What showed first that lines are missing, with file and line."""
         self._told = False
+        self._home: dict[str, int] = {}
+        """The file of each rank, by number."""
+        self._ranks = Ranks()
+        self._wanted: set[Message] = set()
+        """What has arrived by waits that do not tell which of them received it."""
 
-    def begin(self, file: str) -> Spool:
-        """Where to put the lines of another file."""
+    def begin(self, file: str) -> None:
+        """The lines that follow are of another file."""
         self._files.append((file, Spool()))
-        return self._files[-1][1]
+
+    def add(self, number: int, rank: str, operation: str, words: list[str]) -> None:
+        """Count in the next line; what a later file says of a rank is a process of its own.
+
+        Nothing tells in which order two files say what one rank did.
+        """
+        at = len(self._files)
+        file, spool = self._files[-1]
+        if self._home.setdefault(rank, at) != at:
+            self.hole(f"rank {rank} stands in several files", file, number)
+            rank = f"{rank} (file {at})"
+        spool.add((number, rank, operation, words))
+        received = self._ranks.step(Line(file, number, rank, operation, words)).received
+        if received:
+            self._wanted.update(received)
 
     def hole(self, what: str, file: str, line: int | None) -> None:
         """Take note of what shows that lines are missing; reported, once, where something hangs on it."""
@@ -113,9 +134,7 @@ class _Program:
 
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all lines, as they stand."""
-        self._ranks = Ranks()
-        wanted = {message for step in self._ranks.steps(self._lines()) for message in step.received}
-        self._sendings = self._positions(wanted)
+        self._sendings = self._positions(self._wanted)
         for fault, line in self._ranks.faults():
             self.hole(fault, line.file, line.number)
         if self._ranks.disagreed is not None:
@@ -126,11 +145,14 @@ class _Program:
             (run, rank): self._options.positions_of(_trace(run, several), rank).top
             for run, rank in self._ranks.places()
         }
-        for step in Ranks().steps(self._lines()):
+        for step in self._steps():
             line, trace = step.line, _trace(step.run, several)
             position = before[step.run, line.rank] + step.position
             self._options.positions_of(trace, line.rank).add(position)
-            after = (f"{rank}:{before[step.run, rank] + at}" for rank, at in self._after(step))
+            after: tuple[str, ...] = ()
+            if step.follows is not None or step.received:
+                found = (f"{rank}:{before[step.run, rank] + at}" for rank, at in self._after(step))
+                after = tuple(dict.fromkeys(found))
             told = step.message if step.message is not None and self._is_told(step.message) else None
             yield TraceEvent(
                 line.rank,
@@ -140,29 +162,23 @@ class _Program:
                 (step.message.channel.destination,) if step.message and step.kind == "send" else (),
                 label=" ".join((line.operation, *line.words)),
                 trace=trace,
-                after=tuple(dict.fromkeys(after)),
+                after=after,
                 file=line.file,
                 line=line.number,
             )
 
-    def _lines(self) -> Iterator[Line]:
-        """The lines of all files; what a later file says of a rank is a process of its own.
-
-        Nothing tells in which order two files say what one rank did.
-        """
-        home: dict[str, int] = {}
-        for at, (file, spool) in enumerate(self._files, 1):
-            for number, rank, *rest in spool:
-                alone = home.setdefault(rank, at) == at
-                if not alone:
-                    self.hole(f"rank {rank} stands in several files", file, number)
-                yield Line(file, number, rank if alone else f"{rank} (file {at})", *rest)
+    def _steps(self) -> Iterator[Step]:
+        """What the lines of all files are, once more from the beginning."""
+        ranks = Ranks()
+        for file, spool in self._files:
+            for record in spool:
+                yield ranks.step(Line(file, *record))
 
     def _positions(self, messages: set[Message]) -> dict[Message, int]:
         """Where these messages are sent, as far as they are."""
         if not messages:
             return {}
-        sends = (step for step in Ranks().steps(self._lines()) if step.kind == "send")
+        sends = (step for step in self._steps() if step.kind == "send")
         return {step.message: step.position for step in sends if step.message in messages}
 
     def _after(self, step: Step) -> Iterator[tuple[str, int]]:

@@ -8,7 +8,7 @@ shows that one does.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -132,23 +132,23 @@ class Ranks:
         """The runs of all ranks."""
         return iter(self._ranks)
 
-    def steps(self, lines: Iterable[Line]) -> Iterator[Step]:
-        """What the lines are, each rank's in its order."""
-        for line in lines:
-            name = line.rank
-            rank = self._ranks.get((self._run[name], name))
-            if rank is not None and line.operation == "init":
-                self._run[name] += 1
-                rank = None
-            if rank is None:
-                rank = self._ranks[self._run[name], name] = _Rank(self._run[name], line)
-            rank.position += 1
-            rank.last = line.operation
-            follows, rank.just = rank.just, None
-            kind, message, received = self._exchanged(line, rank)
-            if line.operation in TO_ALL or line.operation in ROOT_ARGUMENT:
-                self._collective(line, rank)
-            yield Step(line, rank.run, rank.position, kind, message, received, follows)
+    def step(self, line: Line) -> Step:
+        """What the next line is; those of each rank in its order."""
+        name = line.rank
+        run = self._run.get(name, 0)
+        rank = self._ranks.get((run, name))
+        if rank is not None and line.operation == "init":
+            run = self._run[name] = run + 1
+            rank = None
+        if rank is None:
+            rank = self._ranks[run, name] = _Rank(run, line)
+        rank.position += 1
+        rank.last = line.operation
+        follows, rank.just = rank.just, None
+        kind, message, received = self._exchanged(line, rank)
+        if line.operation in TO_ALL or line.operation in ROOT_ARGUMENT:
+            self._collective(line, rank)
+        return Step(line, run, rank.position, kind, message, received, follows)
 
     def faults(self) -> Iterator[tuple[str, Line]]:
         """What shows that lines are missing, and a line to look at."""
@@ -186,13 +186,14 @@ class Ranks:
         tag = words[1] if len(words) > 2 else ""
         if operation in SENDING:
             channel = Channel(rank.run, line.rank, words[0], tag)
-            self.sent[channel] += 1
-            rank.sending[channel] += operation == "isend"
-            return "send", Message(channel, self.sent[channel]), ()
+            number = self.sent[channel] = self.sent.get(channel, 0) + 1
+            if operation == "isend":
+                rank.sending[channel] += 1
+            return "send", Message(channel, number), ()
         if operation in ASKING:
             channel = Channel(rank.run, words[0], line.rank, tag)
-            self.asked[channel] += 1
-            message = Message(channel, self.asked[channel])
+            number = self.asked[channel] = self.asked.get(channel, 0) + 1
+            message = Message(channel, number)
             if operation == "recv":
                 return "receive", message, ()
             rank.asked.setdefault(channel, deque()).append(message)

@@ -1,7 +1,7 @@
 r"""Text logs with a vector time at every event: ShiViz, TSViz, GoVector.
 
 A record is a process, its clock in JSON, and a text. Three layouts need no pattern
-(`microcosm.traces.text.shapes`): the one that leaves the least text over is taken. Any other is described
+(`microcosm.traces.text.records`): the one that leaves the least text over is taken. Any other is described
 by a regular expression with the groups `host`, `clock` and `event` (`microcosm.traces.text.pattern`),
 given by the user or in the first line of the file; the second line then holds the expression of the
 lines between executions, and may be blank. Further groups become attributes. Akka's records are read
@@ -26,8 +26,12 @@ from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
 from microcosm.traces.text.pattern import SPAN, compiled, matched, record_pattern
-from microcosm.traces.text.records import Boundary, Delimiter, Item, Left, Record
-from microcosm.traces.text.shapes import (
+from microcosm.traces.text.records import (
+    Boundary,
+    Delimiter,
+    Item,
+    Left,
+    Record,
     Shape,
     clock_first,
     damaged_clock_line,

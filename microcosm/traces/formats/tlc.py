@@ -15,17 +15,16 @@ Another one begins with a line `=== … ===`, or where the numbers of states beg
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from microcosm.traces.event import TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object, json_text
 from microcosm.traces.text.lines import Lines
 from microcosm.traces.text.records import between_executions, clock_of
 
@@ -75,20 +74,25 @@ class _Sent:
     """By sender, a heap of the receptions that have seen more of it than has been read."""
     waited: int = 0
 
-    def saw(self, process: str, own: int) -> Iterator[TraceEvent]:
+    def saw(self, process: str, own: int) -> list[TraceEvent]:
         """Take in an event's own clock value; the receptions that waited for no more than that."""
-        late = self.seen.setdefault(process, set())
+        late = self.seen.get(process)
+        if late is None:
+            late = self.seen[process] = set()
         whole = self.whole.get(process, 0)
         if own > whole:
             late.add(own)
-        while whole + 1 in late:
-            whole += 1
-            late.discard(whole)
-        self.whole[process] = whole
-        waiting = self.waiting.get(process, [])
+            while whole + 1 in late:
+                whole += 1
+                late.discard(whole)
+            self.whole[process] = whole
+        found: list[TraceEvent] = []
+        waiting = self.waiting.get(process)
         while waiting and waiting[0][0] <= whole:
             seen, _, event, content = heappop(waiting)
-            yield replace(event, message=f"{process}:{self.latest(process, content, seen)}")
+            event.message = f"{process}:{self.latest(process, content, seen)}"
+            found.append(event)
+        return found
 
     def wait(self, event: TraceEvent, sender: str, content: str) -> None:
         """Let a reception wait until all that it has seen of the sender is read."""
@@ -101,7 +105,8 @@ class _Sent:
         left = [(*entry, sender) for sender, waiting in self.waiting.items() for entry in waiting]
         self.waiting = {}
         for seen, _, event, content, sender in sorted(left, key=lambda one: one[1]):
-            yield replace(event, message=f"{sender}:{self.latest(sender, content, seen)}")
+            event.message = f"{sender}:{self.latest(sender, content, seen)}"
+            yield event
 
     def send(self, sender: str, content: str, own: int) -> None:
         sent = self.at.setdefault((sender, content), [])
@@ -139,16 +144,17 @@ def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> I
             report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
             continue
         options.begun = options.begun or 1
-        event = replace(event, trace=trace)
-        event = replace(event, seq=_position(event, options))
+        process, own = event.process, event.own
+        event.trace = trace
+        event.seq = _position(trace, process, own, options)
         if event.kind == "send":
-            sent.send(event.process, content, event.own)
-            event = replace(event, message=f"{event.process}:{event.own}")
+            sent.send(process, content, own)
+            event.message = f"{process}:{own}"
         if event.kind == "receive":
             sent.wait(event, sender, content)
         else:
             yield event
-        yield from sent.saw(event.process, event.own)
+        yield from sent.saw(process, own)
         if event.kind == "receive":
             yield from sent.saw(sender, 0)
     yield from sent.rest()
@@ -160,11 +166,11 @@ def _seen(event: TraceEvent, sender: str) -> int:
     return value - 1 if sender == event.process else value
 
 
-def _position(event: TraceEvent, options: Options) -> int:
+def _position(trace: str | None, process: str, own: int, options: Options) -> int:
     """The own clock value where it is free, else the next position."""
-    taken = options.positions_of(event.trace, event.process)
-    if event.own and taken.add(event.own):
-        return event.own
+    taken = options.positions_of(trace, process)
+    if own and taken.add(own):
+        return own
     taken.add(taken.top + 1)
     return taken.top
 
@@ -178,7 +184,7 @@ def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent,
     if clock is None or str(node) not in clock:
         raise BadLine("`vc` must be a vector time with an entry for `node`")
     kind = _KINDS.get(what, "internal")
-    content = json.dumps([packet.get("rcv"), packet.get("msg")], sort_keys=True, ensure_ascii=False)
+    content = json_text([packet.get("rcv"), packet.get("msg")])
     if kind != "internal" and (packet.get("snd") is None or packet.get("rcv") is None):
         raise BadLine("a message without `snd` and `rcv`")
     more = {key: value for key, value in record.items() if key not in ("event", "node", "pkt")}
@@ -227,5 +233,6 @@ def _states(stream: Lines, file: str, report: Report, options: Options) -> Itera
             event = TraceEvent(
                 host, 1, clock=clock, label=label, trace=run.trace, file=file, line=first, numbered=True
             )
-            yield replace(event, seq=_position(event, options))
+            event.seq = _position(run.trace, host, event.own, options)
+            yield event
             host = ""

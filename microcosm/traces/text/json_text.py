@@ -22,6 +22,9 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
+json_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+"""A value as JSON, the same for equal ones."""
+
 _decode = JSONDecoder(parse_constant=_refuse).raw_decode
 
 

@@ -13,25 +13,15 @@ known of the structure any more, and the rest is passed over up to a line that b
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from json import JSONDecodeError, JSONDecoder
 
-from microcosm.errors import MicrocosmError
-from microcosm.traces.event import writable
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import LINE_LIMIT, Lines
+from microcosm.traces.text.json_cursor import Fault, JsonCursor, Lost
+from microcosm.traces.text.lines import Lines
 
-_decode = JSONDecoder().raw_decode
-_BLANK = re.compile(r"[ \t\n\r]*")
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"|[{}\[\]"\n]')
-_SCALAR = re.compile(r"[^,}\]\n]*")
-_DOCUMENT = re.compile(r"(?<=\n)[{\[]")
-_SOON = 16
-"""A fault so few characters before the end of the text at hand may be none once more text is there."""
-_CHUNK = 1 << 20
 _FAULTY = object()
+_UNENDED = "half-written: the document does not end"
 
 
 class Elements(list[dict[str, object]]):
@@ -81,14 +71,6 @@ def marks_in(value: object, mark: str) -> int:
     return json.dumps(value).count(f'"{mark}"')
 
 
-class _Fault(MicrocosmError):
-    """Why a value cannot be read, and in which line."""
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
-
-
 class _Documents:
     """The documents of a stream, read from left to right; `_broken` says that the structure was lost."""
 
@@ -101,35 +83,30 @@ class _Documents:
         inner: Sequence[frozenset[str]],
         mark: str,
     ) -> None:
-        self._pieces = stream.pieces()
+        self._json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
         self._keys = keys
         self._file = file
         self._report = report
         self._inner = inner
-        self._mark = mark  # without its quotes, of which one may be what is damaged
         self._each = 2 if mark else 1
-        self._text = ""
-        self._at = 0
-        self._line = 1
-        self._begun = 0
         self._broken = False
 
     def units(self) -> Iterator[Unit]:
         """All units."""
-        while sign := self._sign():
+        while sign := self._json.sign():
             if sign == "{":
                 yield from self._top()
             elif sign == "[":
                 yield from self._array(0, sure=False)
             elif sign in ",]}":  # left over from where the structure was lost
-                self._step()
+                self._json.step()
             else:
-                self._break("not JSON", self._line)
+                self._break("not JSON", self._json.line)
             self._broken = False
 
     def _top(self) -> Iterator[Unit]:
         """An object at the top: the elements under its keys, or else the object itself."""
-        line = self._line
+        line = self._json.line
         if not self._keys and not self._inner:
             if (value := self._element(0)) is not None:
                 yield Unit(value, line)
@@ -137,13 +114,13 @@ class _Documents:
         found: dict[str, object] = {}
         apart = faulty = False
         for key in self._members():
-            sign = self._sign()
+            sign = self._json.sign()
             if key in self._keys and sign == "[":
                 apart = True
                 yield from self._array(0)
             elif key in self._keys and sign == "{":
                 apart = True
-                begun = self._line
+                begun = self._json.line
                 if (value := self._element(0)) is not None:
                     yield Unit(value, begun)
             else:
@@ -157,31 +134,31 @@ class _Documents:
 
         `sure`: their places mean something.
         """
-        begun = self._line
-        self._step()
+        begun = self._json.line
+        self._json.step()
         place = 0
-        while (sign := self._sign()) != "]":
+        while (sign := self._json.sign()) != "]":
             if not sign:
-                self._break("half-written: the document does not end", begun)
+                self._break(_UNENDED, begun)
                 return
-            line = self._line
+            line = self._json.line
             sure = sure and sign != ","
             if sign == "{":
                 element = self._element(level)
                 if element is not None:
-                    yield Unit(element, self._named(line) if level else line, place if sure else -1)
+                    yield Unit(element, self._json.named(line) if level else line, place if sure else -1)
             elif self._value_or_fault() is not _FAULTY:
                 self._bad("a JSON object is expected", line)
             place += 1
             if self._broken:
                 return
-            sign = self._sign()
+            sign = self._json.sign()
             if sign == ",":
-                self._step()
+                self._json.step()
             elif sign and sign != "]":
-                self._break("not JSON: `,` or `]` is expected", self._line)
+                self._break("not JSON: `,` or `]` is expected", self._json.line)
                 return
-        self._step()
+        self._json.step()
 
     def _element(self, level: int) -> dict[str, object] | None:
         """An object in an array; what is lost of it is reported."""
@@ -195,34 +172,32 @@ class _Documents:
 
     def _members(self) -> Iterator[str]:
         """The keys of an object, each when its value is to be read."""
-        begun = self._line
-        self._step()
-        while (sign := self._sign()) != "}":
+        begun = self._json.line
+        self._json.step()
+        while (sign := self._json.sign()) != "}":
             try:
-                key = self._value() if sign == '"' else None
-            except _Fault:
+                key = self._json.value() if sign == '"' else None
+            except Fault:
                 key = None
-            if type(key) is not str or self._sign() != ":":
-                self._break("not JSON" if self._sign() else "half-written: the document does not end", begun)
+            if type(key) is not str or self._json.sign() != ":":
+                self._break("not JSON" if self._json.sign() else _UNENDED, begun)
                 return
-            self._step()
+            self._json.step()
             yield key
             if self._broken:
                 return
-            sign = self._sign()
+            sign = self._json.sign()
             if sign == ",":
-                self._step()
+                self._json.step()
             elif sign != "}":
-                said = (
-                    "not JSON: `,` or `}` is expected" if sign else "half-written: the document does not end"
-                )
-                self._break(said, self._line if sign else begun)
+                said = "not JSON: `,` or `}` is expected" if sign else _UNENDED
+                self._break(said, self._json.line if sign else begun)
                 return
-        self._step()
+        self._json.step()
 
     def _member(self, found: dict[str, object], key: str, level: int) -> bool:
         """Read the value of a key of a unit, or so deep inside of one; whether it could be read."""
-        if level < len(self._inner) and key in self._inner[level] and self._sign() == "[":
+        if level < len(self._inner) and key in self._inner[level] and self._json.sign() == "[":
             elements = found[key] = Elements()
             for unit in self._array(level + 1):
                 elements.append(unit.value)
@@ -234,102 +209,16 @@ class _Documents:
         found[key] = value
         return True
 
-    # -- values ----------------------------------------------------------------------------------------
-
     def _value_or_fault(self) -> object:
         """The value that stands here, or `_FAULTY`; then it is reported and passed over."""
         try:
-            return self._value()
-        except _Fault as fault:
-            marks = self._pass_over()
-            if marks is not None:
-                self._bad(str(fault), fault.line, marks)
-            return _FAULTY
-
-    def _value(self) -> object:
-        """The value that stands here. Raises `_Fault`, and stays before it."""
-        self._sign()
-        while True:
+            return self._json.value()
+        except Fault as fault:
             try:
-                value, end = _decode(self._text, self._at)
-            except JSONDecodeError as error:
-                unended = error.msg.startswith("Unterminated") or error.pos >= len(self._text) - _SOON
-                if unended and len(self._text) - self._at <= LINE_LIMIT and self._more():
-                    continue
-                line = self._line + self._text.count("\n", self._at, error.pos)
-                raise _Fault(f"not JSON: {error.msg}", line) from None
-            except (RecursionError, ValueError) as error:
-                deep = isinstance(error, RecursionError)
-                raise _Fault("nested too deeply" if deep else f"not JSON: {error}", self._line) from None
-            if end == len(self._text) and self._more():  # a number may go on
-                continue
-            escaped = self._text.find("\\u", self._at, end) >= 0
-            if escaped and not writable(json.dumps(value, ensure_ascii=False)):
-                raise _Fault("half of a surrogate pair is no text", self._line)
-            self._begun = self._at
-            self._advance(end)
-            return value
-
-    def _named(self, line: int) -> int:
-        """The line of the mark in the value that was just read and begins in `line`."""
-        found = self._text.find(f'"{self._mark}"', self._begun, self._at) if self._mark else -1
-        return line if found < 0 else line + self._text.count("\n", self._begun, found)
-
-    def _pass_over(self) -> int | None:
-        """Go behind the value that stands here, by its brackets; how many marks are in it.
-
-        None where its brackets are not in order, or it does not end: then the structure is lost.
-        """
-        begun, marks = self._line, 0
-        if self._sign() not in '{["':
-            found = _SCALAR.match(self._text, self._at)
-            return self._pass(found.end()) if found else 0
-        at = self._at
-        opened: list[str] = []
-        before = ""  # the last sign that was passed and is not blank
-        while True:
-            found = _TOKEN.search(self._text, at)
-            if found is None or self._unended(found):
-                stop = found.start() if found else len(self._text)
-                before = self._last(stop) or before
-                marks += self._pass(stop)
-                if self._more():
-                    at = self._at
-                    continue
-                self._break("half-written: the document does not end", begun, marks)
-                return None
-            token, at = found[0], found.end()
-            if token == '"' or (token == "\n" and self._begins(at, opened, self._last(at) or before)):
-                marks += self._pass(at)
-                self._break("half-written: another object begins in a later line", begun, marks)
-                return None
-            if token in ("{", "["):
-                opened.append(token)
-            elif token in ("}", "]") and (not opened or opened.pop() + token not in ("{}", "[]")):
-                marks += self._pass(at)
-                self._break("not JSON: brackets that do not match", begun, marks)
-                return None
-            if not opened and token != "\n":
-                return marks + self._pass(at)
-            if at - self._at > _CHUNK:
-                before = self._last(at) or before
-                marks += self._pass(at)
-
-    def _unended(self, token: re.Match[str]) -> bool:
-        """Whether what follows the text at hand says what a token is."""
-        if token[0] == "\n":
-            return token.end() == len(self._text)
-        return token[0] == '"' and self._text.find("\n", token.end()) < 0
-
-    def _begins(self, at: int, opened: list[str], before: str) -> bool:
-        """Whether what begins a line here is no part of what is open, but a document of its own."""
-        if self._text[at] not in "{[" or not opened:
-            return False
-        return before not in (("[", ",", ":") if opened[-1] == "[" else (":",))
-
-    def _last(self, end: int) -> str:
-        """The last sign before a place that is not blank, if it is near."""
-        return self._text[max(self._at, end - 200) : end].rstrip()[-1:]
+                self._bad(str(fault), fault.line, self._json.pass_over())
+            except Lost as lost:
+                self._break(str(lost), lost.line, lost.marks)
+            return _FAULTY
 
     # -- faults ----------------------------------------------------------------------------------------
 
@@ -340,51 +229,4 @@ class _Documents:
     def _break(self, message: str, line: int, marks: int = 0) -> None:
         """The structure is lost: pass all over up to a line that begins a document, and say so."""
         self._broken = True
-        while True:
-            found = _DOCUMENT.search(self._text, self._at)
-            marks += self._pass(found.start() if found else len(self._text))
-            if found or not self._more():
-                break
-        self._bad(message, line, marks)
-
-    # -- the text --------------------------------------------------------------------------------------
-
-    def _sign(self) -> str:
-        """The next sign that is not blank, to stand before it; nothing at the end."""
-        while True:
-            found = _BLANK.match(self._text, self._at)
-            assert found is not None
-            self._advance(found.end())
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more():
-                return ""
-
-    def _step(self) -> None:
-        self._at += 1  # a sign, and no line end
-
-    def _advance(self, end: int) -> None:
-        self._line += self._text.count("\n", self._at, end)
-        self._at = end
-
-    def _pass(self, end: int) -> int:
-        """Advance, and count the marks on the way."""
-        marks = self._text.count(self._mark, self._at, end) if self._mark else 0
-        self._advance(end)
-        return marks
-
-    def _more(self) -> bool:
-        """Put as much text again behind what is still to be read; whether there is any.
-
-        Of what was read one sign is kept: it tells whether a line begins.
-        """
-        kept = max(self._at - 1, 0)
-        parts, size = [self._text[kept:]], 0
-        for piece in self._pieces:
-            parts.append(piece)
-            size += len(piece)
-            if size >= len(parts[0]):
-                break
-        if size:
-            self._text, self._at = "".join(parts), self._at - kept
-        return size > 0
+        self._bad(message, line, marks + self._json.to_document())

@@ -12,9 +12,9 @@ from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Dependent, Packet, Permit
 from microcosm.simulation.causal_check import check
 from microcosm.simulation.events import Event
-from microcosm.simulation.explore import Explorer
-from microcosm.simulation.explore_state import Scope
-from microcosm.simulation.explore_workloads import survey
+from microcosm.simulation.explore.explore import Explorer
+from microcosm.simulation.explore.state import Scope
+from microcosm.simulation.explore.workloads import survey
 from microcosm.simulation.network import Constant, Link, Network
 from microcosm.simulation.run import Run
 from microcosm.simulation.sps_check import Strategy, sent_too_early

@@ -27,7 +27,7 @@ def test_threads_share_transactions(tmp_path: Path) -> None:
             for thread in threads:
                 thread.start()
             go.wait()
-            while len(opened._waiting) < 8:
+            while len(opened._commits.waiting) < 8:
                 os.sched_yield()
             assert opened.commit([("note", b"first")]) == 1
         for thread in threads:
@@ -74,7 +74,7 @@ def test_a_group_that_fails_takes_no_other_thread_along(tmp_path: Path) -> None:
             with opened.group():
                 opened.commit([("mine", b"")])
                 other.start()
-                while not opened._waiting:
+                while not opened._commits.waiting:
                     os.sched_yield()
                 raise ZeroDivisionError
 
@@ -99,7 +99,7 @@ def test_what_fails_fails_for_all_who_waited(tmp_path: Path) -> None:
         with opened.group():
             for thread in threads:
                 thread.start()
-            while len(opened._waiting) < 3:
+            while len(opened._commits.waiting) < 3:
                 os.sched_yield()
         for thread in threads:
             thread.join()
@@ -114,7 +114,9 @@ def test_an_interrupt_leaves_the_next_to_write(tmp_path: Path, monkeypatch: pyte
         def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        for number, (part, name) in enumerate(((opened._queue, "wait_for"), (opened._writer, "append")), 1):
+        for number, (part, name) in enumerate(
+            ((opened._commits.queue, "wait_for"), (opened._writer, "append")), 1
+        ):
             with monkeypatch.context() as patch:
                 patch.setattr(part, name, interrupted)
                 with pytest.raises(KeyboardInterrupt):

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import Letter, Process
+from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.network.durable.membership import Fence
+from microcosm.replica.network.durable.process import Letter, Process
 from microcosm.replica.store import Memory
 
 NAMES = "abc"

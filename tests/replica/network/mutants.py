@@ -22,14 +22,14 @@ EXPLORE = "test_explore.py -k in_a_row"
 MUTANTS = [
     Mutant(
         "waits for an evicted process are dropped before the others fence it",
-        "replica/network/membership.py",
+        "replica/network/durable/membership.py",
         "return member is not None and len(member.confirmed) == len(self.fences)",
         "return member is not None",
         EXPLORE,
     ),
     Mutant(
         "acks leave before the commit",
-        "replica/network/written.py",
+        "replica/network/durable/written.py",
         "        if self._sends or self._urgent:\n",
         "        if not self._sends:\n",
         SIMULATION,
@@ -59,14 +59,14 @@ MUTANTS = [
     ),
     Mutant(
         "a lost permit is not asked for",
-        "replica/network/peer.py",
+        "replica/network/link/peer.py",
         "            self._asking = True\n",
         "            pass\n",
         "test_simulation.py -k restarts_and_partitions",
     ),
     Mutant(
         "effects in a transaction of their own",
-        "replica/network/batch.py",
+        "replica/network/durable/batch.py",
         "            last = store.commit(self.records)\n",
         "            begins = self.records[:1] and self.records[0][0] == 'network start'\n"
         "            effects = len(self.records) if begins else -1\n"
@@ -76,35 +76,35 @@ MUTANTS = [
     ),
     Mutant(
         "what a process heard is not written down",
-        "replica/network/durable.py",
+        "replica/network/durable/durable.py",
         "        self._pending.append(step)\n",
         "        if step[0] != MESSAGE:\n            self._pending.append(step)\n",
         SIMULATION,
     ),
     Mutant(
         "recordings of greetings are believed",
-        "replica/network/handshake.py",
+        "replica/network/link/handshake.py",
         "fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)",
         "fresh = True",
         f"{SECURITY} recording",
     ),
     Mutant(
         "the destination is not part of what is sealed",
-        "replica/network/sealing.py",
+        "replica/network/link/sealing.py",
         "for name in (sender.encode(), to.name.encode()))",
         "for name in (sender.encode(),))",
         f"{SECURITY} redirected",
     ),
     Mutant(
         "every duplicate is answered",
-        "replica/network/peer.py",
+        "replica/network/link/peer.py",
         "            if answer in self._answered:\n",
         "            if False:\n",
         f"{SECURITY} duplicate_in_a_tick",
     ),
     Mutant(
         "the group key opens what a pairwise key protects",
-        "replica/network/keys.py",
+        "replica/network/link/keys.py",
         "in pairwise or possible if key.id == key_id",
         "in possible if key.id == key_id",
         "test_keys.py -k pairwise",

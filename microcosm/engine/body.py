@@ -1,0 +1,286 @@
+"""Lowering, first step: a rule instance becomes a pattern over numbered event variables.
+
+Variable 0 is the left event of the conclusion, 1 the right one, the rest are intermediate. A pattern
+names its relations symbolically (`Source`); nothing here knows a microcosm.
+
+A rule `P(b, a) <- P(a, b)` makes P symmetric. It is not evaluated: every other rule for P gets a
+mirror image instead, and P is its own converse (the two systems have the same least fixpoint, by
+induction on derivations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from microcosm.givens.relation import Relation
+from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import (
+    Assume,
+    Base,
+    Given,
+    In,
+    Incompatible,
+    Instance,
+    Judged,
+    MostAccurate,
+    NoneWith,
+    Not,
+    Premise,
+    Term,
+    finer,
+)
+
+LEFT, RIGHT = 0, 1
+
+Pred = tuple[Judgement, Relation]
+"""What a rule concludes: a relation under a judgement."""
+
+
+class Source(NamedTuple):
+    """Where a literal's facts are: what is judged or given, `_` under a judgement, a base predicate, M."""
+
+    kind: Literal["judged", "any", "given", "base", "in", "union"]
+    judgement: Judgement | None = None
+    relation: Relation | None = None
+    name: str = ""
+    parts: tuple[Source, ...] = ()
+
+    @property
+    def pred(self) -> Pred | None:
+        """The judged predicate, if it is exactly one."""
+        if self.kind == "judged" and self.judgement is not None and self.relation is not None:
+            return (self.judgement, self.relation)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A literal over two variables."""
+
+    source: Source
+    left: int
+    right: int
+    positive: bool = True
+
+    @property
+    def ends(self) -> set[int]:
+        """Both variables."""
+        return {self.left, self.right}
+
+    @property
+    def pred(self) -> Pred | None:
+        """The judged predicate that the literal reads, if it reads exactly one."""
+        return self.source.pred
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """A literal over one variable."""
+
+    source: Source
+    variable: int
+    positive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The premises of an instance; `nones` are patterns that must have no solution (`no e in M with …`).
+
+    `mirrored` says that the roles of left and right were swapped.
+    """
+
+    instance: Instance
+    head: Pred
+    ones: tuple[One, ...]
+    pairs: tuple[Pair, ...]
+    nones: tuple[Body, ...]
+    variables: tuple[str, ...]
+    mirrored: bool = False
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether the premises speak of the two events of the conclusion only."""
+        return not self.nones and all(v in (LEFT, RIGHT) for v in self.mentioned())
+
+    def split(self, recursive: Iterable[Pred]) -> tuple[Body, Body | None]:
+        """The premises about the two events alone that rest on lower strata, and the rest if any."""
+        reads = set(self.reads(recursive))
+        ones = [o.variable in (LEFT, RIGHT) for o in self.ones]
+        pairs = [p.ends == {LEFT, RIGHT} and p not in reads for p in self.pairs]
+        here = replace(
+            self,
+            ones=tuple(o for o, kept in zip(self.ones, ones, strict=True) if kept),
+            pairs=tuple(p for p, kept in zip(self.pairs, pairs, strict=True) if kept),
+            nones=(),
+        )
+        if all(ones) and all(pairs) and not self.nones:
+            return here, None
+        rest = replace(
+            self,
+            ones=tuple(o for o, kept in zip(self.ones, ones, strict=True) if not kept),
+            pairs=tuple(p for p, kept in zip(self.pairs, pairs, strict=True) if not kept),
+        )
+        return here, rest
+
+    def without(self, read: Pair) -> Body:
+        """The same premises but one."""
+        return replace(self, pairs=tuple(p for p in self.pairs if p is not read))
+
+    def mentioned(self) -> Iterator[int]:
+        """Every variable of a literal, repeats included."""
+        for one in self.ones:
+            yield one.variable
+        for pair in self.pairs:
+            yield from (pair.left, pair.right)
+        for none in self.nones:
+            yield from none.mentioned()
+
+    def reads(self, preds: Iterable[Pred]) -> tuple[Pair, ...]:
+        """The positive literals that read one of `preds` (directly or through `_`)."""
+        wanted = set(preds)
+        return tuple(
+            p
+            for p in self.pairs
+            if p.positive
+            and (
+                p.pred in wanted
+                or (p.source.kind == "any" and any(j is p.source.judgement for j, _ in wanted))
+            )
+        )
+
+    def mirror(self) -> Body:
+        """The same premises for the converse of the conclusion."""
+        swap = {LEFT: RIGHT, RIGHT: LEFT}
+
+        def turn(p: Pair) -> Pair:
+            return replace(p, left=swap.get(p.left, p.left), right=swap.get(p.right, p.right))
+
+        def turned(body: Body) -> Body:
+            return replace(
+                body,
+                ones=tuple(replace(o, variable=swap.get(o.variable, o.variable)) for o in body.ones),
+                pairs=tuple(
+                    p if p.source.kind == "any" and p.ends == {LEFT, RIGHT} else turn(p) for p in body.pairs
+                ),
+                nones=tuple(turned(n) for n in body.nones),
+            )
+
+        return replace(turned(self), mirrored=not self.mirrored)
+
+    def shape(self, symmetric: Iterable[Pred]) -> frozenset[object]:
+        """The premises as a set, the ends of symmetric literals unordered: equal shapes, equal meaning."""
+        unordered = {Source("judged", *pred) for pred in symmetric}
+
+        def key(pair: Pair) -> object:
+            ends = (pair.left, pair.right)
+            if pair.source.kind == "any" or pair.source in unordered:
+                ends = (min(ends), max(ends))
+            return (pair.source, ends, pair.positive)
+
+        return frozenset(
+            [
+                *((o.source, o.variable, o.positive) for o in self.ones),
+                *(key(p) for p in self.pairs),
+                *(none.shape(symmetric) for none in self.nones),
+            ]
+        )
+
+
+def merged(bodies: Iterable[Body]) -> list[Body]:
+    """Bodies that differ in the source of one positive literal, as one body over the union of sources.
+
+    `P ∘ U ∪ Q ∘ U = (P ∪ Q) ∘ U`: what a relation variable took apart is evaluated in one pass.
+    """
+    found = list(bodies)
+    at = 0
+    while at < len(found):
+        for other in found[at + 1 :]:
+            both = _union(found[at], other)
+            if both is not None:
+                found[at] = both
+                found.remove(other)
+        at += 1
+    return found
+
+
+def _union(one: Body, other: Body) -> Body | None:
+    if one.ones != other.ones or one.nones != other.nones or len(one.pairs) != len(other.pairs):
+        return None
+    differ = [n for n, (p, q) in enumerate(zip(one.pairs, other.pairs, strict=True)) if p != q]
+    if len(differ) != 1:
+        return None
+    p, q = one.pairs[differ[0]], other.pairs[differ[0]]
+    if not p.positive or replace(p, source=q.source) != q:
+        return None
+    parts = tuple(dict.fromkeys((*(p.source.parts or (p.source,)), *(q.source.parts or (q.source,)))))
+    union = replace(p, source=Source("union", parts=parts))
+    return replace(one, pairs=tuple(union if n == differ[0] else pair for n, pair in enumerate(one.pairs)))
+
+
+def body(instance: Instance) -> Body:
+    """The pattern of an instance. Cost: its size.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> trans = next(i for i in read_rules().instances if i.name == "In-Tr")
+    >>> [(p.left, p.right) for p in body(trans).pairs]
+    [(0, 2), (2, 1)]
+    """
+    numbers: dict[str, int] = {instance.conclusion.left: LEFT}
+    numbers.setdefault(instance.conclusion.right, RIGHT)
+    assert isinstance(instance.conclusion.relation, Relation)
+    head = (instance.conclusion.judgement, instance.conclusion.relation)
+    return _body(instance, head, instance.premises, numbers)
+
+
+def judged(judgement: Judgement, relation: Term) -> Source:
+    """The source of a judged premise; `_` reads every relation of the judgement."""
+    return (
+        Source("judged", judgement, relation) if isinstance(relation, Relation) else Source("any", judgement)
+    )
+
+
+def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: dict[str, int]) -> Body:
+    ones: list[One] = []
+    pairs: list[Pair] = []
+    nones: list[Body] = []
+
+    def number(name: str) -> int:
+        return numbers.setdefault(name, max(RIGHT, *numbers.values()) + 1)
+
+    def positive(premise: Premise, sign: bool) -> None:
+        match premise:
+            case Judged(judgement, left, relation, right):
+                pairs.append(Pair(judged(judgement, relation), number(left), number(right), sign))
+            case Given(left, relation, right):
+                assert isinstance(relation, Relation)
+                pairs.append(Pair(Source("given", None, relation), number(left), number(right), sign))
+            case In(event):
+                ones.append(One(Source("in"), number(event), sign))
+            case Base(name, (event,)):
+                ones.append(One(Source("base", name=name), number(event), sign))
+            case Base(name, (left, right)):
+                pairs.append(Pair(Source("base", name=name), number(left), number(right), sign))
+            case _:
+                raise AssertionError(f"no literal: {premise}")
+
+    for premise in premises:
+        match premise:
+            case Not(inner):
+                positive(inner, False)
+            case MostAccurate(of):
+                for more in finer(of):
+                    positive(more, False)
+            case NoneWith() | Incompatible():
+                pass
+            case Assume():
+                raise AssertionError("assumptions are searched, not saturated")
+            case _:
+                positive(premise, True)
+    for premise in premises:
+        if isinstance(premise, NoneWith):  # last, so that its own variables take numbers of their own
+            inside = {name: at for name, at in numbers.items() if name != premise.event}
+            nones.append(_body(instance, head, (In(premise.event), *premise.body), inside))
+    names = tuple(sorted(numbers, key=lambda name: numbers[name]))
+    return Body(instance, head, tuple(ones), tuple(pairs), tuple(nones), names)

@@ -1,0 +1,257 @@
+"""The evolutions that a replica has seen, and what they come to: a function of their set, not of their order.
+
+A correspondence is given as long as one of the dots that added it is neither removed nor forgotten: an
+observed-remove set. The chain of a replica is its appended events by number. What has been seen is never
+taken twice, so that whatever was removed or forgotten stays so.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
+from microcosm.replica.ledger.dots import Dot, Dots, Run, Stream
+from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
+
+Key = tuple[str, str, str]
+"""A correspondence whoever states it (`Correspondence.key()`)."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has changed since somebody looked: appended events, correspondences that came or went."""
+
+    appended: list[Dot] = field(default_factory=list)
+    given: list[Key] = field(default_factory=list)
+    withdrawn: list[Key] = field(default_factory=list)
+    forgotten: bool = False
+
+    def __len__(self) -> int:
+        return len(self.appended) + len(self.given) + len(self.withdrawn) + self.forgotten
+
+
+class Ledger:
+    """What is seen, what is held of it, and the chains and correspondences that follow.
+
+    Changes are made by `take` and `forget` alone. Cost of `take`: constant but for what it removes.
+    """
+
+    def __init__(self) -> None:
+        self.seen = Dots()
+        """Every dot that need not come again: held, removed, superseded or forgotten."""
+        self.held: dict[Dot, Evolution] = {}
+        self.facts: dict[Key, dict[Dot, Correspondence]] = {}
+        """What is given, by the dots that give it."""
+        self.chains: dict[Stream, dict[int, str]] = {}
+        """The events of each stream by number, as they arrived."""
+        self.numbers: dict[Stream, list[int]] = {}
+        """The numbers of the events of each stream, sorted."""
+        self.places: dict[str, set[Dot]] = {}
+        """Where each event was appended; more than one place is a contradiction."""
+        self.naming: dict[str, set[Key]] = {}
+        """What is given of each event, in the order in which events were named first."""
+        self.marks: dict[Stream, int] = {}
+        """Up to which number the events of each stream are forgotten here."""
+        self.theirs: dict[str, Forget] = {}
+        """What each replica, this one included, has last said it has forgotten."""
+        self.changes = Changes()
+
+    # -- evolutions ----------------------------------------------------------------------------------
+
+    def take(self, evolution: Evolution) -> bool:
+        """Take an evolution; whether it was new."""
+        if not self.seen.add(evolution.dot):
+            return False
+        match evolution:
+            case Append():
+                self._append(evolution)
+            case Add(dot, _, replaces, places):
+                if not (self.is_forgotten(places[0]) or self.is_forgotten(places[1])):
+                    self._give(evolution)
+                if replaces:
+                    self._strike(replaces)
+            case Remove(dot, targets):
+                self.held[dot] = evolution
+                self._strike(targets)
+            case Forget(dot):
+                older = self.theirs.get(dot.replica)
+                if older is None or older.dot < dot:
+                    if older is not None:
+                        del self.held[older.dot]
+                    self.theirs[dot.replica] = self.held[dot] = evolution
+        return True
+
+    def hold(self, evolution: Evolution) -> None:
+        """Take an evolution that was held before, in whatever order: what it took away is gone already."""
+        match evolution:
+            case Add(dot):
+                self.seen.add(dot)
+                self._give(evolution)
+            case Remove(dot):
+                self.seen.add(dot)
+                self.held[dot] = evolution
+            case _:
+                self.take(evolution)
+
+    def is_forgotten(self, place: Dot | None) -> bool:
+        """Whether an event that was appended there is one of those that are forgotten here."""
+        return place is not None and place.number <= self.marks.get(place.stream, 0)
+
+    def forget(self, marks: Iterable[Run], names: Iterable[str]) -> set[str]:
+        """Drop the events of each run's stream up to its end, and those of `names`, with all that names them.
+
+        Returns the events that went. What followed through them is to be given before.
+        """
+        gone = set(names)
+        for run in marks:
+            stream = (run.replica, run.incarnation)
+            self.marks[stream] = max(self.marks.get(stream, 0), run.end - 1)
+            chain = self.chains.get(stream, {})
+            gone |= {event for number, event in chain.items() if number < run.end}
+        self.changes.forgotten = True
+        shorter = set()
+        for event in gone:
+            for dot in self.places.pop(event, ()):
+                del self.held[dot]
+                del self.chains[dot.stream][dot.number]
+                shorter.add(dot.stream)
+            for key in list(self.naming.get(event, ())):
+                for dot in list(self.facts[key]):
+                    self._withdraw(dot, key)
+        for stream in shorter:
+            self.numbers[stream] = sorted(self.chains[stream])
+            if not self.numbers[stream]:
+                del self.numbers[stream], self.chains[stream]
+        return gone
+
+    def settle(self, dot: Dot) -> None:
+        """Drop a removal that everybody has: what it took away comes from nowhere any more."""
+        evolution = self.held.pop(dot)
+        if isinstance(evolution, Add):  # an update: what it gives stays
+            self.held[dot] = replace(evolution, replaces=())
+
+    def _append(self, append: Append) -> None:
+        dot, event = append.dot, append.event
+        number, stream = dot.number, dot.stream
+        if number <= self.marks.get(stream, 0):
+            return
+        self.held[dot] = append
+        chain = self.chains.get(stream)
+        if chain is None:
+            chain = self.chains[stream] = {}
+            self.numbers[stream] = []
+        chain[number] = event
+        numbers = self.numbers[stream]
+        if not numbers or number > numbers[-1]:
+            numbers.append(number)
+        else:
+            insort(numbers, number)
+        self.changes.appended.append(dot)
+        places = self.places.get(event)
+        if places is None:
+            self.places[event] = {dot}
+        else:
+            places.add(dot)
+
+    def _give(self, add: Add) -> None:
+        fact = add.fact.normal()
+        key = fact.key()
+        self.held[add.dot] = add
+        given = self.facts.get(key)
+        if given is None:
+            self.facts[key] = {add.dot: fact}
+        else:
+            given[add.dot] = fact
+        self.changes.given.append(key)
+        for event in (fact.left, fact.right):
+            naming = self.naming.get(event)
+            if naming is None:
+                self.naming[event] = {key}
+            else:
+                naming.add(key)
+
+    def _strike(self, targets: Iterable[Dot]) -> None:
+        for dot in targets:
+            self.seen.add(dot)  # should it still come, it comes too late
+            struck = self.held.get(dot)
+            if isinstance(struck, Add):
+                self._withdraw(dot, struck.fact.key())
+                if struck.replaces:  # what an update took away is still to be taken away elsewhere
+                    self.held[dot] = Remove(dot, struck.replaces)
+
+    def _withdraw(self, dot: Dot, key: Key) -> None:
+        """A dot no longer gives a correspondence."""
+        del self.held[dot]
+        given = self.facts[key]
+        del given[dot]
+        if not given:
+            del self.facts[key]
+            self.changes.withdrawn.append(key)
+            for event in (key[0], key[2]):
+                self.naming[event].discard(key)
+                if not self.naming[event]:
+                    del self.naming[event]
+
+    # -- what they come to ---------------------------------------------------------------------------
+
+    def chain(self, stream: Stream) -> list[str]:
+        """The events of a stream, in order, without those that stand elsewhere too."""
+        events = self.chains.get(stream, {})
+        numbers = self.numbers.get(stream, ())
+        return [events[number] for number in numbers if len(self.places[events[number]]) == 1]
+
+    def neighbours(self, dot: Dot) -> tuple[str | None, str | None]:
+        """The events that stand before and after an appended one in its chain."""
+        events, numbers = self.chains[dot.stream], self.numbers[dot.stream]
+        at = bisect_left(numbers, dot.number)
+        before = events[numbers[at - 1]] if at else None
+        return before, events[numbers[at + 1]] if at + 1 < len(numbers) else None
+
+    def is_link(self, left: str, right: str) -> bool:
+        """Whether one event is the next after another in a chain."""
+        return any(self.neighbours(dot)[1] == right for dot in self.places.get(left, ()))
+
+    def links(self, stream: Stream) -> Iterator[Correspondence]:
+        """The chain of a stream as correspondences, each event before the next."""
+        said = f"events of {stream[0]}"
+        for left, right in pairwise(self.chain(stream)):
+            yield Correspondence(left, Relation.BEFORE, right, said)
+
+    def given(self) -> list[Correspondence]:
+        """What is given, once each, in the order of keys; the source is that of the least dot."""
+        return [self.stated(key) for key in sorted(self.facts)]
+
+    def stated(self, key: Key) -> Correspondence:
+        """A correspondence that is given, as its least dot states it."""
+        dots = self.facts[key]
+        return dots[min(dots)]
+
+    def removals(self) -> list[Dot]:
+        """What is held only, or also, to take something away."""
+        return [
+            dot
+            for dot, e in self.held.items()
+            if isinstance(e, Remove) or (isinstance(e, Add) and e.replaces)
+        ]
+
+    def _check(self) -> None:
+        self.seen._check()
+        assert all(dot in self.seen for dot in self.held)
+        given = {dot: key for key, dots in self.facts.items() for dot in dots}
+        for dot, key in given.items():
+            held = self.held[dot]
+            assert isinstance(held, Add)
+            assert held.fact.key() == key
+        for dot, held in self.held.items():
+            assert not isinstance(held, Add) or dot in given
+        for stream, numbers in self.numbers.items():
+            assert numbers == sorted(self.chains[stream]) != []
+        for event, places in self.places.items():
+            assert places
+            assert all(self.chains[place.stream][place.number] == event for place in places)
+        for event, keys in self.naming.items():
+            assert keys == {key for key in self.facts if event in (key[0], key[2])}

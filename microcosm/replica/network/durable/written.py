@@ -1,0 +1,148 @@
+"""A process whose inputs are written down before anything that follows from them is seen.
+
+What is done waits in memory until `flush`: the inputs since the last one, and what the application added
+in the course of them (`include`), go to the store in one transaction; only then do packets leave. So a
+message is acknowledged once its delivery and the effects of it are durable, both or neither: exactly once, as
+far as effects are records. An effect elsewhere, a mail sent, may happen again after a crash.
+
+`flush` is `cut`, the writing of what was cut off (`Batch.write`), and `settled`. A host may do the second in
+another thread, and go on here meanwhile; whatever follows then leaves with the next batch.
+
+What only waits in a buffer, or frees one, is written with the next transaction: to forget it is to lose a
+packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from microcosm.errors import ReplicaError
+from microcosm.protocol.machine import Send
+from microcosm.replica.network.durable.batch import Batch, Then
+from microcosm.replica.network.durable.process import Input, Process
+from microcosm.replica.network.durable.remembering import KIND, START, packed
+from microcosm.replica.store import Store
+
+Recorded = Callable[[str, bytes], object]
+
+
+class Written:
+    """The inputs and effects that are not durable yet, and the packets that wait for them."""
+
+    def __init__(self, process: Process, store: Store, recorded: Recorded | None = None) -> None:
+        self.process = process
+        self.store = store
+        self.failed = False
+        self.changing = False
+        """Whether a change of members, of which nothing may be seen yet, is not durable yet."""
+        self._recorded = recorded
+        self._pending: list[Input] = []
+        self._effects: list[tuple[str, bytes]] = []
+        self._urgent = False
+        """Whether any of it can be seen by somebody, and is to be written soon."""
+        self._then: list[Then] = []
+        self._sends: list[Send] = []
+        self._withheld: set[int] = set()
+        self._in_flight: Batch | None = None
+
+    def include(self, kind: str, payload: bytes) -> None:
+        """Write a record in the transaction of the next flush. Raises `ValueError` for a kind used here."""
+        self._usable()
+        if kind in (KIND, START):
+            raise ValueError(f"records of kind {kind!r} are written by the endpoint")
+        self._effects.append((kind, payload))
+        self._urgent = True
+
+    def flush(self) -> list[Send]:
+        """Make everything so far durable; the packets that may leave then, in order.
+
+        Cost: one commit, or none where nothing changed that anybody could see. If the store fails, so does
+        this object: open it again.
+        """
+        batch = self.cut()
+        self.failed = True
+        batch.write(self.store)
+        self.failed = False
+        leaving = self.settled(batch)
+        batch.tell(None)
+        return leaving
+
+    def cut(self) -> Batch:
+        """Everything so far, to be written and then `settled` before the next `cut`."""
+        self._usable()
+        assert self._in_flight is None, "one batch after the other"
+        self._in_flight = batch = Batch()
+        if self._sends or self._urgent:
+            batch.records, self._effects = self._effects, []
+            if self._pending:
+                batch.records.append((KIND, packed(self._pending)))
+                self._pending = []
+            batch.then, self._then = self._then, []
+            self._urgent = False
+            if self._recorded is not None:
+                for kind, payload in batch.records:
+                    if kind in (KIND, START):
+                        self._recorded(kind, payload)
+        batch.sends, self._sends = self._sends, []
+        return batch
+
+    def settled(self, batch: Batch) -> list[Send]:
+        """A batch is durable: the packets that may leave now, in order."""
+        self._in_flight = None
+        self.changing = self.changing and self._urgent
+        if self.process.evicted:
+            return []
+        reached = {number: self._may_leave(number) for number in {send.to for send in batch.sends}}
+        return [send for send in batch.sends if reached[send.to]]
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is something that was not even cut off yet."""
+        return bool(self._pending or self._effects)
+
+    def hasten(self) -> None:
+        """Let the next `cut` be of everything, also of what nobody could see."""
+        self._urgent = self._urgent or self.waits
+
+    def when_durable(self, then: Then) -> None:
+        """Call back once everything so far is durable that anybody was told; at once if it is.
+
+        The argument is None then, or what keeps it from ever being so.
+        """
+        if self._urgent:
+            self._then.append(then)
+        elif self._in_flight is not None:
+            self._in_flight.then.append(then)
+        else:
+            then(None)
+
+    def give_up(self, error: BaseException) -> None:
+        """Nothing more is written: tell those who wait."""
+        self.failed = True
+        if self._in_flight is not None:
+            self._in_flight.tell(error)
+        Batch(then=self._then).tell(error)
+        self._then = []
+
+    def export(self) -> bytes:
+        """The state, for a snapshot through the last record; what is not durable yet becomes so."""
+        self._usable()
+        if self.waits:
+            self._urgent = True
+            self._sends += self.flush()
+        return self.state()
+
+    def state(self) -> bytes:
+        """The state as it is, durable or not."""
+        return packed(self.process.state())
+
+    def _may_leave(self, number: int) -> bool:
+        """Whether a member keeps all fences; if not, it is told everything again once it does."""
+        talks = self.process.membership.talks(number)
+        if not talks:
+            self._withheld.add(number)
+        return talks
+
+    def _usable(self) -> None:
+        if self.failed:
+            raise ReplicaError("stopped by an earlier fault, or renewed; open it again")

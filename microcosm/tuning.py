@@ -1,0 +1,190 @@
+"""Every number that was chosen by measurement: what it decides, and the benchmark by which it is set.
+
+None of them changes an answer, only what it costs in time or memory. To set one anew, run the benchmark named
+after it (`python -m benchmarks --only NAME`) with half of it, with it, and with twice as much, by turns.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """No search for garbage cycles inside, where millions of small objects are made and no cycle among them.
+
+    The searches would take as long as the work itself. Cost: none. Benchmark: `reading`.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# text
+
+COLUMNS_FROM = 4096
+"""So many correspondences that all are `<` are kept in columns until somebody asks for them one by one.
+Benchmark: `reading`."""
+
+NAMES_REMEMBERED = 100_000
+"""So many checked names are remembered while a file is read, most being met again soon or never. Benchmark:
+`reading`."""
+
+
+# order
+
+BITS_LISTED = 16
+"""So few members of a row are listed at once, also for those who may want the first only. Benchmark:
+`closure`."""
+
+ROWS_UP_TO = 20_480
+"""Up to so many positions all rows together are some ten megabytes, and nothing is faster. Benchmark:
+`labels`."""
+
+EVENTS_A_CHAIN = 64
+"""Chains of fewer events on average are not worth a vector of all chains. Benchmark: `labels`."""
+
+LABELS_SPARE = 64
+"""When there are so many chains more than twice those of a fresh cover, it is time for a fresh one.
+Benchmark: `increments`."""
+
+ROWS_FEW = 4
+"""A change to no more rows of the past than this leaves the rows of the future as they are, in doubt.
+Benchmark: `increments`."""
+
+ROWS_MANY = 64
+"""A link that may change more rows than this waits, in large orders. Benchmark: `increments`."""
+
+LINKS_WAIT_FROM = 1024
+"""In orders of fewer positions no link waits: to put it in all rows is as cheap. Benchmark: `increments`."""
+
+LINKS_WAITING = 500
+"""When more links wait than these and one for each 128 positions, they are taken in. Benchmark:
+`increments`."""
+
+ROWS_SATURATED = 1 << 16
+"""Beyond so many positions rows are never all computed unasked: they would take n²/8 bytes, half a gigabyte
+here. Benchmark: `closure`."""
+
+HOLES = 8
+"""A position that is so far beyond the last may follow it in a window of waiting rows, the places between
+left empty. Benchmark: `increments`."""
+
+CLOCK_MASKS_UP_TO = 1 << 14
+"""Up to so many clocked events a mask is kept for each prefix of a chain (n²/8 bytes over all chains).
+Benchmark: `closure`."""
+
+STAMP_ROWS_UP_TO = 8192
+"""The rows of all prefixes of stamps are kept for no more positions than this; they take n²/16 bytes.
+Benchmark: `exact-possibilities`."""
+
+
+# worlds
+
+WAVE = 16
+"""One in so many events: if more pairs than that are forced at once, all rows are computed anew. Benchmark:
+`exact-possibilities`."""
+
+MISSES_FEW, MISSES_MANY = 8, 16
+"""A first choice that fails for more events than a few, and more than one in so many, is no near miss.
+Benchmark: `exact-possibilities`."""
+
+BACKTRACKS = 2
+"""After so many backtracks a SAT solver takes over, where there is one. Benchmark: `exact-possibilities`."""
+
+CHOICES_KEPT = 64
+"""So many choices of directions are remembered for later questions. Benchmark: `exact-possibilities`."""
+
+CONFLICTS = 2_000
+"""So many conflicts of the solver go by between two questions whether to stop: a few hundredths of a second.
+Benchmark: `exact-possibilities`."""
+
+PATHS_EAGER = 100_000
+"""So many paths are looked at before the solver starts, what they miss being found when it matters.
+Benchmark: `exact-possibilities`."""
+
+STAMPED_FROM = 1_000
+"""Among fewer events those that have only a stamp are kept like all others. Benchmark:
+`exact-possibilities`."""
+
+CLOSURE_COLUMNS = 4096
+"""So many columns of the closure of a candidate are computed at a time: memory stays linear in the events.
+Benchmark: `exact-possibilities`."""
+
+
+# engine
+
+LOOKS_AHEAD_AFTER = 32
+"""A search that has met so many events without an answer looks ahead before further ones, while it helps.
+Benchmark: `increments`."""
+
+ANSWERS_KEPT = 1 << 18
+"""The answers to so many questions are remembered, some hundred bytes each. Benchmark: `online-table`."""
+
+ROWS_HEAVY = 64
+"""Where rows lack so many times n · log n pairs, what one gains within itself is read off the others; that
+takes 20,000 events of 1,000 processes (4 s; 81 s without). Benchmark: `online-table`."""
+
+LOOKS_FOR_A_ROW = 8
+"""A look at what an event leads to costs so many looks at whether an event leads to any of some. Benchmark:
+`online-table`."""
+
+FOLLOWED = 64
+"""A set of so many related events is followed through a relation event by event, a larger one is not.
+Benchmark: `increments`."""
+
+FOLLOWED_FAR = 1 << 12
+"""As `FOLLOWED`, where much depends on it. Benchmark: `labels`."""
+
+VAIN_KEPT = 8
+"""So many pairs of sets that hold in no pair are remembered. Benchmark: `increments`."""
+
+PAIRS_LOOKED_AFTER = 16
+"""So many sets of pairs are looked after in one look ahead, no more. Benchmark: `increments`."""
+
+LEADS_KEPT = 256
+"""Of so many events it is remembered where they lead to. Benchmark: `increments`."""
+
+CLIMBED_FROM = ROWS_UP_TO
+"""Among more events than these, a search that does not end at once goes for what it may reach. Benchmark:
+`labels`."""
+
+RULES_LISTED = 1 << 16
+"""Rules that may conclude anything about more events than these are not listed for a climb. Benchmark:
+`labels`."""
+
+CLIMBED_ALONG, CLIMBED_ANYHOW = 256, 4
+"""So many pairs are climbed to, the nearest first: along orders alone, and by any way. Benchmark:
+`labels`."""
+
+STEPS_ALONG, STEPS_ANYHOW = 64, 2_000
+"""After so many steps a climb is given up: along orders alone, and by any way. Benchmark: `labels`."""
+
+SEARCHED = 48
+"""When searches have met so many events since the last change, and as many more as saturation is worth, they
+give way to it. Benchmark: `online-table`."""
+
+TABLE_UP_TO = 1 << 16
+"""For more events than these the rows of all would take gigabytes: then there is but the search. Benchmark:
+`labels`."""
+
+PAIRS_A_STEP = 16384
+"""Saturation is worth a step of search for so many pairs of events. Benchmark: `online-table`."""
+
+EXPANSIONS = 300
+"""So many goals are expanded breadth first before saturation is asked for a proof. Benchmark:
+`refutation`."""
+
+BITS_KEPT = 1 << 30
+"""Rows that together take more bits than this are dropped and made anew when asked for. Benchmark:
+`closure`."""
+
+TARGETS_SERVED, ROWS_WASTED = 4, 4
+"""A row that serves fewer targets is wasted; after so many wasted ones in a row, no more are asked for.
+Benchmark: `online-table`."""
