@@ -33,6 +33,7 @@ class Outgoing:
         self.payload = payload
 
     def packet(self) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.mid, self.pid, self.permit, self.payload)
 
 

@@ -38,7 +38,7 @@ class HybridDurable(HybridMulticastSPS):
     __slots__ = ()
 
     def changes(self, sender: int, packet: Packet) -> bool:
-        """Whether `receive` would change the state; if not, it may still answer. Constant time."""
+        """Whether `receive` would change the state; if not, it may still answer. Cost: constant."""
         if not packet.sound():
             return False
         if isinstance(packet, Message):
@@ -59,24 +59,27 @@ class HybridDurable(HybridMulticastSPS):
         return False
 
     def is_next(self, sender: int, message: Message) -> bool:
-        """Whether a message is the one to be delivered next of its sender. Constant time."""
+        """Whether a message is the one to be delivered next of its sender. Cost: constant."""
         return message.pid == self._delivered.get(sender, 0)
 
     def awaits(self, sender: int, mid: int) -> bool:
-        """Whether the permit for a delivered message is missing. Constant time."""
+        """Whether the permit for a delivered message is missing. Cost: constant."""
         return self._missing.index((sender, mid)) is not None
 
     def missing(self) -> Iterator[tuple[int, int]]:
-        """Sender and id of each delivered message whose permit is missing, oldest first."""
+        """Sender and id of each delivered message whose permit is missing, oldest first.
+
+        Cost: linear in them and in the gaps between.
+        """
         return iter(self._missing)
 
     def holds(self, sender: int) -> int:
-        """How many messages of a process wait for an earlier one. Constant time."""
+        """How many messages of a process wait for an earlier one. Cost: constant."""
         return len(self._buffered.get(sender, ()))
 
     @property
     def unacked(self) -> int:
-        """Copies in the send buffer, from the first that is not acknowledged on. Constant time."""
+        """Copies in the send buffer, from the first that is not acknowledged on. Cost: constant."""
         return len(self._buffer)
 
     def repeat(self, to: int) -> Iterator[Packet]:
@@ -108,7 +111,7 @@ class HybridDurable(HybridMulticastSPS):
         return ((copy.group.mid, copy.receiver, copy.sent) for copy in self._buffer if not copy.acked)
 
     def payload(self, mid: int) -> object:
-        """The payload of a message that some copy in the send buffer is of, or None. Constant time."""
+        """The payload of a message that some copy in the send buffer is of, or None. Cost: constant."""
         inside = self._groups.first <= mid < self._groups.next
         return self._groups[mid].payload if inside else None
 

@@ -63,6 +63,7 @@ class Copy:
         return self.group.waits
 
     def packet(self) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.group.mid, self.pid, self.flagged, self.group.payload)
 
 

@@ -34,6 +34,7 @@ class Buffered:
         self.payload = payload
 
     def packet(self) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.mid, self.pid, self.permit, self.payload)
 
 

@@ -104,7 +104,10 @@ class DynamicTreeNode(Machine):
         self._finish()
 
     def lost(self, node: int) -> None:
-        """A neighbour has failed, and all packets that it sent have been received."""
+        """A neighbour has failed, and all packets that it sent have been received.
+
+        Cost: linear in the tree.
+        """
         if node in self.neighbours:
             self._close(node)
 
