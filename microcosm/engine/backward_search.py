@@ -3,62 +3,70 @@
 For a symmetric predicate whose recursive rules have one recursive premise each, that premise sharing one
 event with the conclusion. Such is `?`: nearly always one step decides, an event related to neither or
 two concurrences.
+
+Where events are so many that rows of all would not fit, a search that goes wherever the rules lead does not
+end: from a pair of a log of a million events they lead to all later ones. What needs no recursion there are
+few pairs, which can be listed, such as two events concurrent with the same one. So the search climbs towards
+one of them: from event to event by the longest steps, none of which leads past it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, Pred
-from microcosm.engine.guided_search import Ascent, Trail
+from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.join import Join, Scope
-from microcosm.engine.reachability import Outlook
+from microcosm.engine.propagation import TableRule
+from microcosm.engine.reachability import Reachability
 from microcosm.engine.views import Pointwise
-from microcosm.order.bits import bits
+from microcosm.order.bits import bits, lowest
+
+Goal = tuple[int, int]
+"""A pair of positions of which something is to be decided."""
+
+Trail = list[Goal]
+"""Goals, each with one end of the one before; the last needs no recursion."""
 
 
-class Goals:
-    """A goal is a pair; the goals (x, y) for many x and one y are searched together, as a set of x."""
+class BackwardSearch:
+    """A goal is a pair; the goals (x, y) for many x and one y are searched together, as a set of x.
 
-    def __init__(self, pred: Pred, bodies: tuple[Body, ...], scope: Scope) -> None:
+    Cost of a question: some row operations for each event that is met; the answer is remembered.
+    """
+
+    def __init__(self, rules: Sequence[TableRule], scope: Scope) -> None:
         self._scope = scope
         self._base: list[tuple[Pointwise, Join | None]] = []
         self._steps: list[tuple[Pointwise, Join, int]] = []
-        self._outlook = Outlook(pred, bodies, scope)
+        self._reach = Reachability(rules, scope)
         self.steps = 0
         """How many events all searches have met since the ground changed."""
-        self._decided: dict[tuple[int, int], bool] = {}
-        self._trails: dict[tuple[int, int], Trail] = {}
-        bounds: dict[object, Pointwise] = {}
-        for body in bodies:
-            here, rest = body.split((pred,))
-            both = here.ones, here.pairs
-            bound = bounds.setdefault(both, Pointwise(*both, scope))
-            reads = body.reads((pred,))
-            if not reads:
-                self._base.append((bound, Join(rest, (LEFT,), RIGHT, scope) if rest else None))
+        self._decided: dict[Goal, bool] = {}
+        self._trails: dict[Goal, Trail] = {}
+        self._listed: dict[int, dict[int, list[int]] | None] = {}
+        for rule in rules:
+            rest = rule.rest
+            if not rule.reads:
+                self._base.append((rule.bound, Join(rest, (LEFT,), RIGHT, scope) if rest else None))
                 continue
             assert rest is not None
-            ends = (reads[0].left, reads[0].right)
+            (read,) = rule.reads
+            ends = (read.left, read.right)
             kept, middle = ends if ends[0] in (LEFT, RIGHT) else ends[::-1]
-            self._steps.append((bound, Join(rest.without(reads[0]), (LEFT, RIGHT), middle, scope), kept))
-        moves = [(bound, step) for bound, step, kept in self._steps if kept == RIGHT]
-        self._ascent = Ascent(self._base, moves, self._outlook, scope)
+            self._steps.append((rule.bound, Join(rest.without(read), (LEFT, RIGHT), middle, scope), kept))
+        self._moves = [(bound, step) for bound, step, kept in self._steps if kept == RIGHT]
 
     def forget(self) -> None:
         """The ground changed."""
         self.steps = 0
         self._decided.clear()
         self._trails.clear()
-        self._outlook.forget()
-        self._ascent.forget()
+        self._listed.clear()
+        self._reach.forget()
 
     def trail(self, a: int, b: int) -> Trail | None:
-        """From a pair that was found to hold to one that needs no recursion, where it was climbed to.
-
-        Each pair moves one end of the one before.
-        """
+        """From a pair that was found to hold to one that needs no recursion, where it was climbed to."""
         trail = self._trails.get((a, b))
         return [pair[::-1] for pair in self._trails.get((b, a), ())] if trail is None else trail
 
@@ -73,7 +81,7 @@ class Goals:
         return answer
 
     def _search(self, a: int, b: int, limit: float) -> bool | None:
-        """The same, where it is not known.
+        """Whether a pair that was not asked about before holds; None when over `limit` events were met.
 
         Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """
@@ -82,7 +90,7 @@ class Goals:
         look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0
         while agenda:
             y, goals = agenda.pop()
-            goals &= ~met.get(y, 0) & ~(1 << y) & ~self._outlook.vain(y)
+            goals &= ~met.get(y, 0) & ~(1 << y) & ~self._reach.vain(y)
             if not goals:
                 continue
             met[y] = met.get(y, 0) | goals
@@ -98,12 +106,10 @@ class Goals:
                     if steps >= limit:
                         return None
                     if steps == len(self._steps):
-                        if self._outlook.hopeless(a, b):
+                        if self._reach.hopeless(a, b):
                             return False
                         if self._scope.domain.bit_length() > tuning.CLIMBED_FROM:
-                            climbed = self._ascent.steps
-                            trail = self._ascent.trail((a, b))
-                            self.steps += self._ascent.steps - climbed
+                            trail = self.climb((a, b))
                             if trail is not None:
                                 if trail and len(self._trails) < tuning.ANSWERS_KEPT:
                                     self._trails[a, b] = trail
@@ -111,7 +117,7 @@ class Goals:
                     steps += 1
                     self.steps += 1
                     if steps > look:
-                        if vainly := self._outlook.hopeless(x, y):
+                        if vainly := self._reach.hopeless(x, y):
                             barred |= vainly
                             helped += 1
                             continue
@@ -121,19 +127,111 @@ class Goals:
                     agenda.append((y if kept == RIGHT else x, found))
         return False
 
+    # -- towards what needs no recursion -------------------------------------------------------------------
 
-def goals(
-    pred: Pred, bodies: tuple[Body, ...], stratum: tuple[Pred, ...], symmetric: Collection[Pred], scope: Scope
-) -> Goals | None:
-    """The goal search of a predicate, where the shape of its rules allows one."""
-    if stratum != (pred,) or pred not in symmetric:
-        return None
-    for body in bodies:
-        reads = body.reads((pred,))
-        if len(reads) > 1:
+    def climb(self, goal: Goal) -> Trail | None:
+        """The way from a pair to one that needs no recursion, each moving one end of the one before.
+
+        Empty where the pair does not hold; None where that stays open.
+        """
+        left, right, rules = self._reach.ahead(*goal)
+        targets, certain = set[Goal](), True
+        for rule in rules:
+            pairs = self._pairs(rule)
+            if pairs is None:
+                certain = False
+                continue
+            within = ((x, y) for x, ends in pairs.items() if left >> x & 1 for y in ends)
+            targets.update((x, y) for x, y in within if right >> y & 1)
+        nearest = sorted(targets, key=lambda pair: abs(pair[0] - goal[0]) + abs(pair[1] - goal[1]))
+        for target in nearest[: tuning.CLIMBED_ALONG]:
+            if trail := self._straight(goal, target):
+                return trail
+        for target in nearest[: tuning.CLIMBED_ANYHOW]:
+            trail = self._winding(goal, target)
+            if trail:
+                return trail
+            certain = certain and trail is not None
+        return [] if certain and len(nearest) <= tuning.CLIMBED_ANYHOW else None
+
+    def _pairs(self, rule: int) -> dict[int, list[int]] | None:
+        """What a rule without recursion concludes, where that can be listed."""
+        if rule not in self._listed:
+            self._listed[rule] = self._list(rule)
+        return self._listed[rule]
+
+    def _list(self, rule: int) -> dict[int, list[int]] | None:
+        bound, join = self._base[rule]
+        lefts = self._reach.lefts(rule)
+        if join is None or lefts.bit_count() > tuning.RULES_LISTED:
             return None
-        for read in reads:
-            ends = (read.left, read.right)
-            if read.source.kind == "any" or (LEFT in ends) + (RIGHT in ends) != 1:
+        found: dict[int, list[int]] = {}
+        for x in bits(lefts):
+            row = bits(join.solve({LEFT: x}, self._scope.domain))
+            if ends := [y for y in row if y != x and bound.holds(x, y)]:
+                found[x] = ends
+        return found
+
+    def _straight(self, goal: Goal, target: Goal) -> Trail | None:
+        """How the rules soon lead from one pair to the other, along orders alone."""
+        tails = [self._reach.before(end) for end in target]
+        return self._way(goal, target, tails, tuning.STEPS_ALONG)
+
+    def _winding(self, goal: Goal, target: Goal) -> Trail | None:
+        """How the rules lead from one pair to the other; empty: they do not; None: not in so many steps."""
+        tails = [tail for end in target if (tail := self._reach.linked(end, forwards=False)) is not None]
+        return self._way(goal, target, tails, tuning.STEPS_ANYHOW) if len(tails) == len(target) else None
+
+    def _way(self, goal: Goal, target: Goal, tails: list[int], patience: int) -> Trail | None:
+        """How the rules lead from one pair to the other, each end by way of the events of its tail alone.
+
+        Empty: they do not; None: not in so many steps.
+        """
+        if not (tails[0] >> goal[0] & 1 and tails[1] >> goal[1] & 1):
+            return []
+        met: dict[Goal, Goal] = {}  # and by way of what
+        # Which end stays, and where; a place, and the other ends from there on; by way of what.
+        agenda = [(1, goal[1], goal[0], 1, goal)]
+        while agenda:
+            end, fixed, place, others, way = agenda.pop()
+            highest = others.bit_length() - 1
+            if rest := others ^ 1 << highest:
+                agenda.append((end, fixed, place, rest, way))
+            pair = (place + highest, fixed) if end == 1 else (fixed, place + highest)
+            if pair in met:
+                continue
+            if len(met) >= patience:
                 return None
-    return Goals(pred, bodies, scope)
+            met[pair] = way
+            self.steps += 1
+            for stays in (end, 1 - end):  # the last one is gone on with
+                moved = self._moved(pair[1 - stays], pair[stays]) & tails[1 - stays]
+                if pair[stays] == target[stays] and moved >> target[1 - stays] & 1:
+                    return [*_back(met, pair, goal), target]
+                if moved := self._movable(moved, pair[stays]):
+                    place = lowest(moved)
+                    agenda.append((stays, pair[stays], place, moved >> place, pair))
+        return []
+
+    def _moved(self, left: int, right: int) -> int:
+        """Where the rules lead from a pair, the right end staying."""
+        found = 0
+        for bound, step in self._moves:
+            if bound.holds(left, right):
+                found |= step.solve({LEFT: left, RIGHT: right}, self._scope.domain)
+        return found & ~(1 << right)
+
+    def _movable(self, lefts: int, right: int) -> int:
+        """The left ends from which some rule may lead on."""
+        found = 0
+        for bound in dict.fromkeys(bound for bound, _ in self._moves):
+            found |= bound.col(right, lefts)
+        return found
+
+
+def _back(met: dict[Goal, Goal], goal: Goal, start: Goal) -> Trail:
+    """The way from `start` to a goal."""
+    trail = [goal]
+    while trail[-1] != start:
+        trail.append(met[trail[-1]])
+    return trail[::-1]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from microcosm.engine.body import Source
 from microcosm.engine.ground import Ground
-from microcosm.engine.lowering import Plan
+from microcosm.engine.plan import Plan
 from microcosm.givens.relation import Relation
-from microcosm.order.clock_agreement import agreeing
+from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.labels import Labels
 

@@ -15,9 +15,9 @@ from microcosm import tuning
 from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
 from microcosm.engine.ground import Ground, Universe
-from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, compile_rules, initial, online
+from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
-from microcosm.engine.numbering import numbered
+from microcosm.engine.plan import Shape
 from microcosm.engine.processes import Processes
 from microcosm.errors import MicrocosmError
 from microcosm.givens.correspondence import Correspondence
@@ -27,11 +27,9 @@ from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, lowest
 from microcosm.order.happens_before import Cycle, HappensBefore
-from microcosm.order.whole import base_facts
 from microcosm.tuning import gc_paused
 
-_RARE = (Relation.CONCURRENT, Relation.RELATED)
-"""What a microcosm may be given nothing of: most logs state `<` only."""
+_BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +61,20 @@ class Engine:
         self.rules = rules
         self.program: Program = compile_rules(rules)
         with gc_paused():
-            self._lay(givens)
-
-    def _lay(self, givens: Givens) -> None:
-        self.ground = Ground(givens, base_facts(givens), numbered(givens, Universe.OUTSIDERS))
-        self.universe = self.ground.universe
-        self._processes = Processes(givens, self.universe)
-        self._orders = Orders(self.program, self.ground, self._processes)
-        self._unstated = frozenset(r for r in _RARE if not all(self.ground.given[r].support()))
-        self.memo = self._memo(self.universe.named)
-        self._outside: Memo | None = None
-        try:
-            for pred, plan in self.program.of.items():
-                if plan.shape is Shape.CLOSURE:
+            self.ground = ground = Ground(givens)
+            self.universe = universe = ground.universe
+            # Only labels ask whose an event is.
+            many = len(universe.names) > tuning.ROWS_UP_TO
+            self._processes = Processes(givens, universe) if many else None
+            self._orders = Orders(self.program, ground, self._processes)
+            self._unstated = ground.unstated
+            self.memo = self._memo(universe.named)
+            self._outside: Memo | None = None
+            try:
+                for pred in self.program.orders:
                     self._orders.order(pred)
-        except Cycle as cycle:
-            raise self._named(cycle) from None
+            except Cycle as cycle:
+                raise self._named(cycle) from None
 
     # -- questions ---------------------------------------------------------------------------------
 
@@ -105,7 +101,7 @@ class Engine:
         return self._outside, places[0], places[1]
 
     def mentions(self, event: str) -> bool:
-        """Whether any given names an event."""
+        """Whether any given names an event. Cost: constant."""
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)
 
@@ -117,24 +113,30 @@ class Engine:
         return a != b and memo.judged((judgement, relation)).holds(x, y)
 
     def verdict(self, a: str, b: str) -> Relation:
-        """The online verdict on a pair (Definition 3.1), the most accurate if rules give several."""
+        """The online verdict on two distinct events (Definition 3.1), the most accurate of several.
+
+        Cost: for `<` a search over the edges or a bit test; for another verdict its rows, once.
+        """
         memo, x, y = self.locate(a, b)
-        before, others = memo.verdicts
+        before = memo.before
         if before(x, y):
             return Relation.BEFORE
         if before(y, x):
             return Relation.AFTER
-        for relation, holds in others:
+        for relation, holds in memo.others:
             if holds(x, y):
                 return relation
         return Relation.SILENT
 
     def order(self, pred: Pred) -> HappensBefore:
-        """The happens-before of a transitive predicate."""
+        """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
         return self._orders.order(pred)
 
     def neighbours(self, event: str) -> tuple[list[str], list[str]]:
-        """The events just before and just after one in the given order (its cover)."""
+        """The events just before and just after one in the given order (its cover).
+
+        Raises KeyError for an event that was never named. Cost: linear in the givens.
+        """
         at = self.universe.position[event]
         cover = list(self.ground.given[Relation.BEFORE].cover())
         names = self.universe.names
@@ -144,9 +146,12 @@ class Engine:
         )
 
     def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
-        """The verdict of every pair of named events, in the order of `names`, first before second."""
+        """The verdict of every pair of named events, in the order of `names`, first before second.
+
+        Raises KeyError for an event that was never named. Cost: one saturation, then some bit tests a pair.
+        """
         at = [self.universe.position[name] for name in names]
-        judgements = {r: self.memo.judged(online(r)) for r in ONLINE_ORDER}
+        judgements = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
         last = judgements[Relation.UNKNOWN]
         if len(self.universe) > tuning.ROWS_UP_TO:
             del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
@@ -167,18 +172,25 @@ class Engine:
                     yield a, names[j], Relation.UNKNOWN if unknown else Relation.SILENT
 
     def saturate(self) -> None:
-        """Derive every online judgement now, so that each later question is a bit test."""
-        for relation in ONLINE_ORDER:
-            judged = self.memo.judged(online(relation))
+        """Derive every online judgement now, so that each later question is a bit test.
+
+        Cost: a few row operations for each given and event; n²/8 bytes a relation.
+        """
+        for pred in ONLINE.values():
+            if (tables := self.memo.tables(pred)) is not None:
+                tables.saturate()
+                continue
+            row = self.memo.judged(pred).row
             for a in bits(self.universe.named):
-                judged.row(a)
+                row(a)
 
     # -- evolution ---------------------------------------------------------------------------------
 
     def add(self, fact: Correspondence) -> Clash | None:
         """Add a given that was not there. A clash it causes is returned, or `CyclicGivens` raised.
 
-        Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace.
+        Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace. Cost: the
+        rows that change; what stands on them is derived again when next asked for.
         """
         self.ground.put(fact)
         if fact.relation in self._unstated:
@@ -195,21 +207,28 @@ class Engine:
         return self._first_clash(a, changed, fact.relation is Relation.BEFORE)
 
     def remove(self, fact: Correspondence) -> None:
-        """Take a given away; it must be there, as it was added."""
+        """Take a given away; it must be there, as it was added.
+
+        Raises KeyError where it is not. Cost: what loses something is recomputed.
+        """
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         self.ground.drop(fact)
         if fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b):
-            for pred, order in self._orders.built().items():
+            for pred, order in self._orders.built.items():
                 if self.program.of[pred].plain and self.program.of[pred].bodies[pred]:
                     order.remove(a, b)
         self._refresh()
 
     def append(self, event: str) -> Clash | None:
-        """Make an event the last of the internal chain; as `add`, but only a rebuild undoes it."""
+        """Make an event the last of the internal chain. A clash that it causes is returned.
+
+        Raises `CyclicGivens`. Only a fresh engine undoes it, whether it clashed or raised. Cost: as `add`.
+        """
         before = self.ground.given[Relation.BEFORE]
         last = before.last()
         self.ground.append(event)
-        self._processes.add([event])
+        if self._processes is not None:
+            self._processes.add([event])
         at, changed = self.universe.position[event], 0
         if last is not None:
             try:
@@ -220,14 +239,20 @@ class Engine:
         return self._first_clash(at if last is None else last, changed, linked=True)
 
     def clash(self) -> Clash | None:
-        """A pair of events with initial judgements that exclude each other, if there is one."""
-        before = self.memo.judged(initial(Relation.BEFORE))
-        concurrent = self.memo.judged(initial(Relation.CONCURRENT))
-        if self.program.of.get(initial(Relation.BEFORE)) and not self._closed(initial(Relation.BEFORE)):
+        """A pair of events with initial judgements that exclude each other, if there is one.
+
+        Cost: none where `<` is an order and nothing is judged concurrent.
+        """
+        closed = _BEFORE in self.program.orders or _BEFORE not in self.program.of
+        if closed and _CONCURRENT not in self.memo.program.of:
+            return None
+        before = self.memo.judged(_BEFORE)
+        concurrent = self.memo.judged(_CONCURRENT)
+        if not closed:
             for x in bits(before.support()[0]):
                 if both := before.row(x) & before.col(x):
                     return self._clash(x, Relation.BEFORE, Relation.BEFORE, lowest(both))
-        related = self.memo.judged(initial(Relation.RELATED))
+        related = self.memo.judged(_RELATED)
         rows, cols = concurrent.support()
         for x in bits((rows | cols) & ~self._surely_clean()):
             row = concurrent.row(x) | concurrent.col(x)
@@ -240,9 +265,12 @@ class Engine:
         return None
 
     def superseded(self) -> tuple[str, str] | None:
-        """A pair that is both `<>` and ordered initially: what condition (4) forbids (Definition 2.3)."""
-        before = self.memo.judged(initial(Relation.BEFORE))
-        related = self.memo.judged(initial(Relation.RELATED))
+        """A pair that is both `<>` and ordered initially: what condition (4) forbids (Definition 2.3).
+
+        Cost: two rows for each event with a `<>`.
+        """
+        before = self.memo.judged(_BEFORE)
+        related = self.memo.judged(_RELATED)
         rows, cols = related.support()
         for x in bits(rows | cols):
             row = related.row(x) | related.col(x)
@@ -252,7 +280,7 @@ class Engine:
 
     def _check(self, givens: Givens) -> None:
         """Assert that universe, given relations and orders are those of a fresh engine on `givens`."""
-        fresh = Ground(givens, base_facts(givens), numbered(givens, Universe.OUTSIDERS))
+        fresh = Ground(givens)
         mine, theirs = self.universe, fresh.universe
 
         def names(universe: Universe, row: int) -> set[str]:
@@ -264,24 +292,21 @@ class Engine:
             for event in theirs.position:
                 row = given.row(mine.position[event])
                 assert names(mine, row) == names(theirs, fresh.given[relation].row(theirs.position[event]))
-        for order in self._orders.built().values():
+        for order in self._orders.built.values():
             order._check()
 
     @cached_property
     def _plain(self) -> bool:
         """Whether changes reach the initial judgements in ways that are known without deriving them all."""
-        plan = self.program.of.get(initial(Relation.BEFORE))
-        others = (self.program.of.get(initial(r)) for r in (Relation.CONCURRENT, Relation.RELATED))
+        plan = self.program.of.get(_BEFORE)
+        others = (self.program.of.get(pred) for pred in (_CONCURRENT, _RELATED))
         return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
 
     def _surely_clean(self) -> int:
         if not self.ground.clocks or not self._plain:
             return 0
-        plan = self.program.of.get(initial(Relation.CONCURRENT))
-        return surely_clean(self.ground, self.order(initial(Relation.BEFORE)), plan)
-
-    def _closed(self, pred: Pred) -> bool:
-        return self.program.of[pred].shape is Shape.CLOSURE
+        plan = self.program.of.get(_CONCURRENT)
+        return surely_clean(self.ground, self.order(_BEFORE), plan)
 
     def _memo(self, domain: int) -> Memo:
         return Memo(self._orders, compile_rules(self.rules, self._unstated), domain)
@@ -290,11 +315,11 @@ class Engine:
         """Put a pair into every order; returns whose past gained, where that may bring a clash."""
         changed = 0
         done: list[HappensBefore] = []
-        for pred, order in self._orders.built().items():
+        for pred, order in self._orders.built.items():
             plan = self.program.of[pred]
             if plan.plain and plan.bodies[pred]:
                 order.grow(len(self.universe))
-                watched = pred == initial(Relation.BEFORE) and self._may_clash()
+                watched = pred == _BEFORE and self._may_clash()
                 known = order.future(a) if watched else 0
                 try:
                     order.add(a, b)
@@ -309,7 +334,7 @@ class Engine:
 
     def _may_clash(self) -> bool:
         """Whether a new `a < b` can exclude anything: some rule may judge events concurrent."""
-        return self._plain and initial(Relation.CONCURRENT) in self.memo.program.of
+        return self._plain and _CONCURRENT in self.memo.program.of
 
     def _first_clash(self, a: int, changed: int, linked: bool) -> Clash | None:
         """The first clash after the events in `changed` were told of `a` and, if `linked`, of its past."""
@@ -317,9 +342,9 @@ class Engine:
             return self.clash()
         if not changed:
             return None
-        before = self.memo.judged(initial(Relation.BEFORE))
-        concurrent = self.memo.judged(initial(Relation.CONCURRENT))
-        related = self.memo.judged(initial(Relation.RELATED))
+        before = self.memo.judged(_BEFORE)
+        concurrent = self.memo.judged(_CONCURRENT)
+        related = self.memo.judged(_RELATED)
         rows, cols = concurrent.support()
         changed &= rows | cols
         gained = 1 << a | (before.col(a) if linked and changed else 0)
@@ -334,9 +359,9 @@ class Engine:
 
     def _refresh(self) -> None:
         size = len(self.universe)
-        for pred in list(self._orders.built()):
+        for pred in list(self._orders.built):
             if self.program.of[pred].plain:
-                self._orders.built()[pred].grow(size)
+                self._orders.built[pred].grow(size)
             else:
                 self._orders.drop(pred)
         self.memo.refresh(self.universe.named)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
-from microcosm.engine.lowering import Shape, compile_rules, initial, is_symmetry, is_transitivity
+from microcosm.engine.lowering import compile_rules, initial
 from microcosm.engine.memo import Memo
+from microcosm.engine.plan import Shape, is_symmetry, is_transitivity
 from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.relation import Relation

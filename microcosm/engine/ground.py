@@ -1,58 +1,124 @@
-"""The ground that rules stand on: events as positions, givens and base predicates as bit relations.
+"""The ground that rules stand on: events as positions, and what is given and predicated of them.
 
-Every relation in the engine answers the same four questions (`RowRelation`); the given ones
-(`microcosm.engine.relations`) from pairs and from compressed givens.
+Positions are near to causal order, in which rows are short. Nothing is expanded, and what is seldom asked for
+(stamps, base predicates, who names an event) is made when it is.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain as joined
 from itertools import compress, count, repeat
-from typing import Protocol
+from operator import lt
 
-from microcosm.engine.numbering import Columns, Numbered
-from microcosm.engine.relations import GivenRelation, Pairs, row_of
+from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import STAMPED_OUT
+from microcosm.givens.predicates import STAMPED_OUT, BaseFacts
 from microcosm.givens.relation import Relation
 from microcosm.order.clock_order import ClockRows
+from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.order.stamps import StampOrder
+from microcosm.order.whole import base_facts
+
+Columns = tuple[Sequence[int], Sequence[int]]
+"""The left ends and the right ends of some pairs."""
 
 
-class RowRelation(Protocol):
-    """A binary relation over positions."""
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The position of each named event, in their order, and what is stated of them by their positions."""
 
-    def row(self, a: int) -> int:
-        """The set of all b with `a R b`."""
-
-    def col(self, b: int) -> int:
-        """The set of all a with `a R b`."""
-
-    def holds(self, a: int, b: int) -> bool:
-        """Whether `a R b`."""
-
-    def support(self) -> tuple[int, int]:
-        """Sets that contain every a with a non-empty row, and every b with a non-empty column."""
+    position: dict[str, int]
+    stated: dict[Relation, Columns]
 
 
-class Empty:
-    """The relation that holds nowhere."""
+def numbered(givens: Givens, first: int = 0) -> Numbered:
+    """The named events in an order near to causal order, the first at position `first`.
 
-    def row(self, a: int) -> int:
-        return 0
+    Any order is right; this one costs linear time: as stated where that is causal already, but for events
+    that nothing is stated to come before, which then come first; by the sum of the vector time for a log of
+    clocks; else some order that the stated `<` allow.
 
-    def col(self, b: int) -> int:
-        return 0
+    >>> from microcosm.givens.correspondence import Correspondence
+    >>> givens = Givens()
+    >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
+    >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))
+    >>> numbered(givens)
+    Numbered(position={'a': 0, 'b': 1, 'c': 2}, stated={Relation.BEFORE: ([1, 0], [2, 1])})
+    """
+    position = givens.numbers(first)
+    as_stated = range(first, first + len(position))
+    order: Sequence[int]
+    stated: dict[Relation, Columns]
+    links = givens.links
+    if links is not None and not (givens.internal or givens.refuted or givens.clocks):
+        # The names of the links come first, as they are numbered already.
+        columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
+        order, stated = _causal(len(position), *columns, first), {Relation.BEFORE: columns}
+        return _in_order(position, order, stated, first) if order != as_stated else Numbered(position, stated)
+    stated = {}
+    if links is not None:
+        place = [*map(position.__getitem__, links.names)].__getitem__
+        stated[Relation.BEFORE] = [*map(place, links.lefts)], [*map(place, links.rights)]
+    for relation, (lefts, rights) in givens.by_relation().items():
+        stated[relation] = [*map(position.__getitem__, lefts)], [*map(position.__getitem__, rights)]
+    if givens.clocks:
+        times = {position[event]: sum(clock.entries.values()) for event, clock in givens.clocks.items()}
+        order = sorted(position.values(), key=lambda at: times.get(at, 0))
+    else:
+        chained = [*map(position.__getitem__, givens.internal)]
+        before = stated.get(Relation.BEFORE, ((), ()))
+        pairs = [*before[0], *chained[:-1]], [*before[1], *chained[1:]]
+        order = _causal(len(position), *pairs, first)
+    return _in_order(position, order, stated, first) if order != as_stated else Numbered(position, stated)
 
-    def holds(self, a: int, b: int) -> bool:
-        return False
 
-    def support(self) -> tuple[int, int]:
-        return 0, 0
+def _in_order(
+    position: dict[str, int], order: Sequence[int], stated: dict[Relation, Columns], first: int
+) -> Numbered:
+    """The events `position` and what is `stated` of them, renumbered from `first` in the given order."""
+    place = _places(order, first).__getitem__
+    moved: dict[Relation, Columns] = {
+        relation: ([*map(place, columns[0])], [*map(place, columns[1])])
+        for relation, columns in stated.items()
+    }
+    names = [*position]
+    ordered = [names[at - first] for at in order]
+    return Numbered(dict(zip(ordered, count(first), strict=False)), moved)
+
+
+def _places(order: Sequence[int], first: int) -> list[int]:
+    """Where each position stands in an order."""
+    places = [0] * (first + len(order))
+    for place, at in enumerate(order, first):
+        places[at] = place
+    return places
+
+
+def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) -> Sequence[int]:
+    """An order of `size` positions from `first` in which few pairs lead downwards; none where that can be."""
+    end = first + size
+    as_stated = range(first, end)
+    if all(map(lt, lefts, rights)):
+        return as_stated
+    later = bytearray(end)
+    for b in rights:
+        later[b] = 1
+    # Those that something is before, in the order in which that is said.
+    sources_first = [at for at in as_stated if not later[at]]
+    sources_first += dict.fromkeys(rights)
+    place = _places(sources_first, first).__getitem__
+    if all(map(lt, map(place, lefts), map(place, rights))):
+        return sources_first
+    try:
+        return cycle_or_order(end, *edge_sets(end, zip(lefts, rights, strict=True)))[first:]
+    except Cycle:
+        return as_stated
 
 
 class Universe:
@@ -91,10 +157,14 @@ class Universe:
         return len(self.names)
 
 
+NO_CLOCKS = ClockRows({}, {})
+
+
 class Ground:
     """The universe and the given relations of one `Givens`, kept up to date under small changes.
 
-    `numbered` are all named events in the order of their positions; `base` the base predicates' facts.
+    Of the givens nothing but external and refuted correspondences and the internal chain may change, each
+    told by `put`, `drop` or `append`. Cost: linear to build; a change, constant.
     """
 
     RELATIONS = (
@@ -104,27 +174,41 @@ class Ground:
         Relation.NOT_BEFORE,
     )
 
-    def __init__(self, givens: Givens, base: Mapping[str, Set[tuple[str, ...]]], numbered: Numbered) -> None:
-        self.universe = universe = Universe(numbered.position)
+    def __init__(self, givens: Givens) -> None:
+        found = numbered(givens, Universe.OUTSIDERS)
+        self._givens = givens
+        self.universe = universe = Universe(found.position)
         position = universe.position
-        self.clocks = clocks = ClockRows(givens.clocks, position)
+        clocks = ClockRows(givens.clocks, position) if givens.clocks else None
+        self.clocks = clocks or NO_CLOCKS
         chain = [position[event] for event in givens.internal]
         groups = [[position[event] for event in group] for group in givens.tokens.values()]
-        self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | numbered.stated
+        self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | found.stated
         self.given = {
             r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS
         }
         # Compressed givens hold their events in M, stamps and messages among the named, until the ground is
         # built anew.
-        self._in_m = row_of(chain) | clocks.support() | row_of(at for group in groups for at in group)
+        self._in_m = row_of([*chain, *joined.from_iterable(groups)]) | (clocks.support() if clocks else 0)
+        others = {Relation.CONCURRENT: givens.clocks, Relation.RELATED: givens.tokens}
+        self.unstated = frozenset([r for r, more in others.items() if not (self._stated[r][0] or more)])
+        """Those of `||` and `<>` that nothing was given of at first: most logs state `<` only."""
         self._other = joined((*givens.stamps,), givens.tellers())
         links = givens.links  # in which each of its names is
         all_linked = links is not None and len(links.names) == len(position)
         universe.members = universe.named if all_linked else self._in_m | self._row_of_stated()
-        self._base = base
-        self.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
         self._subsets: dict[str, int] = {}
         self._pairs: dict[str, RowRelation] = {}
+
+    @cached_property
+    def stamps(self) -> StampOrder:
+        """What the stamps rule out."""
+        position = self.universe.position
+        return StampOrder({position[event]: stamp for event, stamp in self._givens.stamps.items()})
+
+    @cached_property
+    def _base(self) -> BaseFacts:
+        return base_facts(self._givens)
 
     def subset(self, name: str) -> int:
         """The events of a base predicate of one event. Raises `RuleError` for an unknown name."""
@@ -145,13 +229,13 @@ class Ground:
     def put(self, fact: Correspondence) -> None:
         """Add an external or refuted correspondence that was not given."""
         a, b = self.universe.at(fact.left), self.universe.at(fact.right)
-        self._relation(fact.relation).put(a, b)
+        self.given[fact.relation].put(a, b)
         self._use(fact, a, b, 1)
 
     def drop(self, fact: Correspondence) -> None:
         """Take away an external or refuted correspondence, as it was put; events may leave M."""
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
-        self._relation(fact.relation).drop(a, b)
+        self.given[fact.relation].drop(a, b)
         self._use(fact, a, b, -1)
 
     def append(self, event: str) -> None:
@@ -179,7 +263,7 @@ class Ground:
     def _row_of_stated(self) -> int:
         """The events that external correspondences name."""
         external = [pair for relation, pair in self._stated.items() if relation is not Relation.NOT_BEFORE]
-        named = bytearray(len(self.universe))
+        named = bytearray(len(self.universe.names))
         deque(
             map(named.__setitem__, joined.from_iterable(joined.from_iterable(external)), repeat(1)), maxlen=0
         )
@@ -201,6 +285,3 @@ class Ground:
         named = member or self._in_name & bit or mentions[at]
         universe.named = universe.named | bit if named else universe.named & ~bit
         (universe.vacant.discard if named else universe.vacant.add)(at)
-
-    def _relation(self, relation: Relation) -> GivenRelation:
-        return self.given[relation]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from microcosm.engine.body import Body, Pair, Source
-from microcosm.engine.ground import RowRelation
+from microcosm.engine.relations import RowRelation
 from microcosm.logic.judgement import Judgement
 from microcosm.order.bits import bits, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED

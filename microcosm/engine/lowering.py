@@ -1,50 +1,23 @@
-"""Lowering, second step: what shape each stratum has, and so how it is evaluated.
+"""From a rule book to a program: every predicate with its plan, strata in order.
 
-Shapes are recognised by the form of the rules, never by their names:
-
-    P(b, a) <- P(a, b)                       symmetric: mirror images instead (see `body`)
-    P(a, c) <- P(a, b), P(b, c)              transitive, over pointwise rules: a happens-before
-    premises about a and b alone             a view: a few row operations
-    anything else                            a table, saturated or searched on demand
+A wildcard that may read its own stratum is spelled out, and what nothing is given of can be left out. Nothing
+here knows a microcosm: it is done once a rule book.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
-from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body
+from microcosm.engine.plan import Draft, Plan, Shape, planned
 from microcosm.engine.strata import Stratum, strata
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import ANY, Instance, Judged, Premise
 from microcosm.logic.rulebook import RuleBook
-
-
-class Shape(Enum):
-    """How a stratum is evaluated."""
-
-    VIEW = "view"
-    CLOSURE = "closure"
-    TABLE = "table"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One stratum: its shape, and the bodies of each predicate with mirror images put in.
-
-    A closure's transitive rules stand in `transitive`, its other rules in `bodies`; it is `plain`
-    when these only say that what is given holds.
-    """
-
-    shape: Shape
-    bodies: dict[Pred, tuple[Body, ...]]
-    symmetric: frozenset[Pred]
-    transitive: tuple[Body, ...] = ()
-    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +26,11 @@ class Program:
 
     of: dict[Pred, Plan]
     concluding: dict[Pred, tuple[Body, ...]]
+
+    @cached_property
+    def orders(self) -> tuple[Pred, ...]:
+        """The predicates that are kept as a happens-before."""
+        return tuple(pred for pred, plan in self.of.items() if plan.shape is Shape.CLOSURE)
 
     def symmetric(self, pred: Pred) -> bool:
         """Whether the predicate is its own converse, by its rules."""
@@ -65,7 +43,7 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     """The program of a rule book. Raises `RuleError` where negation is not stratified.
 
     Rules that need what is `unstated` (relations that nothing is given of) are left out, and so are
-    predicates that nothing else concludes: nothing holds of them.
+    predicates that nothing else concludes: nothing holds of them. Cost: the square of the instances, once.
     """
     plans: list[Plan] = []
     empty = {Source("given", None, relation) for relation in unstated}
@@ -86,7 +64,8 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
         )
         for group in groups:
             ordered = not unstated or all(_is_order(rules, pred) for pred in group)
-            plan = _plan(group, symmetric, ordered)
+            bodies_of = {pred: tuple(found) for pred, found in group.items()}
+            plan = planned(Draft(bodies_of, frozenset(symmetric), ordered))
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
@@ -158,66 +137,6 @@ def _is_order(rules: RuleBook, pred: Pred) -> bool:
     return compile_rules(rules).of[pred].shape is Shape.CLOSURE
 
 
-def _plan(bodies: dict[Pred, list[Body]], below: set[Pred], ordered: bool) -> Plan:
-    symmetric = {p for p, found in bodies.items() if any(is_symmetry(b) for b in found)}
-    rest = {p: [b for b in found if not is_symmetry(b)] for p, found in bodies.items()}
-    if ordered and len(bodies) == 1 and not symmetric:
-        (pred,) = bodies
-        transitive = tuple(b for b in rest[pred] if is_transitivity(b))
-        others = tuple(b for b in rest[pred] if not is_transitivity(b))
-        of_order = pred == initial(Relation.BEFORE)  # whose cycles contradict; others are no contradiction
-        if (
-            of_order
-            and transitive
-            and all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others)
-        ):
-            plain = all(_is_given_before(b) for b in others)
-            return Plan(Shape.CLOSURE, {pred: others}, frozenset(), transitive, plain)
-    for pred, found in rest.items():
-        if pred in symmetric:
-            shapes = {b.shape(below | symmetric) for b in found}
-            found.extend(m for b in tuple(found) if (m := b.mirror()).shape(below | symmetric) not in shapes)
-        elif found and not any(b.reads(bodies) for b in found):
-            shapes = {b.shape(below) for b in found}
-            if all(b.mirror().shape(below) in shapes for b in found):
-                symmetric.add(pred)
-    settled = not any(b.reads(bodies) for found in rest.values() for b in found)
-    pointwise = all(b.pointwise for found in rest.values() for b in found)
-    shape = Shape.VIEW if settled and pointwise else Shape.TABLE
-    ready = {p: tuple(_merged(found, bodies)) for p, found in rest.items()}
-    return Plan(shape, ready, frozenset(symmetric))
-
-
-def _merged(found: list[Body], stratum: dict[Pred, list[Body]]) -> list[Body]:
-    """Union what can be, but for the premises that read the stratum itself."""
-    groups: dict[object, list[Body]] = {}
-    for b in found:
-        groups.setdefault(b.reads(stratum), []).append(b)
-    return [b for group in groups.values() for b in merged(group)]
-
-
-def is_symmetry(b: Body) -> bool:
-    """Whether a rule says `b R a` of every `a R b`, and asks for nothing else."""
-    return not b.ones and not b.nones and b.pairs == (Pair(Source("judged", *b.head), RIGHT, LEFT),)
-
-
-def is_transitivity(b: Body) -> bool:
-    """Whether a rule says `a R c` of every `a R b` and `b R c`, and asks for nothing else."""
-    middle = RIGHT + 1
-    links = {Pair(Source("judged", *b.head), LEFT, middle), Pair(Source("judged", *b.head), middle, RIGHT)}
-    return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
-
-
-def _is_grounded(b: Body) -> bool:
-    """Whether the rule can only speak of pairs that are given in some way: named events, that is."""
-    return any(p.positive and p.source.kind in ("given", "base") for p in b.pairs)
-
-
-def _is_given_before(b: Body) -> bool:
-    given = Pair(Source("given", None, Relation.BEFORE), LEFT, RIGHT)
-    return b.head[1] is Relation.BEFORE and not b.ones and not b.nones and b.pairs == (given,)
-
-
 ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
 """Verdicts, most accurate first (Theorem 3.6: with the rules of the seed at most one holds)."""
 
@@ -230,3 +149,7 @@ def online(relation: Relation) -> Pred:
 def initial(relation: Relation) -> Pred:
     """`|-0 a R b` as a predicate."""
     return (Judgement.INITIAL, relation)
+
+
+ONLINE = {relation: online(relation) for relation in ONLINE_ORDER}
+"""The predicate of each verdict, most accurate first."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.body import Pred, Source
-from microcosm.engine.ground import Empty, Ground, RowRelation
-from microcosm.engine.lowering import ONLINE_ORDER, Program, Shape, online
+from microcosm.engine.ground import Ground
+from microcosm.engine.lowering import ONLINE, Program
+from microcosm.engine.plan import Shape
 from microcosm.engine.processes import Processes
+from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.givens.relation import Relation
@@ -21,43 +24,41 @@ from microcosm.order.happens_before import HappensBefore
 Holds = Callable[[int, int], bool]
 
 
+@dataclass
 class Orders:
     """The happens-before of each transitive predicate, shared by all memos of a microcosm."""
 
-    def __init__(self, program: Program, ground: Ground, processes: Processes) -> None:
-        self.program = program
-        self.ground = ground
-        self.processes = processes
-        self._orders: dict[Pred, HappensBefore] = {}
+    program: Program
+    ground: Ground
+    processes: Processes | None
+    built: dict[Pred, HappensBefore] = field(default_factory=dict)
+    """The orders that exist by now."""
 
     def order(self, pred: Pred) -> HappensBefore:
-        """The order of a predicate. Raises `Cycle`."""
-        found = self._orders.get(pred)
+        """The order of a predicate. Raises `Cycle`. Cost: linear in what is given, the first time."""
+        found = self.built.get(pred)
         if found is None:
             plan = self.program.of[pred]
-            size = len(self.ground.universe)
             edges: Iterable[tuple[int, int]]
             if plan.plain:
-                edges = self.ground.given[pred[1]].cover() if plan.bodies[pred] else ()
+                edges = self.ground.given[pred[1]] if plan.bodies[pred] else ()
             else:
                 view = View(plan.bodies[pred], Memo(self, self.program, self.ground.universe.named))
                 edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
-            found = self._orders[pred] = shape.happens_before(size, edges, self.processes)
+            size = len(self.ground.universe.names)
+            found = self.built[pred] = shape.happens_before(size, edges, self.processes)
         return found
-
-    def built(self) -> dict[Pred, HappensBefore]:
-        """The orders that exist by now."""
-        return self._orders
 
     def drop(self, pred: Pred) -> None:
         """Forget an order that cannot be kept up to date."""
-        self._orders.pop(pred, None)
+        self.built.pop(pred, None)
 
 
 class Memo:
-    """A `Scope` for joins: all relations over one domain, remembered until `refresh`.
+    """A `Scope` for joins: all relations over one domain, each made when first asked for.
 
-    `program` may leave out what nothing is given of, as long as that is so.
+    They are remembered until `refresh`. `program` may leave out what nothing is given of, as long as that
+    is so.
     """
 
     def __init__(self, orders: Orders, program: Program, domain: int) -> None:
@@ -68,33 +69,33 @@ class Memo:
         self._relations: dict[Source, RowRelation] = {}
         self._judged: dict[Pred, RowRelation] = {}
         self._forgetting: list[View | AnyOf | Union | Table] = []
-        self._closures: dict[Closure, Pred] = {}
+        self._closures: dict[Pred, Closure] = {}
         self._tables: dict[int, Tables] = {}
 
     def relation(self, source: Source) -> RowRelation:
-        """The relation of a pair literal's source."""
+        """The relation of a pair literal's source. Raises `RuleError` for an unknown base predicate."""
         found = self._relations.get(source)
         if found is None:
             found = self._relations[source] = self._make(source)
-            if isinstance(found, View | AnyOf | Union | Table):
-                self._forgetting.append(found)
-            elif isinstance(found, Closure) and found not in self._closures:  # else it goes by two names
-                assert source.pred is not None
-                self._closures[found] = source.pred
         return found
 
     def judged(self, pred: Pred) -> RowRelation:
-        """The relation of a predicate."""
+        """The relation of a predicate; nothing is derived before its rows are asked for."""
         found = self._judged.get(pred)
         if found is None:
-            found = self._judged[pred] = self.relation(Source("judged", *pred))
+            found = self._judged[pred] = self._predicate(pred)
         return found
 
     @cached_property
-    def verdicts(self) -> tuple[Holds, list[tuple[Relation, Holds]]]:
-        """What says whether `<` is judged online, and the same for other verdicts, most accurate first."""
-        before, *others = ((relation, self.judged(online(relation))) for relation in ONLINE_ORDER)
-        return before[1].holds, [(r, judged.holds) for r, judged in others if not isinstance(judged, Empty)]
+    def before(self) -> Holds:
+        """What says whether `<` is judged online."""
+        return self.judged(ONLINE[Relation.BEFORE]).holds
+
+    @cached_property
+    def others(self) -> list[tuple[Relation, Holds]]:
+        """What says whether another verdict is judged online, the most accurate first."""
+        judged = [(relation, self.judged(pred)) for relation, pred in ONLINE.items()]
+        return [(r, found.holds) for r, found in judged[1:] if not isinstance(found, Empty)]
 
     def any_of(
         self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None
@@ -120,13 +121,14 @@ class Memo:
         self.domain = domain
         for relation in self._forgetting:
             relation.forget()
-        for closure, pred in self._closures.items():
+        for pred, closure in self._closures.items():
             closure.renew(self._orders.order(pred))
 
     @contextmanager
     def laid_out(self) -> Iterator[None]:
         """All rows of every order at hand, for whoever is about to ask for most of them."""
-        closures = [r for pred in self.program.of if isinstance(r := self.judged(pred), Closure)]
+        orders = [pred for pred, plan in self.program.of.items() if plan.shape is Shape.CLOSURE]
+        closures = [closure for pred in orders if isinstance(closure := self.judged(pred), Closure)]
         for closure in closures:
             closure.lay_out()
         try:
@@ -142,26 +144,36 @@ class Memo:
 
     def _make(self, source: Source) -> RowRelation:
         if source.pred is not None:
-            return self._predicate(source.pred)
-        if source.kind == "any":
-            preds = [pred for pred in self.program.of if pred[0] is source.judgement]
-            return AnyOf([(self.judged(pred), self.program.symmetric(pred)) for pred in preds])
-        if source.kind == "union":
-            return Union([self.relation(part) for part in source.parts])
+            return self.judged(source.pred)
         if source.kind == "given" and source.relation in self._ground.given:
             return self._ground.given[source.relation]
-        return self._ground.pairs(source.name) if source.kind == "base" else Empty()
+        if source.kind == "base":
+            return self._ground.pairs(source.name)
+        if source.kind == "any":
+            preds = [pred for pred in self.program.of if pred[0] is source.judgement]
+            return self._kept(AnyOf([(self.judged(pred), self.program.symmetric(pred)) for pred in preds]))
+        if source.kind == "union":
+            return self._kept(Union([self.relation(part) for part in source.parts]))
+        return Empty()
 
     def _predicate(self, pred: Pred) -> RowRelation:
         plan = self.program.of.get(pred)
         if plan is None:
             return Empty()
+        if plan.alias is not None:
+            alias = plan.alias
+            return self.relation(alias) if isinstance(alias, Source) else self.judged(alias)
         if plan.shape is Shape.CLOSURE:
-            return Closure(self._orders.order(pred))
+            closure = self._closures[pred] = Closure(self._orders.order(pred))
+            return closure
         if plan.shape is Shape.VIEW:
-            view = View(plan.bodies[pred], self)
-            return view.alias or view
+            return self._kept(View(plan.bodies[pred], self, symmetric=pred in plan.symmetric))
         tables = self._tables.get(id(plan))
         if tables is None:
-            tables = self._tables[id(plan)] = Tables(plan.bodies, plan.symmetric, self)
-        return Table(pred, tables)
+            tables = self._tables[id(plan)] = Tables(plan, self)
+        return self._kept(Table(pred, tables))
+
+    def _kept(self, relation: View | AnyOf | Union | Table) -> RowRelation:
+        """A relation that is told when the ground changes."""
+        self._forgetting.append(relation)
+        return relation

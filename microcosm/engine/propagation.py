@@ -10,49 +10,44 @@ hold is gathered link by link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair
-from microcosm.engine.gather import parts, tour
-from microcosm.engine.ground import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.join import Scope
-from microcosm.engine.views import Closure, Pointwise
+from microcosm.engine.relations import RowRelation
+from microcosm.engine.views import AnyOf, Closure, Pointwise, Union
 from microcosm.order.bits import bits, lowest, transposed
-from microcosm.order.happens_before import HappensBefore
 
 
-class Recursive(Protocol):
-    """A recursive rule: its premises about the two events of the conclusion, the rest, what it reads."""
+class TableRule(NamedTuple):
+    """One rule of a table: what it allows at most (`bound`), and the join that it takes beyond that."""
 
+    pred: Pred
+    body: Body
     bound: Pointwise
     rest: Body | None
     reads: tuple[Pair, ...]
 
 
-class Step(NamedTuple):
-    """One relation of the Q of a rule, as given (`forwards`) or its converse."""
+class Step:
+    """One relation of the Q of a rule, as given (`forwards`) or its converse.
 
-    relation: RowRelation
-    forwards: bool
+    `over` is every e with Q(b, e) for a b, `onto` every b with Q(b, e) for an e.
+    """
 
-    @property
-    def order(self) -> HappensBefore | None:
-        """The order that the relation is, if it is one."""
-        return self.relation.order if isinstance(self.relation, Closure) else None
-
-    def sides(self) -> tuple[Callable[[int], int], Callable[[int], int]]:
-        """Two functions: every e with Q(b, e) for a b, every b with Q(b, e) for an e."""
-        both = self.relation.row, self.relation.col
-        return both if self.forwards else both[::-1]
+    def __init__(self, relation: RowRelation, forwards: bool) -> None:
+        self.relation, self.forwards = relation, forwards
+        self.closure = relation if isinstance(relation, Closure) else None
+        self.over, self._onto = (relation.row, relation.col)[:: 1 if forwards else -1]
+        self._sources, self._targets = relation.support()[:: 1 if forwards else -1]
 
     def reached(self, fresh: int, lacking: int, row: int) -> int:
         """What of `lacking` the rule concludes from `fresh`, and perhaps from others of `row`."""
-        sources, targets = self.relation.support() if self.forwards else self.relation.support()[::-1]
-        fresh &= targets
-        lacking &= sources
-        over, onto = self.sides()
-        found, ordered = 0, self.order is not None
+        fresh &= self._targets
+        lacking &= self._sources
+        over, onto = self.over, self._onto
+        found, ordered = 0, self.closure is not None
         for _ in range(lacking.bit_count() // tuning.LOOKS_FOR_A_ROW + 1):
             if not fresh or not lacking:
                 return found
@@ -74,11 +69,13 @@ class Rules(NamedTuple):
 
     within: list[Step]
     between: list[Step]
+    bound: Pointwise
 
 
-def rules_of(recursive: Iterable[Recursive], scope: Scope) -> Rules | None:
+def rules_of(recursive: Iterable[TableRule], scope: Scope) -> Rules | None:
     """The recursive rules of a symmetric predicate, mirror images included, if all are of the two forms."""
-    found, bounds = Rules([], []), set()
+    within, between = list[Step](), list[Step]()
+    bounds = set[Pointwise]()
     for rule in recursive:
         if rule.rest is None or len(rule.reads) != 1 or rule.reads[0].source.kind == "any":
             return None
@@ -91,10 +88,10 @@ def rules_of(recursive: Iterable[Recursive], scope: Scope) -> Rules | None:
         if not link.positive or link.ends != read.ends ^ {LEFT, RIGHT}:
             return None
         bounds.add(rule.bound)
-        steps = found.within if kept == {LEFT} else found.between
+        steps = within if kept == {LEFT} else between
         for relation, forwards in parts(scope.relation(link.source), link.left in (LEFT, RIGHT)):
             steps.append(Step(relation, forwards))
-    return found if len(bounds) == 1 else None
+    return Rules(within, between, *bounds) if len(bounds) == 1 else None
 
 
 class Sweep:
@@ -115,12 +112,12 @@ class Sweep:
         self._lacking = lacking
         self._gained = gained
         self._within = rules.within
-        self._between = [step for step in rules.between if step.order is None]
+        self._between = [step for step in rules.between if step.closure is None]
         self._tours = []
         for step in rules.between:
-            if step.order is not None:
-                rows.extend([0] * (step.order.size - len(rows)))
-                self._tours.append(tour(step.order, step.forwards, len(rows)))
+            if step.closure is not None:
+                rows.extend([0] * (step.closure.order.size - len(rows)))
+                self._tours.append(step.closure.tour(len(rows)).along(step.forwards))
         self._met: set[int] = set()  # whose rows were gone through once
 
     def run(self) -> None:
@@ -159,10 +156,9 @@ class Sweep:
                 gains[a] |= gained
                 self._put(a, gained)
         for step in self._between:
-            over, _ = step.sides()
             for a in tuple(lacking):
                 gained = 0
-                for e in bits(over(a)):
+                for e in bits(step.over(a)):
                     gained |= rows[e] & lacking[a]
                 if gained:
                     gains[a] |= gained
@@ -178,13 +174,13 @@ class Sweep:
         """Along each order every event, with what the rows of the events beyond it hold by then."""
         rows = self._rows
         for order, neighbours in self._tours:
-            beyond = [0] * len(rows)
+            held = [0] * len(rows)  # by an event and those beyond it
             for a in order:
                 gathered = 0
                 for e in neighbours[a]:
-                    gathered |= beyond[e] | rows[e]
-                beyond[a] = gathered
+                    gathered |= held[e]
                 yield a, gathered
+                held[a] = gathered | rows[a]
 
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
@@ -195,8 +191,7 @@ class Sweep:
         for step in self._between:
             if gained == lacking:
                 break
-            over, _ = step.sides()
-            for e in bits(over(a)):
+            for e in bits(step.over(a)):
                 gained |= rows[e] & lacking
         if gained:
             self._put(a, gained)
@@ -216,3 +211,78 @@ class Sweep:
         self._lacking[a] ^= row
         if not self._lacking[a]:
             del self._lacking[a]
+
+
+def gathered(body: Body, scope: Scope) -> Callable[[int], int] | None:
+    """For each a the set of all b for which the one pattern of `body` (no e … with P(a, e), Q(e, b)) holds.
+
+    Whatever is reached through an order is gathered along its links: what the successors of a reach, and they
+    themselves. So a row costs one operation a link, not one for each event that comes later.
+
+    None where the body asks for more than the absence of one pattern P(a, e), Q(e, b), e in M, or where
+    P reads no order. Cost: a row operation for each link and other pair of P.
+    """
+    if body.ones or body.pairs or len(body.nones) != 1:
+        return None
+    none = body.nones[0]
+    own = {v for v in none.mentioned() if v not in (LEFT, RIGHT)}
+    if len(own) != 1 or none.nones or len(none.pairs) != 2:
+        return None
+    (middle,) = own
+    ends = {(p.left if p.right == middle else p.right): p for p in none.pairs if p.positive}
+    if ends.keys() != {LEFT, RIGHT} or any(one.variable != middle for one in none.ones):
+        return None
+    inside = scope.domain
+    for one in none.ones:
+        inside &= scope.subset(one.source) if one.positive else ~scope.subset(one.source)
+    near = list(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
+    if not any(isinstance(relation, Closure) for relation, _ in near):
+        return None
+    relation = scope.relation(ends[RIGHT].source)
+    rows = relation.row if ends[RIGHT].left == middle else relation.col
+    return _gather(near, rows, inside, scope.domain).__getitem__
+
+
+def _gather(
+    near: list[tuple[RowRelation, bool]], rows: Callable[[int], int], inside: int, domain: int
+) -> list[int]:
+    width = max([domain.bit_length(), *(r.order.size for r, _ in near if isinstance(r, Closure))])
+    beyond = [0] * width
+    for e in bits(inside):
+        beyond[e] = rows(e)
+    found = [0] * width
+    for relation, forwards in near:
+        if isinstance(relation, Closure):
+            for a, row in enumerate(_along(relation, beyond, forwards)):
+                found[a] |= row
+            continue
+        seen = relation.row if forwards else relation.col
+        for a in bits(relation.support()[0 if forwards else 1] & domain):
+            row = found[a]
+            for e in bits(seen(a)):
+                row |= beyond[e]
+            found[a] = row
+    return found
+
+
+def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool]]:
+    """A union as its members, each with the direction in which it is read."""
+    if isinstance(relation, Union):
+        return [part for member in relation.relations for part in parts(member, forwards)]
+    if isinstance(relation, AnyOf):
+        both = [(member, not forwards) for member, symmetric in relation.relations if not symmetric]
+        return [*((member, forwards) for member, _ in relation.relations), *both]
+    return [(relation, forwards)]
+
+
+def _along(closure: Closure, values: list[int], forwards: bool) -> list[int]:
+    """For each position, the union of `values`, one a position, over its future (or its past)."""
+    found, held = [0] * len(values), [0] * len(values)
+    positions, neighbours = closure.tour(len(values)).along(forwards)
+    for v in positions:
+        row = 0
+        for w in neighbours[v]:
+            row |= held[w]
+        found[v] = row
+        held[v] = row | values[v]
+    return found

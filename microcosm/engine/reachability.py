@@ -7,21 +7,22 @@ on its own. Where no pair of these two sets is concluded without recursion, the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
-from microcosm.engine.ground import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair
 from microcosm.engine.join import Join, Scope
+from microcosm.engine.propagation import TableRule
+from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Closure, Union
 from microcosm.order.bits import lowest
 
 
-class Outlook:
+class Reachability:
     """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
 
-    def __init__(self, pred: Pred, bodies: tuple[Body, ...], scope: Scope) -> None:
-        self._base = [_Base(body, scope) for body in bodies if not body.reads((pred,))]
+    def __init__(self, rules: Sequence[TableRule], scope: Scope) -> None:
+        self._base = [_Base(rule.body, scope) for rule in rules if not rule.reads]
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
         self._leads: dict[int, int | None] = {}  # where an event leads to
@@ -29,9 +30,9 @@ class Outlook:
         self._scope = scope
         self._vain: deque[tuple[int, int]] = deque(maxlen=tuning.VAIN_KEPT)
         """Left and right ends, no pair of which holds."""
-        for body in bodies:
-            for read in body.reads((pred,)):
-                moves = list(_moves(body, read, scope))
+        for rule in rules:
+            for read in rule.reads:
+                moves = list(_moves(rule.body, read, scope))
                 self._moves.extend(move for move in moves if move not in self._moves)
                 self._bounded = self._bounded and bool(moves)
 

@@ -1,6 +1,8 @@
-"""Given pairs as relations over positions: stated one by one, or in compressed form.
+"""Binary relations over positions, asked by rows of bits; the given ones from pairs and in compressed form.
 
-The internal chain, clocks and tokens stand for up to n² pairs; they are asked, never expanded.
+The internal chain, clocks and tokens stand for up to n² pairs; they are asked, never expanded. Cost of a
+question about a stated pair: a look-up; of a row: linear in what is stated of the event, besides that of
+`ClockRows`.
 """
 
 from __future__ import annotations
@@ -9,10 +11,43 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain as joined
 from itertools import pairwise
+from typing import Protocol
 
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import from_positions
 from microcosm.order.clock_order import ClockRows
+
+
+class RowRelation(Protocol):
+    """A binary relation over positions."""
+
+    def row(self, a: int) -> int:
+        """The set of all b with `a R b`."""
+
+    def col(self, b: int) -> int:
+        """The set of all a with `a R b`."""
+
+    def holds(self, a: int, b: int) -> bool:
+        """Whether `a R b`."""
+
+    def support(self) -> tuple[int, int]:
+        """Sets that contain every a with a non-empty row, and every b with a non-empty column."""
+
+
+class Empty:
+    """The relation that holds nowhere."""
+
+    def row(self, a: int) -> int:
+        return 0
+
+    def col(self, b: int) -> int:
+        return 0
+
+    def holds(self, a: int, b: int) -> bool:
+        return False
+
+    def support(self) -> tuple[int, int]:
+        return 0, 0
 
 
 class Pairs:
@@ -102,21 +137,23 @@ class GivenRelation(Pairs):
     def __init__(
         self,
         relation: Relation,
-        clocks: ClockRows,
+        clocks: ClockRows | None,
         chain: list[int],
         groups: list[list[int]],
         stated: tuple[Sequence[int], Sequence[int]] = ((), ()),
     ) -> None:
         super().__init__(*stated)
         self.relation = relation
-        self._clocks = clocks if relation is not Relation.RELATED else None
-        self._by_clocks = {
-            Relation.BEFORE: (clocks.future, clocks.past),
-            Relation.NOT_BEFORE: (clocks.missed, clocks.unseen),
-        }.get(relation, (clocks.concurrent, clocks.concurrent))
+        self._clocks = clocks = clocks if relation is not Relation.RELATED else None
+        if clocks is not None:
+            self._by_clocks = {
+                Relation.BEFORE: (clocks.future, clocks.past),
+                Relation.NOT_BEFORE: (clocks.missed, clocks.unseen),
+            }.get(relation, (clocks.concurrent, clocks.concurrent))
         self._chain = chain if relation is Relation.BEFORE else []
         self._rank = {at: rank for rank, at in enumerate(self._chain)}
         self._groups: dict[int, list[int]] = {}
+        self._more = relation is Relation.BEFORE or self._clocks is not None or bool(groups)
         for group in groups if relation is Relation.RELATED else ():
             row = row_of(group)
             for at in group:
@@ -130,22 +167,22 @@ class GivenRelation(Pairs):
     @property
     def compressed(self) -> bool:
         """Whether pairs are given beyond those of the cover."""
-        return len(self._chain) > 2 or bool(self._clocks) or bool(self._groups)
+        return len(self._chain) > 2 or self._clocks is not None or bool(self._groups)
 
     def last(self) -> int | None:
         """The last event of the chain."""
         return self._chain[-1] if self._chain else None
 
     def cover(self) -> Iterable[tuple[int, int]]:
-        """Pairs of a `<` relation whose transitive closure is that of all its pairs.
+        """Pairs of a `<` relation whose transitive closure is that of all its pairs, as often as wanted.
 
         Those that lead to the same event come in the order in which they were stated.
         """
-        return _Cover(self)
+        return self
 
-    def covering(self) -> Iterator[tuple[int, int]]:
-        """The pairs of the cover, once."""
-        by_clocks = self._clocks.cover() if self._clocks else ()
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """The pairs of the cover."""
+        by_clocks = () if self._clocks is None else self._clocks.cover()
         return joined(self.stated(), pairwise(self._chain), by_clocks)
 
     def covers(self, a: int, b: int) -> bool:
@@ -160,20 +197,24 @@ class GivenRelation(Pairs):
         return self._clocks.relation(a, b) is self.relation
 
     def row(self, a: int) -> int:
-        row = super().row(a)
+        row = row_of(self.after.get(a))
+        if not self._more:
+            return row
         if a in self._rank:
             row |= row_of(self._chain[self._rank[a] + 1 :])
-        if self._clocks:
+        if self._clocks is not None:
             row |= self._by_clocks[0](a)
         for group in self._groups.get(a, ()):
             row |= group
         return row
 
     def col(self, b: int) -> int:
-        row = super().col(b)
+        row = row_of(self.before.get(b))
+        if not self._more:
+            return row
         if b in self._rank:
             row |= row_of(self._chain[: self._rank[b]])
-        if self._clocks:
+        if self._clocks is not None:
             row |= self._by_clocks[1](b)
         for group in self._groups.get(b, ()):
             row |= group
@@ -186,29 +227,19 @@ class GivenRelation(Pairs):
 
     def support(self) -> tuple[int, int]:
         rows, cols = super().support()
-        if not (self._chain or self._groups or self._clocks):
+        if not (self._chain or self._groups or self._clocks is not None):
             return rows, cols
         compressed = row_of(self._chain) | row_of(self._groups)
-        if self._clocks:
+        if self._clocks is not None:
             compressed |= self._clocks.support()
         return rows | compressed, cols | compressed
 
 
-class _Cover:
-    """The cover of a relation, to be gone through as often as needed."""
-
-    def __init__(self, relation: GivenRelation) -> None:
-        self._relation = relation
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return self._relation.covering()
-
-
 def row_of(positions: Iterable[int] | None) -> int:
-    """The set of some positions; a few are set one by one."""
+    """The set of some positions; a few are set one by one. Cost: linear in them and in the highest one."""
     if not positions:
         return 0
-    listed = list(positions)
+    listed = positions if isinstance(positions, set | dict) else list(positions)
     if len(listed) <= 8:
         row = 0
         for at in listed:

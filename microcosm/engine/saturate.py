@@ -6,32 +6,17 @@ for what changed since (semi-naive).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source
-from microcosm.engine.gather import gathered
-from microcosm.engine.ground import RowRelation
-from microcosm.engine.join import Join
-from microcosm.engine.propagation import Sweep, rules_of
+from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
+from microcosm.engine.join import Join, Scope
+from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
+from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Pointwise
 from microcosm.logic.judgement import Judgement
 from microcosm.order.bits import bits
-
-if TYPE_CHECKING:
-    from microcosm.engine.table import Tables
-
-
-class TableRule:
-    """One rule of a table: what it allows at most (`bound`), and the join that it takes beyond that."""
-
-    def __init__(self, pred: Pred, bound: Pointwise, rest: Body | None, reads: tuple[Pair, ...]) -> None:
-        self.pred = pred
-        self.bound = bound
-        self.rest = rest
-        self.reads = reads
 
 
 class Settling:
@@ -53,26 +38,49 @@ class Settling:
         return -1, -1
 
 
+_Base = tuple[Pred, list[int], Pointwise, Callable[[int], int] | None, Join | None]
+"""A rule without recursion: its predicate, the rows of that, what bounds it, what bars it or solves it."""
+
+
 class Fixpoint:
     """One run of saturation: in place, row by row, semi-naive in the rows that changed."""
 
-    def __init__(self, tables: Tables, log: bool) -> None:
-        self.scope = tables.scope
-        self.domain = tables.scope.domain
+    def __init__(
+        self,
+        preds: Sequence[Pred],
+        symmetric: frozenset[Pred],
+        rules: Sequence[TableRule],
+        scope: Scope,
+        log: bool,
+    ) -> None:
+        self.scope = scope
+        self.domain = scope.domain
         width = self.domain.bit_length()
-        self.symmetric = tables.symmetric.issuperset(tables.preds)
-        self.rows = {pred: [0] * width for pred in tables.preds}
-        self.columns = {} if self.symmetric else {pred: [0] * width for pred in tables.preds}
+        self.symmetric = symmetric.issuperset(preds)
+        self.rows = {pred: [0] * width for pred in preds}
+        self.columns = {} if self.symmetric else {pred: [0] * width for pred in preds}
         self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
-            {p: {} for p in tables.preds} if log else None
+            {p: {} for p in preds} if log else None
         )
-        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in tables.preds}
+        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in preds}
         self._time = 0
         self._settling: dict[Source, RowRelation] = {
-            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
-            for pred in tables.preds
+            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred)) for pred in preds
         }
-        joins = [
+        recursive = [rule for rule in rules if rule.reads]
+        self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
+        self._bounds = {
+            pred: list(dict.fromkeys(rule.bound for rule in rules if rule.pred == pred)) for pred in preds
+        }
+        self._limits = [(bound, *bound.ends(self.domain)) for bound in {rule.bound: None for rule in rules}]
+        self._base: list[_Base] = []
+        for rule in rules:
+            if not rule.reads:
+                barred = gathered(rule.rest, self) if rule.rest else None
+                join = Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest and barred is None else None
+                self._base.append((rule.pred, self.rows[rule.pred], rule.bound, barred, join))
+        self._base.sort(key=lambda base: base[3] is None)  # the cheap ones first: often they leave nothing
+        self._steps = [
             (
                 rule.pred,
                 self.rows[rule.pred],
@@ -80,18 +88,9 @@ class Fixpoint:
                 Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest else None,
                 self._reader(rule.reads),
             )
-            for rule in tables.rules
+            for rule in rules
+            if rule.reads and self._passed_on is None
         ]
-        self._barred = {
-            number: barred
-            for number, rule in enumerate(r for r in tables.rules if not r.reads)
-            if rule.rest and (barred := gathered(rule.rest, self))
-        }
-        recursive = [rule for rule in tables.rules if rule.reads]
-        self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
-        self._bounds = list(tables.bounds.items())
-        self._base = [join for join, rule in zip(joins, tables.rules, strict=True) if not rule.reads]
-        self._steps = [join for join, rule in zip(joins, tables.rules, strict=True) if rule.reads]
 
     def relation(self, source: Source) -> RowRelation:
         """As any scope, but the stratum's own predicates are read as they stand."""
@@ -110,41 +109,38 @@ class Fixpoint:
     def run(self) -> None:
         """To the least fixpoint."""
         changed = 0
-        barred = self._barred
         pending: list[tuple[int, list[tuple[int, int]]]] = []
+        wanting: dict[int, int] = {}
+        passed_rows, *_ = self.rows.values()
         for a in bits(self.domain):
-            masks: dict[Pointwise, int] = {}
             others = self.domain & ~(1 << a)
-            for number, (pred, rows, bound, join, _) in enumerate(self._base):
-                mask = masks.get(bound)
-                if mask is None:
-                    mask = masks[bound] = bound.row(a, others)
-                lacking = mask & ~rows[a]
-                if lacking:
-                    if number in barred:
-                        gained = lacking & ~barred[number](a)
+            masks = {
+                bound: bound.related(a, others & rights) if lefts >> a & 1 else 0
+                for bound, lefts, rights in self._limits
+            }
+            for pred, rows, bound, barred, join in self._base:
+                if lacking := masks[bound] & ~rows[a]:
+                    if barred is not None:
+                        gained = lacking & ~barred(a)
                     else:
                         gained = lacking if join is None else join.solve({LEFT: a}, lacking)
                     if gained:
                         self._gain(pred, a, gained)
                         changed |= 1 << a
-            steps = []
-            for number, (_, rows, bound, _, _) in enumerate(self._steps):
-                mask = masks.get(bound)
-                if mask is None:
-                    mask = masks[bound] = bound.row(a, others)
-                if mask & ~rows[a]:
-                    steps.append((number, mask))
-            if steps:
+            for pred, bounds in self._bounds.items():
+                self.bounds[pred][a] = reduce(or_, [masks[bound] for bound in bounds], 0)
+            if self._passed_on is not None:
+                if left := masks[self._passed_on.bound] & ~passed_rows[a]:
+                    wanting[a] = left
+                continue
+            found = [(number, masks[step[2]]) for number, step in enumerate(self._steps)]
+            if steps := [(number, mask) for number, mask in found if mask & ~self._steps[number][1][a]]:
                 pending.append((a, steps))
-            for pred, bounds in self._bounds:
-                self.bounds[pred][a] = reduce(or_, (masks[bound] for bound in bounds), 0)
-        if changed and self._passed_on is not None:
-            (pred,) = self.rows
-            rows = self.rows[pred]
-            wanting = {a: left for a, steps in pending if (left := steps[0][1] & ~rows[a])}
-            told = None if self.log is None else partial(self._tell, pred)
-            Sweep(self._passed_on, rows, wanting, told).run()
+        if self._passed_on is not None:
+            if changed:
+                (pred,) = self.rows
+                told = None if self.log is None else partial(self._tell, pred)
+                Sweep(self._passed_on, self.rows[pred], wanting, told).run()
             return
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones

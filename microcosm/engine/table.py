@@ -10,15 +10,17 @@ One pair is decided without saturating, by a search from the goal (`microcosm.en
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from functools import cached_property
 from math import inf
 from typing import Protocol
 
 from microcosm import tuning
-from microcosm.engine.backward_search import Goals, goals
-from microcosm.engine.body import Body, Pred
-from microcosm.engine.guided_search import Trail
+from microcosm.engine.backward_search import BackwardSearch, Trail
+from microcosm.engine.body import Pred
 from microcosm.engine.join import Scope
-from microcosm.engine.saturate import Fixpoint, TableRule
+from microcosm.engine.plan import Plan
+from microcosm.engine.propagation import TableRule
+from microcosm.engine.saturate import Fixpoint
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits
 
@@ -33,28 +35,24 @@ class Remembering(Scope, Protocol):
 class Tables:
     """The predicates of one recursive stratum, saturated together and on demand.
 
-    `bodies` holds the rules of each predicate, mirror images included; `symmetric` the predicates
-    that are their own converse. Cost of saturation: at most one row operation per row, rule and
+    Cost of saturation: at most one row operation per row, rule and
     related event, much less where rows fill early. Memory: n²/8 bytes while it runs, then the
     exceptions only.
     """
 
-    def __init__(
-        self, bodies: dict[Pred, tuple[Body, ...]], symmetric: frozenset[Pred], scope: Remembering
-    ) -> None:
+    def __init__(self, plan: Plan, scope: Remembering) -> None:
         self.scope = scope
-        self.bodies = bodies
-        self.symmetric = symmetric
-        self.preds = tuple(bodies)
+        self.bodies = plan.bodies
+        self.symmetric = plan.symmetric
+        self.preds = tuple(plan.bodies)
         shared: dict[object, Pointwise] = {}
         self.rules: list[TableRule] = []
-        for pred, found in bodies.items():
-            for body in sorted(found, key=_weight):
-                here, rest = body.split(self.preds)
-                key = (frozenset(here.ones), frozenset(here.pairs))
-                if key not in shared:
-                    shared[key] = Pointwise(here.ones, here.pairs, scope)
-                self.rules.append(TableRule(pred, shared[key], rest, body.reads(self.preds)))
+        self.searchable = plan.searchable
+        for rule, here, rest, reads in plan.parts:
+            key = (frozenset(here.ones), frozenset(here.pairs))
+            if key not in shared:
+                shared[key] = Pointwise(here.ones, here.pairs, scope)
+            self.rules.append(TableRule(rule.head, rule, shared[key], rest, reads))
         self.bounds = {
             pred: list(dict.fromkeys(rule.bound for rule in self.rules if rule.pred == pred))
             for pred in self.preds
@@ -96,11 +94,14 @@ class Tables:
         return self._columns[pred][b]
 
     def saturate(self, log: bool = False) -> None:
-        """Compute every row, to the fixpoint; with `log`, remember when each pair was found."""
+        """Compute every row, to the fixpoint; with `log`, remember when each pair was found.
+
+        Cost: that of the class, once; again where a log is asked for that was not kept.
+        """
         if self._lacking is not None and (self._log is not None or not log):
             return
         with self.scope.laid_out():
-            run = Fixpoint(self, log)
+            run = Fixpoint(self.preds, self.symmetric, self.rules, self.scope, log)
             run.run()
         lacking: dict[Pred, dict[int, int]] = {pred: {} for pred in self.preds}
         self._bound_rows = run.bounds
@@ -134,9 +135,11 @@ class Table:
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred
         self.tables = tables
-        self._goals: Goals | None = goals(
-            pred, tables.bodies[pred], tables.preds, tables.symmetric, tables.scope
-        )
+
+    @cached_property
+    def _search(self) -> BackwardSearch | None:
+        """The search for one pair, made when one is first asked for; None: the rules allow of none."""
+        return BackwardSearch(self.tables.rules, self.tables.scope) if self.tables.searchable else None
 
     def row(self, a: int) -> int:
         return self.tables.row(self.pred, a)
@@ -147,18 +150,18 @@ class Table:
     def holds(self, a: int, b: int) -> bool:
         if a == b:
             return False
-        if self._goals is not None and not self.tables.saturated:
+        if not self.tables.saturated and self._search is not None:
             events = self.tables.scope.domain.bit_length()
             pairs = min(events, self.WORTH) ** 2
             limit = inf if events > self.MOST else self.SEARCH + pairs // self.WORTH
-            answer = self._goals.decide(a, b, limit - self._goals.steps)
+            answer = self._search.decide(a, b, limit - self._search.steps)
             if answer is not None:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
 
     def trail(self, a: int, b: int) -> Trail | None:
         """How a search found the pair, where that is known: pairs, the last of which needs no recursion."""
-        return None if self._goals is None else self._goals.trail(a, b)
+        return None if self._search is None else self._search.trail(a, b)
 
     def support(self) -> tuple[int, int]:
         domain = self.tables.scope.domain
@@ -167,9 +170,5 @@ class Table:
     def forget(self) -> None:
         """Drop what was remembered."""
         self.tables.forget()
-        if self._goals is not None:
-            self._goals.forget()
-
-
-def _weight(body: Body) -> int:
-    return len(body.ones) + 2 * len(body.pairs) + 4 * len(body.nones)
+        if (search := self.__dict__.get("_search")) is not None:
+            search.forget()

@@ -6,12 +6,13 @@ A view remembers the rows it was asked for until the ground changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
-from microcosm.engine.ground import RowRelation
 from microcosm.engine.join import Scope
-from microcosm.order.happens_before import HappensBefore
+from microcosm.engine.relations import RowRelation
+from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 
@@ -23,6 +24,7 @@ class Pointwise:
 
     def __init__(self, ones: Iterable[One], pairs: Iterable[Pair], scope: Scope) -> None:
         self._scope = scope
+        ones = list(ones)
         self._ones = {v: [(o.source, o.positive) for o in ones if o.variable == v] for v in (LEFT, RIGHT)}
         self._forward: list[tuple[RowOf, bool]] = []
         self._backward: list[tuple[RowOf, bool]] = []
@@ -33,10 +35,6 @@ class Pointwise:
             self._forward.append((relation.row if straight else relation.col, p.positive))
             self._backward.append((relation.col if straight else relation.row, p.positive))
             self._tests.append((relation, straight, p.positive))
-        self.alias = (
-            self._tests[0][0] if [t[1:] for t in self._tests] == [(True, True)] and not any(ones) else None
-        )
-        """The one relation that the premises are, if they are just that."""
 
     def row(self, a: int, target: int) -> int:
         """The right events within `target` that fit the left event a."""
@@ -45,6 +43,15 @@ class Pointwise:
     def col(self, b: int, target: int) -> int:
         """The left events within `target` that fit the right event b."""
         return self._mask(b, target, RIGHT, LEFT, self._backward)
+
+    def ends(self, domain: int) -> tuple[int, int]:
+        """The events of a domain that the premises about one event alone allow, on either side."""
+        found = {LEFT: domain, RIGHT: domain}
+        for variable, ones in self._ones.items():
+            for source, positive in ones:
+                subset = self._scope.subset(source)
+                found[variable] &= subset if positive else ~subset
+        return found[LEFT], found[RIGHT]
 
     def holds(self, a: int, b: int) -> bool:
         """Whether the premises hold of a pair."""
@@ -64,6 +71,14 @@ class Pointwise:
         for source, positive in self._ones[far]:
             subset = self._scope.subset(source)
             target &= subset if positive else ~subset
+        return self._met(at, target, pairs)
+
+    def related(self, a: int, target: int) -> int:
+        """The right events within `target` that fit a, what is asked of one event alone being known."""
+        return self._met(a, target, self._forward)
+
+    @staticmethod
+    def _met(at: int, target: int, pairs: list[tuple[RowOf, bool]]) -> int:
         for rows, positive in pairs:
             if not target:
                 break
@@ -95,9 +110,12 @@ class Remembered(dict[int, int]):
 
 
 class View:
-    """A predicate whose rules speak of its two events only: row a is a few row operations."""
+    """A predicate whose rules speak of its two events only: row a is a few row operations.
 
-    def __init__(self, bodies: tuple[Body, ...], scope: Scope) -> None:
+    `symmetric` says that it is its own converse: a column is a row then.
+    """
+
+    def __init__(self, bodies: tuple[Body, ...], scope: Scope, symmetric: bool = False) -> None:
         self.bodies = bodies
         self._scope = scope
         self._support: tuple[int, int] | None = None
@@ -106,16 +124,20 @@ class View:
             for body in bodies
         ]
         self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
-        self._rows, self._cols = Remembered(self._row), Remembered(self._col)
+        self._united: list[RowOf] | None = None  # where the row is but a union of these
+        if all(not body.ones and len(body.pairs) == 1 and body.pairs[0].positive for body in bodies):
+            pairs = [(scope.relation(body.pairs[0].source), body.pairs[0].left == LEFT) for body in bodies]
+            self._united = [relation.row if straight else relation.col for relation, straight in pairs]
+        self._rows = Remembered(self._row)
+        self._cols = self._rows if symmetric else Remembered(self._col)
         self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
-
-    @property
-    def alias(self) -> RowRelation | None:
-        """The relation that this view merely renames, if it does."""
-        return self._parts[0].alias if len(self._parts) == 1 else None
 
     def _row(self, a: int) -> int:
         row, domain = 0, self._scope.domain & ~(1 << a)
+        if self._united is not None:
+            for rows in self._united:
+                row |= rows(a)
+            return row & domain
         for part in self._parts:
             row |= part.row(a, domain)
         return row
@@ -255,6 +277,20 @@ class Union:
         self._cols.clear()
 
 
+class Tour(NamedTuple):
+    """The positions of an order, each after those it leads to, and what it leads to directly; and back."""
+
+    latest_first: list[int]
+    successors: list[set[int]]
+    predecessors: list[set[int]]
+
+    def along(self, forwards: bool) -> tuple[list[int], list[set[int]]]:
+        """All positions, each after its neighbours in one direction, and these neighbours."""
+        if forwards:
+            return self.latest_first, self.successors
+        return self.latest_first[::-1], self.predecessors
+
+
 class Closure:
     """A transitive predicate: its rows are those of happens-before.
 
@@ -263,17 +299,17 @@ class Closure:
     """
 
     def __init__(self, order: HappensBefore) -> None:
-        self._rows, self._cols = Remembered(self._future), Remembered(self._past)
         self.renew(order)
 
     def renew(self, order: HappensBefore) -> None:
         """The order changed, or is another one."""
         self.order = order
-        self._made = isinstance(order, Labels)
         self._futures: list[int] | None = None  # all rows, once they are known
         self._pasts: list[int] | None = None
-        self._rows.clear()
-        self._cols.clear()
+        self._tour: Tour | None = None
+        self._made: tuple[Remembered, Remembered] | None = None
+        if isinstance(order, Labels):
+            self._made = Remembered(order.future), Remembered(order.past)
 
     def lay_out(self) -> None:
         """Have all rows at hand, until `fold`. Cost: a row operation a link; n²/4 bytes."""
@@ -286,15 +322,24 @@ class Closure:
 
     def fold(self) -> None:
         """Let go of all rows, where they would not fit in for long."""
-        if self.order.size > Rows.SATURATE or self._made:
+        self._tour = None
+        if self.order.size > Rows.SATURATE or self._made is not None:
             self._futures = self._pasts = None
+
+    def tour(self, width: int) -> Tour:
+        """The way along the order, of so many positions. Cost: linear in its links, once until `fold`."""
+        if self._tour is None or len(self._tour.latest_first) != width:
+            successors, predecessors = edge_sets(width, self.order.edges())
+            causal = cycle_or_order(width, successors, predecessors)
+            self._tour = Tour(causal[::-1], successors, predecessors)
+        return self._tour
 
     def row(self, a: int) -> int:
         futures = self._futures  # another thread may let go of them
         if futures is not None:
             return futures[a]
-        if self._made:
-            return self._rows[a]
+        if self._made is not None:
+            return self._made[0][a]
         found = self.order.future(a)
         self._futures = self.order.all_rows(forwards=True)
         return found
@@ -303,17 +348,11 @@ class Closure:
         pasts = self._pasts
         if pasts is not None:
             return pasts[b]
-        if self._made:
-            return self._cols[b]
+        if self._made is not None:
+            return self._made[1][b]
         found = self.order.past(b)
         self._pasts = self.order.all_rows(forwards=False)
         return found
-
-    def _future(self, a: int) -> int:
-        return self.order.future(a)
-
-    def _past(self, b: int) -> int:
-        return self.order.past(b)
 
     def holds(self, a: int, b: int) -> bool:
         return self.order.before(a, b)
@@ -321,6 +360,3 @@ class Closure:
     def support(self) -> tuple[int, int]:
         everything = (1 << self.order.size) - 1
         return everything, everything
-
-    def forget(self) -> None:
-        """Nothing to drop: whoever changes the ground keeps the order up to date."""

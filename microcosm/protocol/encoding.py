@@ -44,7 +44,7 @@ LARGEST_PACKET = 1 << 24
 def encode(packet: Packet) -> bytes:
     """The bytes of a packet. Raises `TypeError` for a payload that MessagePack cannot write.
 
-    Cost: linear in the packet.
+    Cost: linear in what is written.
 
     >>> len(encode(packets.Ack(7)))
     4

@@ -198,3 +198,13 @@ class Machine(ABC):
                 self._deliver(self._local.popleft())
         finally:
             self._draining = False
+
+
+class FixedGroup(Machine):
+    """A machine that knows from the start which processes there are: 0 to `size` - 1."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, me: int, size: int) -> None:
+        super().__init__(me, range(size))
+        self.size = size

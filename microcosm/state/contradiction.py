@@ -1,9 +1,10 @@
-"""Contradictions in words, with a derivation of each side."""
+"""Contradictions in words, with a derivation of each side. Cost: that of the derivations."""
 
 from __future__ import annotations
 
 from microcosm.engine.engine import Clash, CyclicGivens
-from microcosm.engine.lowering import Shape, compile_rules, initial
+from microcosm.engine.lowering import compile_rules, initial
+from microcosm.engine.plan import Shape
 from microcosm.engine.proofs.prove import Witness, balanced
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence

@@ -14,10 +14,10 @@ from operator import eq
 from typing import NamedTuple
 
 from microcosm.givens.correspondence import Correspondence
-from microcosm.text.names import KEYWORDS, STRING
-from microcosm.text.provenance import line_of, stated
+from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING
+from microcosm.text.provenance import stated
 from microcosm.text.statement import facts_of
-from microcosm.text.statement_tokens import OPERAND, SIGN, Declined, Names, text_of
+from microcosm.text.statement_reader import Unusual, names_of, text_of
 
 _WORD = r"(?!-)[\w.:@/-]++(?<!-)"
 _plain_lines = re.compile(rf"(?:[ \t]*+{_WORD}[ \t]++(?:<>?|>|\|\|)[ \t]++{_WORD}[ \t]*+\n){{2,1000}}").match
@@ -43,11 +43,8 @@ class Run(NamedTuple):
     """Left and right by turns."""
     signs: Sequence[str]
     sources: Iterable[str | None]
-
-    @property
-    def links(self) -> bool:
-        """Whether every fact says `<`."""
-        return self.signs.count("<") == len(self.signs)
+    links: bool
+    """Whether every fact says `<`."""
 
     def facts(self) -> list[Correspondence]:
         """One by one."""
@@ -56,13 +53,14 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The sources of the facts of neighbouring lines, which nobody stated; made when asked for."""
+    """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
 
     file: str | None
     lines: range
 
     def __iter__(self) -> Iterator[str]:
-        return (line_of(self.file, number) for number in self.lines)
+        place = "line " if self.file is None else f"{self.file}:"
+        return map(place.__add__, map(str, self.lines))
 
 
 def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run | None]:
@@ -72,37 +70,30 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run 
     correspondence after all, or relates an event to itself, and each is to be looked at alone.
     """
     if plain := _plain_lines(text, at):
-        return plain.end(), _plain_run(plain.group(), file, line)
-    if linked := _linked_lines(text, at):
-        return linked.end(), _linked_run(linked.group(), file, line)
-    return at, None
-
-
-def _plain_run(run: str, file: str | None, line: int) -> Run | None:
-    words = run.split()
-    if not KEYWORDS.isdisjoint(words):
-        return None
-    signs = words[1::3]
-    del words[1::3]
+        end, words = plain.end(), plain.group().split()
+        if not KEYWORDS.isdisjoint(words):
+            return end, None
+        signs: Sequence[str] = words[1::3]
+        del words[1::3]
+        names: Sequence[str] = words
+        sources: Iterable[str | None] = Places(file, range(line, line + len(signs)))
+    elif linked := _linked_lines(text, at):
+        end = linked.end()
+        lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
+        places = Places(file, range(line, line + len(signs)))
+        try:
+            sources = [
+                stated(text_of(origin)) if origin else place
+                for origin, place in zip(origins, places, strict=True)
+            ]
+            names = names_of([end for pair in zip(lefts, rights, strict=True) for end in pair])
+        except Unusual:
+            return end, None
+    else:
+        return at, None
     # One string a name: neighbouring lines mostly speak of the same events.
-    once = dict(zip(words, words, strict=True))
-    return _run([*map(once.__getitem__, words)], signs, Places(file, range(line, line + len(signs))))
-
-
-def _linked_run(run: str, file: str | None, line: int) -> Run | None:
-    lefts, signs, rights, origins = zip(*_columns(run), strict=True)
-    names = Names()
-    places = Places(file, range(line, line + len(signs)))
-    try:
-        sources = [
-            stated(text_of(origin)) if origin else place
-            for origin, place in zip(origins, places, strict=True)
-        ]
-        ends = [names[end] for pair in zip(lefts, rights, strict=True) for end in pair]
-    except Declined:
-        return None
-    return _run(ends, signs, sources)
-
-
-def _run(ends: list[str], signs: Sequence[str], sources: Iterable[str | None]) -> Run | None:
-    return None if any(map(eq, ends[0::2], ends[1::2])) else Run(ends, signs, sources)
+    once = dict(zip(names, names, strict=True))
+    ends = [*map(once.__getitem__, names)]
+    return end, None if any(map(eq, ends[0::2], ends[1::2])) else Run(
+        ends, signs, sources, signs.count("<") == len(signs)
+    )

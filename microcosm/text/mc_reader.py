@@ -10,6 +10,7 @@ that it was first given with; an ordering stated twice is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 
 from microcosm import tuning
@@ -20,14 +21,12 @@ from microcosm.givens.order_columns import Linking
 from microcosm.givens.relation import Relation
 from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
-from microcosm.text.long_lines import LONG, pieces
 from microcosm.text.mc_columns import read_run
 from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import KEYWORDS, quote, shown, unquote
 from microcosm.text.provenance import line_of
 from microcosm.text.statement import Fault, Statement
-from microcosm.text.statement_lane import recognise
-from microcosm.text.statement_tokens import TOKEN, Names
+from microcosm.text.statement_reader import WORD, read_statement
 from microcosm.tuning import gc_paused
 
 __all__ = [
@@ -43,6 +42,9 @@ __all__ = [
 ]
 
 
+_is_json = re.compile(r"\s*+\{").match
+
+
 def read_givens(text: str, file: str | None = None) -> Givens:
     """The givens of a document, `.mc` or JSON; `file` is its name in errors and provenances.
 
@@ -53,7 +55,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
     """
     text = text.removeprefix("\ufeff")
     with gc_paused():
-        if text[: _blank(text) + 1].endswith("{"):
+        if _is_json(text):
             return read_json(text, file)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -69,7 +71,7 @@ def parse_statement(text: str, file: str | None = None) -> Statement:
     text = text.rstrip("\r\n")
     if "\n" in text:
         raise TextError("more than one line", file=file, hint="Write one statement.")
-    statement = _statement(text, file, None, None, Names())
+    statement = _statement(text, file, None, None)
     if statement is None:
         raise TextError("no statement", file=file, hint="Write a correspondence such as `a < b`.")
     return statement
@@ -95,7 +97,6 @@ class _Reader:
     def __init__(self, file: str | None) -> None:
         self.file = file
         self.givens = Givens()
-        self.names = Names()
         self.internal: set[str] = set()
         self.linking: Linking | None = Linking()
         """What is external, as long as all of it is `<`."""
@@ -119,8 +120,8 @@ class _Reader:
                     number += 1
             at = end
         if self.linking is not None:
-            if len(self.linking) < tuning.COLUMNS_FROM or self.linking.repeated:
-                self._settle(self.linking)
+            if len(self.linking.ends) < 2 * tuning.COLUMNS_FROM or self.linking.repeated:
+                self.givens.external = self.linking.facts()
             else:
                 self.givens.link(self.linking.links())
         return self.givens
@@ -146,7 +147,7 @@ class _Reader:
                 givens.add(fact)
 
     def _read_line(self, line: str, number: int) -> None:
-        statement = _statement(line, self.file, number, line_of(self.file, number), self.names)
+        statement = _statement(line, self.file, number, line_of(self.file, number))
         if statement is None:
             return
         try:
@@ -193,40 +194,12 @@ def _first_time(name: str, stated: Container[str], what: str) -> None:
         raise Fault(f"{what} {shown(name)} is stated twice", "Keep one of the two statements.", name=name)
 
 
-def _statement(
-    line: str, file: str | None, number: int | None, source: str | None, names: Names
-) -> Statement | None:
+def _statement(line: str, file: str | None, number: int | None, source: str | None) -> Statement | None:
     """The statement on a line; None for a blank line or a comment. Raises `TextError`."""
     try:
-        statement = recognise(line, source, names)
-        if len(names) > tuning.NAMES_REMEMBERED:
-            names.clear()
-        if statement is not None:
-            return statement
-        start = _blank(line)
-        if start == len(line) or line[start] == "#":
-            return None
-        return _by_grammar(line, source, names)
+        return read_statement(line, source)
     except Fault as fault:
         raise _located(fault, line, file, number) from None
-
-
-def _by_grammar(line: str, source: str | None, names: Names) -> Statement:
-    from microcosm.text.statement_grammar import parse  # Lark takes longer to load than most files to read
-
-    if len(line) > LONG:
-        # The grammar would take minutes to reach the fault of a long list, so it sees only a piece.
-        for text, begin, lacking in pieces(line):
-            try:
-                if recognise(text, source, names) is None:
-                    parse(text)
-            except Fault as fault:
-                if fault.column is None and fault.name is not None:
-                    fault.column = _mention(text, fault.name, fault.nth)
-                if fault.column is not None and fault.column > begin:
-                    fault.column += lacking
-                raise
-    return parse(line, source)
 
 
 def _located(fault: Fault, line: str, file: str | None, number: int | None) -> TextError:
@@ -239,15 +212,10 @@ def _located(fault: Fault, line: str, file: str | None, number: int | None) -> T
 def _mention(line: str, name: str, nth: int) -> int | None:
     """The column of the nth token of a line that names `name`."""
     written = {name} - KEYWORDS
-    for match in TOKEN.finditer(line):
+    for match in WORD.finditer(line):
         token = match.group()
         if token in written or (token[0] == '"' and len(token) > 1 and unquote(token) == name):
             nth -= 1
             if nth == 0:
                 return match.start() + 1
     return None
-
-
-def _blank(text: str) -> int:
-    """The number of blanks that `text` begins with."""
-    return len(text) - len(text.lstrip()) if text[:1].isspace() else 0

@@ -9,13 +9,19 @@ KEYWORDS = frozenset(
     ("name", "internal", "stamp", "clock", "from", "send", "receive",
      "ordering", "interior", "complete", "token", "unticked")
 )  # fmt: skip
-"""Words that must be quoted to be names; `statements.lark` excludes the same ones."""
+"""Words that must be quoted to be names."""
 
 NAME = r"(?!-)[\w.:@/-]*[\w.:@/]"
 """A plain name: letters, digits and _ . : @ / -, neither first nor last a hyphen."""
 
 STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 """A quoted text, its escapes unchecked. Possessive throughout, so that length costs no memory."""
+
+OPERAND = rf"(?:{STRING}|(?!-)[\w.:@/-]++(?<!-))"
+"""A name where blanks or a sign must follow: nothing of it is given back when they do not."""
+
+SIGN = r"(?:<>?|\|\||>|!<(?!>)|!>|[≺≻→∥≬≮])"
+"""What may be stated between two events."""
 
 _plain = re.compile(NAME).fullmatch
 

@@ -84,7 +84,7 @@ def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEven
 
 
 def named_apart(runs: list[list[TraceEvent]]) -> list[list[TraceEvent]]:
-    """The same, the events of each but the first with a name of its own for their execution."""
+    """The runs, the events of each but the first with a name of its own for their execution."""
     renamed = [runs[0]]
     for number, run in enumerate(runs[1:], 2):
         name = f"{run[0].trace or 'execution'} ({number})"

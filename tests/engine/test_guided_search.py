@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm, tuning
-from microcosm.engine import guided_search as ascent
+from microcosm.engine import backward_search as search
 from microcosm.engine import table
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
@@ -46,14 +46,14 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Counter[bool | None]:
     monkeypatch.setattr(tuning, "CLIMBED_FROM", 0)
     monkeypatch.setattr(table.Table, "MOST", 0)
     found = Counter[bool | None]()
-    trail = ascent.Ascent.trail
+    trail = search.BackwardSearch.climb
 
-    def counted(self: ascent.Ascent, goal: ascent.Goal) -> ascent.Trail | None:
+    def counted(self: search.BackwardSearch, goal: search.Goal) -> search.Trail | None:
         answer = trail(self, goal)
         found[None if answer is None else bool(answer)] += 1
         return answer
 
-    monkeypatch.setattr(ascent.Ascent, "trail", counted)
+    monkeypatch.setattr(search.BackwardSearch, "climb", counted)
     return found
 
 

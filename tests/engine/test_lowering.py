@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from microcosm import Microcosm
-from microcosm.engine.lowering import Shape, compile_rules, initial, online
+from microcosm.engine.lowering import compile_rules, initial, online
+from microcosm.engine.plan import Shape
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement

@@ -10,9 +10,7 @@ from microcosm.text.mc_reader import (
     read_givens,
 )
 from microcosm.text.names import KEYWORDS
-from microcosm.text.statement_grammar import parse
-from microcosm.text.statement_lane import recognise
-from microcosm.text.statement_tokens import Names
+from microcosm.text.statement_reader import by_words, short_cut
 
 
 @pytest.mark.parametrize(
@@ -99,4 +97,4 @@ def test_a_keyword_is_a_name_only_in_quotes(text: str, keyword: str) -> None:
         read_givens(text.format(keyword))
     for name in (f'"{keyword}"', f"{keyword}1", f"1{keyword}", f"{keyword}-{keyword}"):
         assert read_givens(text.format(name)) != Givens()
-        assert parse(text.format(name)) == recognise(text.format(name), None, Names())
+        assert by_words(text.format(name)) == short_cut(text.format(name))

@@ -13,8 +13,7 @@ from microcosm.text.mc_reader import (
     write_mc,
 )
 from microcosm.text.names import unquote
-from microcosm.text.statement_lane import recognise
-from microcosm.text.statement_tokens import Names
+from microcosm.text.statement_reader import short_cut
 from tests.strategies import event_names
 from tests.text.documents import all_givens, sources
 
@@ -43,7 +42,7 @@ def test_what_is_written_reads_back(givens: Givens) -> None:
 
 
 @given(all_givens())
-def test_what_is_written_needs_no_grammar(givens: Givens) -> None:
+def test_what_is_written_takes_the_short_cut(givens: Givens) -> None:
     for line in iter_mc(givens):
-        if line != 'name ""\n':
-            assert recognise(line.removesuffix("\n"), None, Names()) is not None
+        if not line.startswith(("name ", "ordering ", "complete\n")):  # of which there are a few in a file
+            assert short_cut(line.removesuffix("\n")) is not None

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microcosm import tuning
+from microcosm.engine.backward_search import Trail
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
-from microcosm.engine.ground import RowRelation
-from microcosm.engine.guided_search import Trail
-from microcosm.engine.lowering import Shape
 from microcosm.engine.memo import Memo
+from microcosm.engine.plan import Shape
 from microcosm.engine.proofs.by_rank import Ranked
 from microcosm.engine.proofs.steps import Env, Goal, Steps
+from microcosm.engine.relations import RowRelation
 from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -39,7 +39,10 @@ class Witness:
         self.steps = self._steps = Steps(engine, givens, self._derive)
 
     def derive(self, judgement: Judgement, a: str, relation: Relation, b: str) -> Derivation | None:
-        """A derivation of `judgement a R b`, None where it is not judged."""
+        """A derivation of `judgement a R b`, None where it is not judged.
+
+        Cost: a shortest path for `<`; else a search through the rules, at most one saturation.
+        """
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self._engine.locate(a, b)

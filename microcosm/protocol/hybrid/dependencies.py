@@ -266,7 +266,7 @@ class HybridDependencies(Hybrid):
     def tick(self) -> None:
         """Send again what is unacknowledged, and ask again for missing permits.
 
-        Cost: linear in what it says.
+        Cost: the send buffer and the missing permits.
         """
         for message in self._unacked:
             if not message.acked and message.packet is not None:

@@ -94,7 +94,7 @@ class HybridDurable(HybridMulticastSPS):
     def waiting(self) -> Iterator[tuple[int, int, tuple[int, int]]]:
         """Each copy held back: its id, its receiver, and the missing permit (sender, id) that holds it.
 
-        Cost: the send buffer.
+        Cost: the send buffer, and the missing permits for each copy held back.
         """
         for copy in self._buffer:
             if not copy.sent:
@@ -118,7 +118,7 @@ class HybridDurable(HybridMulticastSPS):
     def early(self) -> Iterator[tuple[int, int, int]]:
         """Each message held out of order: its sender, its id, and that of the one it waits for.
 
-        Cost: linear in them.
+        Cost: the messages held.
         """
         for sender, held in self._buffered.items():
             yield from ((sender, message.mid, message.pid) for message in held.values())

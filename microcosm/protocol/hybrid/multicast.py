@@ -127,7 +127,7 @@ class HybridMulticast(Hybrid):
     def tick(self) -> None:
         """Send again the copies that are unacknowledged, and ask again for missing permits.
 
-        Cost: linear in what it says.
+        Cost: the send buffer and the missing permits.
         """
         for message in self._unacked:
             for receiver in message.pids:

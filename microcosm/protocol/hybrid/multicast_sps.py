@@ -168,7 +168,7 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
     def tick(self) -> None:
         """Send again the copies that are unacknowledged, and ask again for missing permits.
 
-        Cost: the send buffer and the permits that are missing.
+        Cost: the send buffer and the missing permits.
         """
         for copy in self._buffer:
             if copy.sent and not copy.acked:

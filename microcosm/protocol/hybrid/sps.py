@@ -120,7 +120,7 @@ class HybridSPS(HybridOptimal[Buffered]):
     def tick(self) -> None:
         """Send again what is unacknowledged, and ask again for missing permits.
 
-        Cost: the send buffer and the permits that are missing.
+        Cost: the send buffer and the missing permits.
         """
         for message in self._buffer:
             if message.sent and not message.acked:

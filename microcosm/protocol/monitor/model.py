@@ -54,18 +54,15 @@ def predecessors(basic: dict[Letter, Letters], j: Letter) -> Letters:
     return frozenset(found)
 
 
-class Program(ABC):
-    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ.
-
-    Cost of each method: linear in the sets of messages that it compares, for this is a model and no machine.
-    """
+class MonitorProgram(ABC):
+    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
         self.size = size
         self.monitor = monitor
 
     def projected(self, letters: Letters) -> Letters:
-        """letters ↑ R_μ: those that go to the monitor (section 1.1)."""
+        """letters ↑ R_μ: those that go to the monitor (section 1.1). Cost: linear in the letters."""
         return frozenset(j for j in letters if j.receiver == self.monitor)
 
     @abstractmethod
@@ -81,7 +78,7 @@ class Program(ABC):
         """The event receive_j, at its receiver, once it is ready."""
 
 
-class Histories(Program):
+class Histories(MonitorProgram):
     """The first program: H_p is all that p has sent or received, K what the monitor has received."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -111,7 +108,7 @@ class Histories(Program):
             self.k |= {j}
 
 
-class Pasts(Program):
+class Pasts(MonitorProgram):
     """The second program, by P1: G_p is the history of p with all its causal predecessors."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -134,7 +131,7 @@ class Pasts(Program):
             self.k |= {j}
 
 
-class Projections(Program):
+class Projections(MonitorProgram):
     """The third program, by P2 and P3: only messages to the monitor are kept and travel."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -159,7 +156,7 @@ class Projections(Program):
             self.k |= {j}
 
 
-class Sizes(Program):
+class Sizes(MonitorProgram):
     """The last program, section 6: closed sets of one sender's messages are told by their sizes."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:

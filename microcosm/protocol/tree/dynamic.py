@@ -39,7 +39,7 @@ _JOINED, _RETIRE, _LAST, _DONE, _GONE = range(len(CHANGES))
 def heir(node: int, parents: Mapping[int, int]) -> int:
     """Who takes over the neighbours of a node: its parent, or of the root the least child.
 
-    Cost: linear in the tree.
+    Cost: linear in the tree at most.
 
     >>> heir(1, {0: 0, 1: 0, 2: 1}), heir(0, {0: 0, 2: 0, 1: 0})
     (0, 1)
@@ -83,7 +83,7 @@ class DynamicTreeNode(Machine):
     def admit(self, node: int) -> None:
         """Let a node join below this one; it starts as `DynamicTreeNode(node, {this: this, node: this})`.
 
-        Cost: linear in the tree. Raises `ProtocolError` where it cannot.
+        Raises `ProtocolError` where it is in the tree already, or this node is leaving.
         """
         if node in self.parents or self._waits is not None or self.gone:
             raise ProtocolError(f"{node} cannot join below {self.me}")
@@ -94,7 +94,7 @@ class DynamicTreeNode(Machine):
     def retire(self) -> None:
         """Leave the tree. This node sends no message of its own any more, and is `gone` in the end.
 
-        Cost: linear in the neighbours. Raises `ProtocolError` where it is leaving already.
+        Raises `ProtocolError` where it is leaving already. Cost: a packet to each neighbour.
         """
         if self._waits is not None or self.gone:
             raise ProtocolError(f"{self.me} is leaving already")

@@ -69,7 +69,7 @@ def well_formed_tree(tree: Tree) -> bool:
 
 
 def next_hop(a: int, b: int, tree: Tree) -> int:
-    """Figure 4: the neighbour of a towards b. Cost: quadratic in the tree at most."""
+    """Figure 4: the neighbour of a towards b. Cost: the tree, for each node between the two."""
     while b not in children(a, tree):
         if b == tree[b]:
             return tree[a]
@@ -156,7 +156,7 @@ def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Co
 def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
     """Where each message is: `in` or `out`, and the node and neighbour of the queue.
 
-    Cost: linear in the configuration.
+    Cost: the queues and their messages.
     """
     found: dict[Mail, list[tuple[str, int, int]]] = {}
     for at, (a, b) in enumerate(edges(tree)):

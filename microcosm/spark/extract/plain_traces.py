@@ -1,4 +1,4 @@
-"""Many plain traces at once, column by column: what `microcosm.traces.covering` finds of each.
+"""The edges and frontiers of many plain traces at once, column by column.
 
 Plain is a trace in which only processes and messages order, whose positions count from 1 without a hole, and
 whose messages are each sent by one event and received by the processes that they were meant for, or not at

@@ -28,7 +28,6 @@ EVENTS = 1 << 16
 """So many events, or one trace, are looked at together."""
 
 _BATCH = 8192
-_NOTHING = dict.fromkeys(rows.arrow_names(rows.EVENT))
 
 Rows = Iterator[tuple[str, "pa.RecordBatch"]]
 
@@ -47,8 +46,7 @@ def found(batches: Iterator[pa.RecordBatch], several: bool, token: str | None, c
                 if batch.num_rows:
                     yield name, batch
         for begin, end in others:
-            members = table.slice(begin, end - begin).to_pylist()
-            yield from _batched(_found(members, several, token, complete))
+            yield from _batched(_found(table.slice(begin, end - begin), several, token, complete))
 
 
 def _batched(made: Iterator[tuple[str, rows.Row]]) -> Rows:
@@ -67,17 +65,21 @@ def _batched(made: Iterator[tuple[str, rows.Row]]) -> Rows:
 
 
 def _found(
-    members: list[rows.Row], several: bool, token: str | None, complete: bool
+    table: pa.Table, several: bool, token: str | None, complete: bool
 ) -> Iterator[tuple[str, rows.Row]]:
     lost: list[Irregularity] = []
     report = Report(each=lambda each: lost.append(each) if each.lost else None)
-    trace = members[0]["trace"]
+    trace = table.column("trace")[0].as_py()
+    chosen: list[tuple[str, int]] = []
+    if "chosen" in table.column_names:
+        some = table.filter(table.column("chosen"))
+        chosen = [*zip(*(some.column(name).to_pylist() for name in ("process", "seq")), strict=True)]
     made = covering(
-        (rows.event_from({**_NOTHING, **row}) for row in members),
+        rows.events_in(table),
         report,
         full_names=several,
         token=token,
-        chosen=[(row["process"], row["seq"]) for row in members if row.get("chosen")],
+        chosen=chosen,
         complete=complete,
     )
     for left, relation, right, source in made.edges:

@@ -1,4 +1,4 @@
-"""Recorded clocks of a giant trace, event by event: what `microcosm.traces.clocks` finds of all at once.
+"""Recorded clocks of a giant trace: which are believed and what each has newly seen, event by event.
 
 Where clocks agree with the order of their processes and with each other, all of them are believed, and what
 one has newly seen follows from a few events: the one before it in its process, and the last that it has seen

@@ -42,7 +42,7 @@ def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
 
 
 def id_of(several: bool) -> Column:
-    """The same name as a column of a table of Spark's."""
+    """The name of an event as a column of a table of Spark's."""
     from pyspark.sql import functions as F
 
     own = F.concat_ws(":", "process", F.col("seq").cast("string"))

@@ -1,5 +1,4 @@
-"""OpenTelemetry's JSON: documents `{"resourceSpans": […]}`, one or many. See
-`microcosm.traces.formats.spans`.
+"""OpenTelemetry's JSON: documents `{"resourceSpans": […]}`, one or many.
 
 Kinds are numbers or names, 64-bit numbers may be text. Older documents have `instrumentationLibrarySpans`
 where newer ones have `scopeSpans`.

@@ -1,4 +1,4 @@
-"""Zipkin's JSON, version 2: arrays of spans, or a span a line. See `microcosm.traces.formats.spans`.
+"""Zipkin's JSON, version 2: arrays of spans, or a span a line.
 
 The two sides of a call may share the id of a span: the server's half is marked `shared` and comes
 after the client's.

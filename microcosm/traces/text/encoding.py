@@ -55,7 +55,7 @@ def decoded(content: bytes) -> str:
 
 
 def as_utf8(blocks: Iterator[bytes], file: str, report: Report) -> Iterator[bytes]:
-    """The same text as UTF-8, but for faults in it, which stay bytes that are none. Memory: a block."""
+    """Blocks of text in any encoding as UTF-8; faults stay bytes that are none. Memory: a block."""
     head, blocks = looked_at(blocks, _SAMPLE)
     encoding = _encoding(head)
     if encoding is None:

@@ -49,7 +49,10 @@ def compiled(pattern: str, file: str, line: int | None = None) -> re.Pattern[str
 
 
 def record_pattern(pattern: str, file: str, line: int | None = None) -> re.Pattern[str]:
-    """The same for the records of a log: it must have the groups `host` and `clock`."""
+    """The expression for the records of a log, which must have the groups `host` and `clock`.
+
+    Raises `TextError`, also where one is missing.
+    """
     expression = compiled(pattern, file, line)
     missing = [name for name in ("host", "clock") if name not in expression.groupindex]
     if missing:
