@@ -23,8 +23,6 @@ class Certificate:
     round. A clause names a path in its order. Where propagation alone refutes, one clause is empty.
 
     Cost of its methods: linear in the clauses.
-
-    Cost of its methods: linear in the clauses.
     """
 
     pairs: list[Pair]

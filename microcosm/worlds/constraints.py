@@ -36,8 +36,6 @@ class Knowledge:
 
     Cost of its methods: linear in what is stated, and n·n/64 where they make rows.
 
-    Cost of its methods: linear in what is stated, and n·n/64 where they make rows.
-
     >>> known = Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
     >>> known.refuted_lists(), known.related_rows()
     ([[2], [], [0]], [0, 4, 2])
@@ -232,7 +230,7 @@ def constrained(
     clocks: Mapping[str, Clock] | None = None,
     stamps: Mapping[str, Stamp] | None = None,
 ) -> Knowledge:
-    """As `knowledge_of`, from the parts of a `Givens`. Cost: as there. Cost: as there."""
+    """As `knowledge_of`, from the parts of a `Givens`. Cost: as there."""
     known = Knowledge(size, [(position[a], position[b]) for a, b in pairwise(chain)])
     stated = _stated(known)
     for fact in facts:

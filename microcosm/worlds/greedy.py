@@ -28,8 +28,6 @@ class Choice:
     after it.
 
     Cost: O(E · n/64) to make, n rows to find what fails in it, a look at rows for a pair.
-
-    Cost: O(E · n/64) to make, n rows to find what fails in it, a look at rows for a pair.
     """
 
     def __init__(self, known: Knowledge, order: list[int], edges: list[Pair]) -> None:

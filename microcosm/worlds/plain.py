@@ -19,8 +19,6 @@ class Plain:
 
     Cost: nothing to make; a question that of the rows of its two events, found by a search and then kept.
 
-    Cost: nothing to make; a question that of the rows of its two events, found by a search and then kept.
-
     >>> known = Plain(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)]))
     >>> known.refuted(1, 2), known.refuted(2, 1)
     (True, False)

@@ -19,8 +19,6 @@ class Table:
     `undecided` says how many members were not decided in time; they are among the possible ones.
 
     Cost of its methods: a look at rows for a pair, n row operations to widen.
-
-    Cost of its methods: a look at rows for a pair, n row operations to widen.
     """
 
     before: list[int]

@@ -21,8 +21,6 @@ class Part:
     """Some positions of a knowledge, ascending; all of which more than a stamp is stated are among them.
 
     Cost of its methods: linear in the positions and the pairs.
-
-    Cost of its methods: linear in the positions and the pairs.
     """
 
     whole: Knowledge

@@ -55,7 +55,10 @@ def predecessors(basic: dict[Letter, Letters], j: Letter) -> Letters:
 
 
 class MonitorProgram(ABC):
-    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ."""
+    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ.
+
+    Cost of each method: linear in the sets of messages that it compares, for this is a model and no machine.
+    """
 
     def __init__(self, size: int, monitor: int = 0) -> None:
         self.size = size
