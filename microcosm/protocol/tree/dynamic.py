@@ -83,7 +83,8 @@ class DynamicTreeNode(Machine):
     def admit(self, node: int) -> None:
         """Let a node join below this one; it starts as `DynamicTreeNode(node, {this: this, node: this})`.
 
-        Raises `ProtocolError` where it is in the tree already, or this node is leaving.
+        Raises `ProtocolError` where it is in the tree already, or this node is leaving. Cost: linear in the
+        nodes, and a packet to each neighbour.
         """
         if node in self.parents or self._waits is not None or self.gone:
             raise ProtocolError(f"{node} cannot join below {self.me}")
