@@ -189,7 +189,8 @@ def tree_lines(derivation: Derivation, look: Look, source: Source | None = None)
 def links(derivation: Derivation) -> list[Derivation]:
     """The links of a transitive nest in order: `a < b`, `b < c`, …; the derivation itself if it is none.
 
-    Known by its shape, a step `a R c` from `a R b` and `b R c`, whatever the rule is called. Cost: linear in them.
+    Known by its shape, a step `a R c` from `a R b` and `b R c`, whatever the rule is called. Cost: linear in
+    the steps of the chain.
     """
     found, waiting = [], [derivation]
     while waiting:
@@ -202,7 +203,10 @@ def links(derivation: Derivation) -> list[Derivation]:
 
 
 def is_transitive(node: Derivation) -> bool:
-    """Whether a step goes from `a R b` and `b R c` to `a R c`, all of one judgement. Cost: constant."""
+    """Whether a step goes from `a R b` and `b R c` to `a R c`, all of one judgement.
+
+    Cost: constant.
+    """
     if len(node.premises) != 2:
         return False
     whole, one, two = node.conclusion, node.premises[0].conclusion, node.premises[1].conclusion
@@ -214,7 +218,7 @@ def is_transitive(node: Derivation) -> bool:
 
 
 def conclusion_text(conclusion: Conclusion, look: Look, *, absent: bool = False) -> str:
-    """`⊢₀ a < b`, `⊬₀ a _ b`, `a not in M`, …, every name readable as one. Cost: linear in the names."""
+    """`⊢₀ a < b`, `⊬₀ a _ b`, `a not in M`, …, every name readable as one. Cost: linear in the text."""
     left = quote(conclusion.left)
     if conclusion.right is None:
         return f"{left} not in M"
@@ -303,7 +307,10 @@ class _Tree:
 
 
 def evolution_text(evolution: object) -> str:
-    """What was added or updated, as rule files write it: `+ a < b`, `a <> b := a < b`. Cost: constant."""
+    """What was added or updated, as rule files write it: `+ a < b`, `a <> b := a < b`.
+
+    Cost: linear in the text.
+    """
     match evolution:
         case {"add": [str(left), str(sign), str(right)]}:
             return f"+ {quote(left)} {sign} {quote(right)}"
