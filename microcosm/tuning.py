@@ -208,3 +208,10 @@ microcosms."""
 
 NAMES_COMPARED = 20_000
 """Among more events than this, looking for names like a mistyped one takes longer than the answer."""
+
+# -- replicas ------------------------------------------------------------------------------------------------
+
+CHANGES_IN_PLACE = 64
+"""So many changes of a replica are made in its microcosm one by one, more only where they are few beside what
+it holds: measured with 64 events of another replica, 1.6 ms against 2.1 ms for building 1,000 events anew and
+32 ms for 5,000; with 256 events it is 15 to 19 ms, against 2.8 and 34."""

@@ -139,7 +139,7 @@ class Session:
         raise TextError(f"{shown(part.text)} is ambiguous: {meant}{more}", column=part.column)
 
     def known_event(self, part: Part) -> str:
-        """As `event`, but it must be an event of the microcosm."""
+        """The event that is meant (see `event`), which must be one of the microcosm. Raises `TextError`."""
         event = self.event(part)
         if event in self.known or event in self.beginning(event, 1):
             return event
