@@ -16,8 +16,8 @@ from typing import NamedTuple
 from microcosm.givens.correspondence import Correspondence
 from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING
 from microcosm.text.provenance import stated
+from microcosm.text.short_cut import Unusual, names_of, text_of
 from microcosm.text.statement import facts_of
-from microcosm.text.statement_reader import Unusual, names_of, text_of
 
 _WORD = r"(?!-)[\w.:@/-]++(?<!-)"
 _plain_lines = re.compile(rf"(?:[ \t]*+{_WORD}[ \t]++(?:<>?|>|\|\|)[ \t]++{_WORD}[ \t]*+\n){{2,1000}}").match

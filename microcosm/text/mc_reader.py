@@ -25,8 +25,9 @@ from microcosm.text.mc_columns import read_run
 from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import KEYWORDS, quote, shown, unquote
 from microcosm.text.provenance import line_of
+from microcosm.text.short_cut import WORD
 from microcosm.text.statement import Fault, Statement
-from microcosm.text.statement_reader import WORD, read_statement
+from microcosm.text.statement_reader import read_statement
 from microcosm.tuning import gc_paused
 
 __all__ = [

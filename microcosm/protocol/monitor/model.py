@@ -70,15 +70,15 @@ class MonitorProgram(ABC):
 
     @abstractmethod
     def send(self, j: Letter) -> None:
-        """The event send_j, at its sender."""
+        """The event send_j, at its sender. Cost: the history of the sender at most."""
 
     @abstractmethod
     def ready(self, j: Letter) -> bool:
-        """The guard of the reception of j: at the monitor; anywhere else it is true."""
+        """The guard of the reception of j: at the monitor; elsewhere it is true. Cost: a history at most."""
 
     @abstractmethod
     def receive(self, j: Letter) -> None:
-        """The event receive_j, at its receiver, once it is ready."""
+        """The event receive_j, at its receiver, once it is ready. Cost: two histories at most."""
 
 
 class Histories(MonitorProgram):

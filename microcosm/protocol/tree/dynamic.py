@@ -84,7 +84,7 @@ class DynamicTreeNode(Machine):
         """Let a node join below this one; it starts as `DynamicTreeNode(node, {this: this, node: this})`.
 
         Raises `ProtocolError` where it is in the tree already, or this node is leaving. Cost: linear in the
-        tree.
+        nodes, and a packet to each neighbour.
         """
         if node in self.parents or self._waits is not None or self.gone:
             raise ProtocolError(f"{node} cannot join below {self.me}")

@@ -86,7 +86,7 @@ class _Log:
 
     No event can be given away before the last line is read, as that may be the one that shows a hole. To put
     lines aside and go through them twice makes reading take a third longer than matching them as they come;
-    with the microcosm made of it, a tenth.
+    with the microcosm made of it, a seventh.
     """
 
     def __init__(self, report: Report, options: Options) -> None:
