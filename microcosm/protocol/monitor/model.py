@@ -71,7 +71,7 @@ class MonitorProgram(ABC):
 
     @abstractmethod
     def ready(self, j: Letter) -> bool:
-        """The guard of the reception of j: at the monitor; anywhere else it is true. Cost: a history at most."""
+        """The guard of the reception of j at the monitor; elsewhere it is true. Cost: a history at most."""
 
     @abstractmethod
     def receive(self, j: Letter) -> None:
