@@ -33,10 +33,10 @@ from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
 from microcosm.engine.lowering import initial
+from microcosm.order.chain_cover import COMPONENT, FIELD
 from microcosm.order.label_arrays import LabelArrays
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
-from microcosm.order.vector_times import COMPONENT, FIELD
 from microcosm.queries.batch import VERDICTS
 from microcosm.text.mc_reader import read_givens
 from microcosm.tuning import ROWS_UP_TO

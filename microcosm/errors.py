@@ -142,6 +142,14 @@ class ReplicaError(MicrocosmError):
     """A replica cannot do what it was asked to, now or at all; nothing was changed."""
 
 
+class Malformed(MicrocosmError):
+    """Bytes that are no evolution, message or snapshot of a version that this program reads."""
+
+
+class WrongReplica(MicrocosmError):
+    """A store that belongs to another replica, or another replica that uses this one's name."""
+
+
 class Busy(ReplicaError):
     """Back-pressure: too much waits to be acknowledged. Try again after some has been."""
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "microcosm"
+import networkx
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "microcosm"
 FOUNDATION = ["errors", "files", "tuning", "givens", "order", "worlds", "text", "logic"]
 """The layers that everything else stands on, each on those before it."""
 
@@ -31,7 +36,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "__main__": {"cli"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
 }
-"""The parts of the package, and what each may import besides itself."""
+"""The parts of the package, and what each may import besides itself: the table of CONTRIBUTING.md."""
 
 OUTSIDE = {
     "cryptography": {"replica"},
@@ -91,17 +96,63 @@ def test_the_core_opens_no_file() -> None:
     assert faults == []
 
 
-def test_the_kernel_shares_nothing_with_the_search() -> None:
-    """What the kernel loads, and what that loads in turn, is never of the engine or the state."""
-    waiting, trusted = {"microcosm.kernel.check"}, set[str]()
-    while waiting:
-        name = waiting.pop()
-        file = PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
-        if name not in trusted and file.is_file():
-            trusted.add(name)
-            waiting |= {part for _, n in imports(file) for part in (n, n.rpartition(".")[0])}
-    assert "microcosm.givens.givens" in trusted
-    assert {name.split(".")[1] for name in trusted} <= {"kernel", *BELOW["kernel"]}
+def loaded(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that are ever run, inside functions too; those for the type checker are not."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield from loaded(node)
+
+
+@cache
+def graph() -> networkx.DiGraph[str]:
+    """An edge from each file to each file of the package that it imports, by module."""
+    files = {
+        ".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")
+    }
+    found: networkx.DiGraph[str] = networkx.DiGraph()
+    for module, file in files.items():
+        for node in loaded(ast.parse(file.read_text(encoding="utf-8"))):
+            parts = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                parts = [*(f"{node.module}.{part}" for part in parts), str(node.module)]
+            names = {part.removeprefix("microcosm.") for part in parts}
+            found.add_edges_from((module, name) for name in names if name in files)
+    return found
+
+
+def circles(graph: networkx.DiGraph[str]) -> set[str]:
+    """The nodes from which one comes back to where one began."""
+    return {node for part in networkx.strongly_connected_components(graph) if len(part) > 1 for node in part}
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    assert circles(graph()) == set()
+
+
+def test_no_packages_import_one_another_in_a_circle() -> None:
+    table: networkx.DiGraph[str] = networkx.DiGraph()
+    table.add_edges_from((here, there) for here, below in BELOW.items() for there in below)
+    outside = {"__init__", "__main__"}  # the door: it hands on what others ask for by name
+    assert circles(table) <= outside
+    parts: networkx.DiGraph[str] = networkx.DiGraph()
+    parts.add_edges_from((a.split(".")[0], b.split(".")[0]) for a, b in graph().edges)
+    parts.remove_edges_from([*networkx.selfloop_edges(parts)])
+    assert circles(parts) <= outside
+
+
+def test_contributing_tells_every_package_and_what_it_may_import() -> None:
+    """Its table has a row for each part: `| name/ | what it is for | what it may import |`."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith("| `")]
+    told = {row[0].strip(" `/").removesuffix(".py"): set(re.findall(r"\w+", row[2])) for row in rows}
+    parts = {part.name.removesuffix(".py") for part in PACKAGE.iterdir() if part.name != "py.typed"}
+    assert told.keys() == BELOW.keys() == parts - {"__pycache__"}
+    for here, there in told.items():
+        if "foundation" in there:
+            there = (there - {"foundation"}) | {*FOUNDATION}  # noqa: PLW2901
+        assert there == BELOW[here] - {"__init__"}, here
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

@@ -39,7 +39,7 @@ EXPECTED = (MicrocosmError, OSError)
 """What goes wrong with one file of several; the others are still answered."""
 
 
-class Inconsistent(Contradiction):
+class InconsistentGivens(Contradiction):
     """A contradiction among `givens`, which say where each side comes from."""
 
     def __init__(self, error: Contradiction, givens: Givens) -> None:
@@ -65,7 +65,7 @@ def failure(error: BaseException, command: str) -> int:
         case TextError(file=str(file)) if file.startswith("--"):
             complain(f"error: {error}", f"Try `{command} --help`.")
             return USAGE
-        case Inconsistent():
+        case InconsistentGivens():
             refusal(error, error.givens)
             return BAD_INPUT
         case MicrocosmError():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from microcosm import files
-from microcosm.cli.exits import Inconsistent, UsageError
+from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import SPELLINGS, Relation
@@ -40,17 +40,20 @@ def givens_of(file: str) -> Givens:
 
 
 def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:
-    """The microcosm of `givens`; raises `Inconsistent` where they contradict each other."""
+    """The microcosm of `givens`; raises `InconsistentGivens` where they contradict each other."""
     from microcosm.state.microcosm import Microcosm
 
     try:
         return Microcosm(givens, strict=strict, rules=rules)
     except Contradiction as error:
-        raise Inconsistent(error, givens) from error
+        raise InconsistentGivens(error, givens) from error
 
 
 def load(file: str, rules: str | None, *, strict: bool = False) -> Microcosm:
-    """The microcosm of a file. Raises `TextError`, `Inconsistent`, `Undefined` where `strict` refuses it."""
+    """The microcosm of a file.
+
+    Raises `TextError`, `InconsistentGivens`, and `Undefined` where `strict` refuses it.
+    """
     return microcosm_of(givens_of(file), rulebook(rules), strict=strict)
 
 

@@ -34,7 +34,7 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Disagreement:
     """A pair on which the two verdicts cannot both be true: these are no microcosms of one world."""
 
     left: str
@@ -43,13 +43,13 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class Comparison:
     """How the knowledge of two microcosms differs; `news[0]` is what the first could tell the second."""
 
     news: tuple[list[News], list[News]]
     more: tuple[int, int]
     """On how many pairs the first knows more than the second, and the second more than the first."""
-    conflicts: list[Conflict]
+    conflicts: list[Disagreement]
 
     @property
     def same(self) -> bool:
@@ -71,7 +71,7 @@ class Knowledge:
         return "\n".join(said)
 
 
-def difference(one: Microcosm, other: Microcosm) -> Knowledge:
+def difference(one: Microcosm, other: Microcosm) -> Comparison:
     """What each of two microcosms knows that the other does not; `?` and silence are no knowledge.
 
     News are ordered by what they decide, then by name; conflicts by name. Told all of its news, each would
@@ -90,11 +90,11 @@ def difference(one: Microcosm, other: Microcosm) -> Knowledge:
         sorted(_news(left, right, seeds), key=_importance),
         sorted(_news(right, left, seeds), key=_importance),
     )
-    return Knowledge(news, (_more(left, right), _more(right, left)), list(_conflicts(left, right)))
+    return Comparison(news, (_more(left, right), _more(right, left)), list(_conflicts(left, right)))
 
 
-def diff(one: Microcosm | AnyPath, other: Microcosm | AnyPath) -> Knowledge:
-    """`difference` of two microcosms, or of what two files are read as. Raises as `Microcosm.read` does."""
+def diff(one: Microcosm | AnyPath, other: Microcosm | AnyPath) -> Comparison:
+    """`difference` of two microcosms or files. Raises as `Microcosm.read` does. Cost: as `difference`."""
     left, right = (known if isinstance(known, Microcosm) else Microcosm.read(known) for known in (one, other))
     return difference(left, right)
 
@@ -176,7 +176,7 @@ def _more(has: _Side, lacks: _Side) -> int:
     return found // 2
 
 
-def _conflicts(left: _Side, right: _Side) -> Iterator[Conflict]:
+def _conflicts(left: _Side, right: _Side) -> Iterator[Disagreement]:
     for k, a in enumerate(left.names):
         row = left.past[k] & (right.future[k] | right.concurrent[k])
         row |= left.future[k] & (right.past[k] | right.concurrent[k])
@@ -185,7 +185,7 @@ def _conflicts(left: _Side, right: _Side) -> Iterator[Conflict]:
         for i in bits(row >> k << k):
             verdicts = left.verdict(k, i), right.verdict(k, i)
             if verdicts[0] is not verdicts[1]:  # which rules may give beside their contrary
-                yield Conflict(a, left.names[i], verdicts)
+                yield Disagreement(a, left.names[i], verdicts)
 
 
 def _importance(news: News) -> tuple[int, str, str]:

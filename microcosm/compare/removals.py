@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
+from microcosm import tuning
 from microcosm.compare.analogy import first_difference
 from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction
@@ -30,9 +31,6 @@ Pair = tuple[str, str]
 
 Found = tuple[list[Correspondence], Pair]
 """What to remove from each that is given it, and a pair of which the verdicts then differ."""
-
-TRIES = 512
-"""So many sets of removals are tried under rules of which nothing is known."""
 
 
 def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
@@ -63,13 +61,13 @@ def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
 def tried_removals(one: Microcosm, other: Microcosm) -> tuple[Found | None, bool]:
     """As `shortest_removals` under any rules, by trying; and whether all, or all shorter ones, were tried.
 
-    Cost: two microcosms, and a comparison, for each of at most `TRIES` sets of removals. Of more, what does
-    under the shipped rules is tried, too.
+    Cost: two microcosms, and a comparison, for each of at most `REMOVALS_TRIED` sets of removals. Of more,
+    what does under the shipped rules is tried, too.
     """
     external = {**one.givens.external, **other.givens.external}
     facts = [fact for _, fact in sorted(external.items())]
     sets = chain.from_iterable(combinations(facts, size) for size in range(1, len(facts) + 1))
-    for removed in islice(sets, TRIES):
+    for removed in islice(sets, tuning.REMOVALS_TRIED):
         try:
             left, right = (_without(known, removed) for known in (one, other))
         except Contradiction:  # less may contradict more, by rules that ask for absence

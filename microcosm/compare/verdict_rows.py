@@ -21,6 +21,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 
+from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
@@ -34,9 +35,6 @@ from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 
 KNOWN = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 """The verdicts that say something; `>` is `<` read from the other event."""
-
-_CHUNK = 4096
-_BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +131,13 @@ def verdict_rows(engine: Engine, names: Sequence[str], *, silent: bool = False) 
 def verdict_blocks(engine: Engine, names: Sequence[str], relation: Relation) -> Iterator[list[int]]:
     """The rows of one relation as in `verdict_rows`, some hundred after another, all names being known here.
 
-    For more events than all rows of which can be held. Cost: as `verdict_rows`; memory: `_BLOCK` rows.
+    For more events than all rows of which can be held. Cost: as `verdict_rows`; memory: `ROWS_HELD` rows.
     """
     position = [engine.universe.position[name] for name in names]
     width = len(engine.universe)
     finer = KNOWN[: KNOWN.index(relation)]
-    for begin in range(0, len(names), _BLOCK):
-        block = position[begin : begin + _BLOCK]
+    for begin in range(0, len(names), tuning.ROWS_HELD):
+        block = position[begin : begin + tuning.ROWS_HELD]
         found = []
         for at in block:
             column = engine.memo.judged(online(relation)).col(at)
@@ -188,8 +186,8 @@ def transposed(rows: Iterable[int], width: int) -> list[int]:
     """
     listed = list(rows)
     columns = [0] * width
-    for begin in range(0, len(listed), _CHUNK):
-        digits = "".join([f"{row:0{width}b}" for row in reversed(listed[begin : begin + _CHUNK])])
+    for begin in range(0, len(listed), tuning.ROWS_TURNED):
+        digits = "".join([f"{row:0{width}b}" for row in reversed(listed[begin : begin + tuning.ROWS_TURNED])])
         for at in range(width):
             columns[width - 1 - at] |= int(digits[at::width], 2) << begin
     return columns

@@ -6,7 +6,7 @@ from microcosm.engine.body import Source
 from microcosm.engine.ground import Ground
 from microcosm.engine.plan import Plan
 from microcosm.givens.relation import Relation
-from microcosm.order.clock_agreement import agreeing
+from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.labels import Labels
 

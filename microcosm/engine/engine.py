@@ -101,7 +101,7 @@ class Engine:
         return self._outside, places[0], places[1]
 
     def mentions(self, event: str) -> bool:
-        """Whether any given names an event."""
+        """Whether any given names an event. Cost: constant."""
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)
 
@@ -113,7 +113,10 @@ class Engine:
         return a != b and memo.judged((judgement, relation)).holds(x, y)
 
     def verdict(self, a: str, b: str) -> Relation:
-        """The online verdict on a pair (Definition 3.1), the most accurate if rules give several."""
+        """The online verdict on two distinct events (Definition 3.1), the most accurate of several.
+
+        Cost: for `<` a search over the edges or a bit test; for another verdict its rows, once.
+        """
         memo, x, y = self.locate(a, b)
         before = memo.before
         if before(x, y):
@@ -126,11 +129,14 @@ class Engine:
         return Relation.SILENT
 
     def order(self, pred: Pred) -> HappensBefore:
-        """The happens-before of a transitive predicate."""
+        """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
         return self._orders.order(pred)
 
     def neighbours(self, event: str) -> tuple[list[str], list[str]]:
-        """The events just before and just after one in the given order (its cover)."""
+        """The events just before and just after one in the given order (its cover).
+
+        Raises KeyError for an event that was never named. Cost: linear in the givens.
+        """
         at = self.universe.position[event]
         cover = list(self.ground.given[Relation.BEFORE].cover())
         names = self.universe.names
@@ -140,7 +146,10 @@ class Engine:
         )
 
     def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
-        """The verdict of every pair of named events, in the order of `names`, first before second."""
+        """The verdict of every pair of named events, in the order of `names`, first before second.
+
+        Raises KeyError for an event that was never named. Cost: one saturation, then some bit tests a pair.
+        """
         at = [self.universe.position[name] for name in names]
         judgements = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
         last = judgements[Relation.UNKNOWN]
@@ -163,7 +172,10 @@ class Engine:
                     yield a, names[j], Relation.UNKNOWN if unknown else Relation.SILENT
 
     def saturate(self) -> None:
-        """Derive every online judgement now, so that each later question is a bit test."""
+        """Derive every online judgement now, so that each later question is a bit test.
+
+        Cost: a few row operations for each given and event; n²/8 bytes a relation.
+        """
         for pred in ONLINE.values():
             if (tables := self.memo.tables(pred)) is not None:
                 tables.saturate()
@@ -177,7 +189,8 @@ class Engine:
     def add(self, fact: Correspondence) -> Clash | None:
         """Add a given that was not there. A clash it causes is returned, or `CyclicGivens` raised.
 
-        Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace.
+        Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace. Cost: the
+        rows that change; what stands on them is derived again when next asked for.
         """
         self.ground.put(fact)
         if fact.relation in self._unstated:
@@ -194,7 +207,10 @@ class Engine:
         return self._first_clash(a, changed, fact.relation is Relation.BEFORE)
 
     def remove(self, fact: Correspondence) -> None:
-        """Take a given away; it must be there, as it was added."""
+        """Take a given away; it must be there, as it was added.
+
+        Raises KeyError where it is not. Cost: what loses something is recomputed.
+        """
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         self.ground.drop(fact)
         if fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b):
@@ -204,7 +220,10 @@ class Engine:
         self._refresh()
 
     def append(self, event: str) -> Clash | None:
-        """Make an event the last of the internal chain; as `add`, but only a rebuild undoes it."""
+        """Make an event the last of the internal chain. A clash that it causes is returned.
+
+        Raises `CyclicGivens`. Only a fresh engine undoes it, whether it clashed or raised. Cost: as `add`.
+        """
         before = self.ground.given[Relation.BEFORE]
         last = before.last()
         self.ground.append(event)
@@ -246,7 +265,10 @@ class Engine:
         return None
 
     def superseded(self) -> tuple[str, str] | None:
-        """A pair that is both `<>` and ordered initially: what condition (4) forbids (Definition 2.3)."""
+        """A pair that is both `<>` and ordered initially: what condition (4) forbids (Definition 2.3).
+
+        Cost: two rows for each event with a `<>`.
+        """
         before = self.memo.judged(_BEFORE)
         related = self.memo.judged(_RELATED)
         rows, cols = related.support()

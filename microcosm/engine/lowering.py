@@ -43,7 +43,7 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     """The program of a rule book. Raises `RuleError` where negation is not stratified.
 
     Rules that need what is `unstated` (relations that nothing is given of) are left out, and so are
-    predicates that nothing else concludes: nothing holds of them.
+    predicates that nothing else concludes: nothing holds of them. Cost: the square of the instances, once.
     """
     plans: list[Plan] = []
     empty = {Source("given", None, relation) for relation in unstated}

@@ -94,7 +94,10 @@ class Tables:
         return self._columns[pred][b]
 
     def saturate(self, log: bool = False) -> None:
-        """Compute every row, to the fixpoint; with `log`, remember when each pair was found."""
+        """Compute every row, to the fixpoint; with `log`, remember when each pair was found.
+
+        Cost: that of the class, once; again where a log is asked for that was not kept.
+        """
         if self._lacking is not None and (self._log is not None or not log):
             return
         with self.scope.laid_out():

@@ -6,14 +6,13 @@ them needs no object for each; whoever asks for one gets all of them made (`Give
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, repeat
 from operator import add, mul
 
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.name_columns import objects
 from microcosm.givens.relation import Relation
 
 Facts = dict[tuple[str, str, str], Correspondence]
@@ -56,9 +55,12 @@ def many(
     >>> many(["a", "b"], Relation.BEFORE, ["b", "c"], repeat("m1"))[1]
     Correspondence(left='b', relation=Relation.BEFORE, right='c', source='m1')
     """
-    return objects(
-        Correspondence, len(lefts), left=lefts, relation=repeat(relation), right=rights, source=sources
-    )
+    made = [*map(object.__new__, repeat(Correspondence, len(lefts)))]
+    columns = {"left": lefts, "relation": repeat(relation), "right": rights, "source": sources}
+    for name, column in columns.items():
+        # The slot itself, for the class lets nobody set a field.
+        deque(map(getattr(Correspondence, name).__set__, made, column), maxlen=0)
+    return made
 
 
 class Linking:
@@ -71,36 +73,37 @@ class Linking:
 
     def __init__(self) -> None:
         self._number: defaultdict[str, int] = defaultdict(count().__next__)
-        self._ends: list[int] = []
+        self.ends: list[int] = []
+        """The numbers of names, left and right by turns."""
         self._sources: list[Iterable[str | None]] = []
 
     def __len__(self) -> int:
-        return len(self._ends) // 2
+        return len(self.ends) // 2
 
     def extend(self, ends: Sequence[str], sources: Iterable[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
-        self._ends += map(self._number.__getitem__, ends)
+        self.ends += map(self._number.__getitem__, ends)
         self._sources.append(sources)
 
     @property
     def repeated(self) -> bool:
         """Whether some link came twice."""
-        ends = self._ends
+        ends = self.ends
         apart = map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2])
         return len(set(apart)) < len(self)
 
     def links(self) -> Links:
         """All of them; none may have come twice."""
-        return Links([*self._number], self._ends[0::2], self._ends[1::2], self._sources)
+        return Links([*self._number], self.ends[0::2], self.ends[1::2], self._sources)
 
     def facts(self) -> Facts:
-        """All of them; of those that came twice the first."""
-        links = self.links()
-        if not self.repeated:
-            return links.facts()
-        name = links.names.__getitem__
-        found: Facts = {}
-        columns = (map(name, links.lefts), map(name, links.rights), chain.from_iterable(self._sources))
-        for left, right, source in zip(*columns, strict=True):
-            found.setdefault((left, "<", right), Correspondence(left, Relation.BEFORE, right, source))
+        """All of them one by one; of those that came twice the first. Cost: linear."""
+        name, ends = [*self._number].__getitem__, self.ends
+        lefts, rights = [*map(name, ends[0::2])], [*map(name, ends[1::2])]
+        facts = many(lefts, Relation.BEFORE, rights, chain.from_iterable(self._sources))
+        found = dict(zip(zip(lefts, repeat("<"), rights, strict=False), facts, strict=True))
+        if len(found) < len(facts):
+            found = {}
+            for fact in facts:
+                found.setdefault(fact.key(), fact)
         return found

@@ -53,7 +53,10 @@ class Search:
         self._asked: set[str] = set()
 
     def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:
-        """Each way to satisfy steps among which no judgement is affirmed."""
+        """Each way to satisfy steps among which no judgement is affirmed.
+
+        Cost: what its rows cost, and the ways there are.
+        """
         stack = [(0, binding)]
         while stack:
             at, binding = stack.pop()
@@ -63,7 +66,10 @@ class Search:
                 stack.extend((at + 1, found) for found in self.satisfying(steps[at], binding))
 
     def satisfying(self, step: Step, binding: Binding) -> Iterator[Binding]:
-        """Each way to satisfy one step in which at most one event is unknown."""
+        """Each way to satisfy one step in which at most one event is unknown.
+
+        Cost: as for `row`, and the events found.
+        """
         unknown = [v for v in variables(step) if v not in binding]
         if unknown:
             for event in self._values(step, unknown[0], binding):
@@ -72,7 +78,10 @@ class Search:
             yield binding
 
     def true(self, step: Step, binding: Binding) -> bool:
-        """Whether a premise holds, all of whose events are known."""
+        """Whether a premise holds, all of whose events are known.
+
+        Cost: a look-up where rows are complete, else that of the row.
+        """
         match step:
             case Judged(_, left, _, right):
                 return any(self._holds(j, binding[a], r, binding[b]) for j, a, r, b in self.readings(step))
@@ -95,7 +104,10 @@ class Search:
         raise AssertionError(f"not decided here: {step}")
 
     def readings(self, judged: Judged) -> list[tuple[Judgement, str, Relation, str]]:
-        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions."""
+        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions.
+
+        Cost: linear in the relations.
+        """
         judgement, left, relation, right = judged.judgement, judged.left, judged.relation, judged.right
         if relation != ANY:
             assert isinstance(relation, Relation)
@@ -153,7 +165,10 @@ class Search:
         return row
 
     def ready(self, goal: Goal) -> Set[str] | None:
-        """The row of a goal where it is complete, or needs no other row and can be completed at once."""
+        """The row of a goal where it is complete, or needs no other row and can be completed at once.
+
+        Cost: for reachability one search of the given pairs, else a look-up.
+        """
         if goal not in self.complete and self.program.is_reachability(goal):
             reached, waiting = {goal.event}, [goal.event]
             while waiting:

@@ -50,7 +50,10 @@ class GivenRows:
                 yield from (other for other in group if other != event)
 
     def cover(self, end: int, event: str) -> list[str]:
-        """Some x given in `<` to the event: all others are reached from it through these, step by step."""
+        """Some x given in `<` to the event: all others are reached from it through these, step by step.
+
+        Cost: a look-up, after one pass over what is given.
+        """
         return self._cover[end].get(event, [])
 
     def whole(self) -> bool:
@@ -69,7 +72,7 @@ class GivenRows:
             """Whether a is before b: some way along the cover, which never passes the rank of b."""
             if (a, b) in direct or a not in rank or b not in rank:
                 return (a, b) in direct
-            waiting, met = [a], {a}
+            waiting, met = [a], set[str]()
             while waiting and b not in met:
                 nearer = {e for e in self.cover(0, waiting.pop()) if rank[e] <= rank[b]} - met
                 met |= nearer

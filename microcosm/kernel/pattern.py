@@ -64,7 +64,8 @@ class Pattern:
 def patterns(instance: Instance) -> Iterator[Pattern]:
     """The patterns of an instance: one for each direction in which its premises `|-0 a _ b` may be read.
 
-    Two judgements of one pair that must be incompatible stand as one premise, their contradiction.
+    Two judgements of one pair that must be incompatible stand as one premise, their contradiction. Cost:
+    linear in the premises, doubled for each that may be turned.
     """
     head = _said(instance.conclusion)
     nodes: list[tuple[Line, ...]] = []
@@ -145,7 +146,10 @@ class KernelRules:
         self._patterns: dict[tuple[str, str, str | None], list[Pattern]] = {}
 
     def patterns(self, name: str, line: Line) -> list[Pattern]:
-        """The patterns of a rule that can conclude a line of this judgement and relation."""
+        """The patterns of a rule that can conclude a line of this judgement and relation.
+
+        Cost: linear in the instances, once; afterwards a look-up.
+        """
         key = (name, line.judgement, line.relation)
         if key not in self._patterns:
             said = (JUDGEMENTS[line.judgement], Relation(line.relation))

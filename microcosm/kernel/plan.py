@@ -79,7 +79,10 @@ class Plan(NamedTuple):
 
 
 def variables(step: Step) -> list[str]:
-    """The event variables of a step, once each, without the one that it ranges over itself."""
+    """The event variables of a step, once each, without the one that it ranges over itself.
+
+    Cost: linear in the step.
+    """
     match step:
         case Judged() | Given() | Cover():
             found = [step.left, step.right]
@@ -97,7 +100,10 @@ def variables(step: Step) -> list[str]:
 
 
 def planned(premises: Iterable[Step], known: Iterable[str], wanted: Iterable[str] = ()) -> tuple[Step, ...]:
-    """The premises in an order in which each has at most one unknown event, and negative ones none."""
+    """The premises in an order in which each has at most one unknown event, and negative ones none.
+
+    Cost: quadratic in the premises, which are few.
+    """
     waiting = [p for p in premises if not isinstance(p, Incompatible)]  # decided when the instance was made
     bound, steps = set(known), list[Step]()
 
@@ -131,18 +137,24 @@ class Program:
         self._plans: dict[tuple[Pred, int, bool], list[Plan]] = {}
 
     def relations(self, judgement: Judgement) -> list[Relation]:
-        """The relations that some rule concludes under a judgement."""
+        """The relations that some rule concludes under a judgement. Cost: linear in the relations."""
         return [relation for of, relation in self._concluding if of is judgement]
 
     def plans(self, goal: Goal) -> list[Plan]:
-        """How the events of a row are found."""
+        """How the events of a row are found.
+
+        Cost: linear in the instances that conclude it, once; afterwards a look-up.
+        """
         key = ((goal.judgement, goal.relation), goal.end, goal.link)
         if key not in self._plans:
             self._plans[key] = list(self._planned(*key))
         return self._plans[key]
 
     def is_reachability(self, goal: Goal) -> bool:
-        """Whether the row is what the cover of the givens reaches, step by step."""
+        """Whether the row is what the cover of the givens reaches, step by step.
+
+        Cost: linear in the plans.
+        """
         plans = self.plans(goal._replace(link=True))
         return bool(plans) and all([*map(type, plan.steps)] == [Cover] for plan in plans)
 

@@ -27,6 +27,8 @@ class Judgement(Enum):
 def read_judgement(said: Judgement | str) -> Judgement:
     """The judgement that a name or a member of the enum stands for. Raises `Undefined` for anything else.
 
+    Cost: constant.
+
     >>> read_judgement("online"), read_judgement(Judgement.INITIAL)
     (<Judgement.ONLINE: 'online'>, <Judgement.INITIAL: 'initial'>)
     """

@@ -1,4 +1,4 @@
-"""Rules as text: the form that `reader.py` reads back, and the form that people are shown.
+"""Rules as text: as rule files have them, which reads back as equal rules, and as people are shown them.
 
 Written for people, turnstiles are those of the papers and event variables are replaced by events.
 """
@@ -34,6 +34,8 @@ _NEGATED_TURNSTILES = {Judgement.INITIAL: "⊬₀", Judgement.ONLINE: "⊬", Jud
 
 def print_rule(rule: Rule) -> str:
     """The rule in its one canonical spelling, without a final line end; it reads back to an equal rule.
+
+    Cost: linear in the rule.
 
     >>> from microcosm.logic.rule_reader import read_rule_text
     >>> [rule] = read_rule_text("rule Un-1:\\n|- a R e or a in M where R in ||, ≬\\n----- + a R b\\n⊢ a ? b")
@@ -113,6 +115,8 @@ def _premise(premise: Premise) -> str:
 
 def premise_text(premise: Premise, names: Mapping[str, str]) -> str:
     """A premise for people, its event variables replaced by `names` where they have one.
+
+    Cost: linear in the premise.
 
     >>> premise_text(Not(Judged(Judgement.INITIAL, "a", ANY, "b")), {"a": "upload", "b": "share"})
     '⊬₀ upload _ share'

@@ -29,8 +29,7 @@ from microcosm.logic.rule import (
     Premise,
     Rule,
 )
-from microcosm.logic.rule_faults import Source, cut
-from microcosm.logic.rule_terms import Terms
+from microcosm.logic.rule_terms import Source, Terms, cut
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from microcosm.order.chain_cover import UNPLACED
+from microcosm.order.chain_cover import FIELD, UNPLACED
 from microcosm.order.labels import Labels
-from microcosm.order.vector_times import FIELD
 
 Array = Any
 """A numpy array of integers, or of truth values."""

@@ -11,10 +11,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from microcosm import tuning
-from microcosm.order.chain_cover import UNPLACED, learnt
+from microcosm.order.chain_cover import COMPONENT, FIELD, UNPLACED, guards, learnt, merged
 from microcosm.order.happens_before import Cycle
 from microcosm.order.labelled import Labelled
-from microcosm.order.vector_times import COMPONENT, FIELD, guards, merged
 
 
 class Labels(Labelled):

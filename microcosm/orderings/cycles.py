@@ -18,12 +18,15 @@ Jumps = Callable[[int], Iterable[int]]
 
 
 def along_messages(computation: Computation) -> Jumps:
-    """From sends to their receptions: with the order of the peers, the causal order."""
+    """From sends to their receptions: with the order of the peers, the causal order. Cost: constant."""
     return lambda e: computation.receptions[computation.message[e]] if computation.sends(e) else ()
 
 
 def along(computation: Computation, extra: Edges) -> Jumps:
-    """Along messages and `extra` edges; nodes beyond the events are passed through."""
+    """Along messages and `extra` edges; nodes beyond the events are passed through.
+
+    Cost: constant; of each jump, linear in where it leads.
+    """
     count, causal = len(computation), along_messages(computation)
 
     def jumps(event: int) -> list[int]:
@@ -79,7 +82,10 @@ def _path(entries: list[tuple[int, int, int]], at: int, end: int) -> list[int]:
 
 
 def cycle(computation: Computation, extra: Edges, beyond: int = 0) -> list[int]:
-    """The messages of a short cycle of the causal order and `extra` edges, of which there must be one."""
+    """The messages of a short cycle of the causal order and `extra` edges, of which there must be one.
+
+    Cost: linear.
+    """
     waiting = sort(computation, extra, beyond)[1]
     count = len(computation)
     before: dict[int, int] = {}
@@ -98,7 +104,7 @@ def cycle(computation: Computation, extra: Edges, beyond: int = 0) -> list[int]:
 def steps_cycle(computation: Computation) -> list[int]:
     """Messages of a short cycle, each with an event before one of the next on a peer; there must be one.
 
-    What remains when messages are taken out that wait for no other one, as single steps.
+    What remains when messages are taken out that wait for no other one, as single steps. Cost: linear.
     """
     message = computation.message
     _, left = sort_steps(computation)

@@ -17,7 +17,10 @@ Search = Callable[[Computation, int, int | None], tuple[Messages | None, int]]
 
 
 def is_crown(computation: Computation, messages: Messages) -> bool:
-    """Definition 12 with n ≥ 2: each message is sent causally before the next one is received."""
+    """Definition 12 with n ≥ 2: each message is sent causally before the next one is received.
+
+    Cost: linear in the computation, for each message.
+    """
     futures = [computation.future(computation.send[m]) for m in messages]
     after = (*messages[1:], *messages[:1])
     return len(set(messages)) == len(messages) >= 2 and all(
@@ -28,7 +31,8 @@ def is_crown(computation: Computation, messages: Messages) -> bool:
 def is_knot(computation: Computation, messages: Messages) -> bool:
     """Definition 14: sends are ordered within each couple, receptions from one couple to the next.
 
-    The messages of a couple may be the same where a message has several receivers.
+    The messages of a couple may be the same where a message has several receivers. Cost: linear in the
+    computation, for each couple.
     """
     if not messages or len(messages) % 2:
         return False
@@ -50,7 +54,8 @@ def smallest(
 ) -> Messages | None:
     """The smallest pattern that goes through one of `starts`.
 
-    After `budget` steps no further start is tried, and what is found need not be the smallest.
+    After `budget` steps no further start is tried, and what is found need not be the smallest. Cost: a search
+    for each start, at most `budget` steps and one search beyond.
     """
     best: Messages | None = None
     for start in starts:
@@ -64,7 +69,10 @@ def smallest(
 
 
 def crown_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
-    """The smallest crown with a message in it, of fewer than `below` messages; and the steps it took."""
+    """The smallest crown with a message in it, of fewer than `below` messages; and the steps it took.
+
+    Cost: linear in the computation, for it is searched breadth-first.
+    """
     send, message = computation.send, computation.message
     parent: dict[int, int] = {start: start}
     seen: set[int] = set()
@@ -106,7 +114,8 @@ def knot_through(computation: Computation, start: int, below: int | None) -> tup
     """The smallest causal knot that begins with a message, of fewer than `below` ones; and the steps it took.
 
     From a send along causality to another one, from there to its reception, along the receptions of
-    that peer to another one, and to its send: until `start` is reached again.
+    that peer to another one, and to its send: until `start` is reached again. Cost: linear in the
+    computation, for it is searched breadth-first.
     """
     send, message = computation.send, computation.message
     origin: dict[int, int] = {}  # by event: the first message of the couple that reached it
@@ -160,7 +169,8 @@ def minimal(
 ) -> list[int]:
     """As few of the messages as still break an ordering: without any one of them they do not.
 
-    `breaks` must hold of all of them, and with any of more messages if it holds of fewer.
+    `breaks` must hold of all of them, and with any of more messages if it holds of fewer. Cost: at most
+    two calls of `breaks` a message.
     """
     kept = list(messages)
     size = max(1, len(kept) // 2)

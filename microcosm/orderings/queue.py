@@ -65,7 +65,7 @@ class Derivation:
         return found
 
     def run(self) -> Edges | None:
-        """The edges, or None where ⊲ is reflexive somewhere."""
+        """The edges, or None where ⊲ is reflexive somewhere. Cost: events times peers."""
         chains = self._of.chains
         left = [len(chain) - 1 for chain in chains]
         self._waiting = list(range(len(chains)))
@@ -211,6 +211,8 @@ def queue_cycle(computation: Computation) -> list[int]:
 
 def ladder(rungs: int) -> Computation:
     """The k-ladder: 2k + 2 messages, not Fifo n-n in any execution, and minimal in this.
+
+    Cost: linear in the rungs.
 
     >>> str(ladder(1))
     'sc0 sb0|rb0 sb1|sc1 rc0|rb1 rc1'

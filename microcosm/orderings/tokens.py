@@ -60,17 +60,23 @@ class TokenNetwork:
 
     @staticmethod
     def of(ordering: Ordering, peers: int) -> TokenNetwork:
-        """Before anything happens. Raises `ValueError` for Fifo 1-1 and Causal, which need no tokens."""
+        """Before anything happens. Raises `ValueError` for Fifo 1-1 and Causal, which need no tokens.
+
+        Cost: linear in the peers.
+        """
         if ordering in (Ordering.FIFO_1_1, Ordering.CAUSAL):
             raise ValueError(f"{ordering.value} is ensured by numbers and vectors, not by tokens")
         return TokenNetwork(ordering, ((),) * peers)
 
     def computation(self) -> Computation:
-        """What has happened so far."""
+        """What has happened so far. Cost: linear in what has happened."""
         return build({f"p{p}": [(kind, str(m)) for kind, m in row] for p, row in enumerate(self.chains)})
 
     def steps(self) -> Iterator[TokenNetwork]:
-        """The states after one more send or reception."""
+        """The states after one more send or reception.
+
+        Cost: quadratic in the peers and in the letters in transit.
+        """
         for sender in range(len(self.chains)):
             for receiver in range(len(self.chains)):
                 if sender != receiver:

@@ -35,7 +35,7 @@ class Protocol:
         return self.machine not in (Monitored, TreeNode, Newtop, HybridDependencies)
 
     def monitors(self, size: int) -> range:
-        """The processes to which it promises causal delivery: all, or process 0."""
+        """The processes to which it promises causal delivery: all, or process 0. Cost: constant."""
         return range(1 if self.machine is Monitored else size)
 
 
@@ -62,12 +62,12 @@ PROTOCOLS: dict[str, Protocol] = dict(
 
 
 def on_tree(parents: Parents) -> Protocol:
-    """The protocol `tree` on a tree of its own, for as many processes as it has nodes."""
+    """The protocol `tree` on a tree of its own, for as many processes as it has nodes. Cost: constant."""
     return replace(PROTOCOLS["tree"], make=lambda size: [TreeNode(me, parents) for me in range(size)])
 
 
 def with_budget(budget: int | None) -> Protocol:
-    """The protocol `hybrid-dependencies` with a budget of its own; None: no bound."""
+    """The protocol `hybrid-dependencies` with a budget of its own; None: no bound. Cost: constant."""
     return replace(
         PROTOCOLS["hybrid-dependencies"],
         make=lambda size: [HybridDependencies(me, range(size), budget=budget) for me in range(size)],

@@ -44,6 +44,8 @@ LARGEST_PACKET = 1 << 24
 def encode(packet: Packet) -> bytes:
     """The bytes of a packet. Raises `TypeError` for a payload that MessagePack cannot write.
 
+    Cost: linear in what is written.
+
     >>> len(encode(packets.Ack(7)))
     4
     >>> decode(encode(packets.Message(3, 1, True, "hello")))
@@ -61,7 +63,7 @@ def encode(packet: Packet) -> bytes:
 def decode(content: bytes) -> Packet | None:
     """The packet that `content` is, or None: truncated, of another version, or not sound.
 
-    Payloads come back as MessagePack has them: a list is a tuple.
+    Payloads come back as MessagePack has them: a list is a tuple. Cost: linear in the bytes.
 
     >>> decode(b"") is decode(b"garbage") is decode(encode(packets.Ack(7))[:-1]) is None
     True

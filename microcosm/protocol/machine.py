@@ -81,7 +81,8 @@ class Machine(ABC):
         """Send a message; its id, which counts the messages of this process to others, or 0 if it had none.
 
         A copy to oneself is delivered at once and never travels: an id of its own would break the
-        proof of seed 001, Proposition 4.2. Raises `ProtocolError` for receivers that cannot be.
+        proof of seed 001, Proposition 4.2. Raises `ProtocolError` for receivers that cannot be. Cost: linear
+        in the receivers, and what the protocol says.
         """
         receivers = self._receivers(to)
         mine = self.me in receivers
@@ -92,7 +93,10 @@ class Machine(ABC):
         return mid
 
     def receive(self, sender: int, packet: object) -> None:
-        """Take a packet (or its bytes) off the wire. Raises nothing; a refusal is counted in `refused`."""
+        """Take a packet (or its bytes) off the wire. Raises nothing; a refusal is counted in `refused`.
+
+        Cost: linear in the packet, and what the protocol says.
+        """
         if type(packet) is bytes:
             from microcosm.protocol.encoding import decode
 
@@ -114,10 +118,10 @@ class Machine(ABC):
                 self.refused[reason] += 1
 
     def tick(self) -> None:  # noqa: B027
-        """Repeat what may have been lost. By default nothing ever is."""
+        """Repeat what may have been lost. By default nothing ever is. Cost: what the protocol says."""
 
     def take(self) -> list[Output]:
-        """The outputs since the last time, in the order in which they occurred."""
+        """The outputs since the last time, in the order in which they occurred. Cost: constant."""
         taken = self.out
         self.out = []
         return taken
@@ -128,11 +132,17 @@ class Machine(ABC):
 
     @abstractmethod
     def idle(self) -> bool:
-        """Whether nothing is missing, so that ticks can stop."""
+        """Whether nothing is missing, so that ticks can stop.
+
+        Cost: what the protocol says, at most linear in the state.
+        """
 
     @abstractmethod
     def integers(self) -> int:
-        """How many integers and ids the state holds about causality, buffered messages included."""
+        """How many integers and ids the state holds about causality, buffered messages included.
+
+        Cost: at most linear in the state.
+        """
 
     @property
     @abstractmethod
@@ -146,6 +156,7 @@ class Machine(ABC):
         the same packets. `silent`: this process sends nothing more of its own; `reorder`: packets overtake
         each other, so the order of answers does not show; `once`: no packet comes twice, and there are no
         ticks. For explorations, which need not try other moments (`simulation/explore`); by default unknown.
+        Cost: constant.
         """
         return False
 
@@ -187,3 +198,13 @@ class Machine(ABC):
                 self._deliver(self._local.popleft())
         finally:
             self._draining = False
+
+
+class FixedGroup(Machine):
+    """A machine that knows from the start which processes there are: 0 to `size` - 1."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, me: int, size: int) -> None:
+        super().__init__(me, range(size))
+        self.size = size

@@ -18,12 +18,12 @@ Vector = tuple[int, ...]
 
 
 def natural(value: object, least: int = 0) -> bool:
-    """Whether a value is an id or a count: an integer (no bool) from `least` to 2⁶³ - 1."""
+    """Whether a value is an id or a count: an integer (no bool) from `least` to 2⁶³ - 1. Cost: constant."""
     return type(value) is int and least <= value <= LARGEST
 
 
 def naturals(values: object) -> bool:
-    """Whether a value is a tuple of ids or counts."""
+    """Whether a value is a tuple of ids or counts. Cost: linear."""
     return type(values) is tuple and all(map(natural, values))
 
 
@@ -47,6 +47,7 @@ class Message:
     integers = 3
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         mid, pid = self.mid, self.pid
         return (
             type(mid) is int
@@ -86,6 +87,7 @@ class Ack:
     integers = 1
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.mid, 1)
 
 
@@ -98,6 +100,7 @@ class Permit:
     integers = 1
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.mid, 1)
 
 
@@ -111,6 +114,7 @@ class Plain:
     integers = 1
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.mid, 1)
 
 
@@ -125,6 +129,7 @@ class Secret:
     integers = 1
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.mid, 1) and type(self.eager) is bool
 
 
@@ -135,6 +140,7 @@ class YouCanTell:
     integers = 0
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return True
 
 
@@ -151,6 +157,7 @@ class Stamped:
         return sum(map(len, self.matrix))
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return _matrix(self.matrix) and _addressed(self.to)
 
 
@@ -167,6 +174,7 @@ class Vectored:
         return sum(map(len, self.vectors))
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return _matrix(self.vectors) and _addressed(self.to)
 
 
@@ -188,6 +196,7 @@ class Logged:
         return 1 + sum(2 + len(receivers) for _, _, receivers in self.log)
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return (
             natural(self.clock, 1) and _addressed(self.to) and type(self.log) is tuple and _entries(self.log)
         )
@@ -218,6 +227,7 @@ class Clocked:
     integers = 1
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.clock, 1) and natural(self.null) and self.null <= 2
 
 
@@ -232,6 +242,7 @@ class Routed:
     integers = 0
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.origin) and _addressed(self.to)
 
 
@@ -249,6 +260,7 @@ class TreeChange:
     integers = 0
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.what) and self.what < len(CHANGES) and natural(self.node) and natural(self.other)
 
 
@@ -261,6 +273,7 @@ class Welcome:
     integers = 0
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return _matrix(self.parents) and all(len(pair) == 2 for pair in self.parents)
 
 
@@ -274,6 +287,7 @@ class Marker:
     integers = 2
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.origin) and natural(self.number, 1)
 
 
@@ -288,6 +302,7 @@ class Posted:
     integers = 0
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.origin) and natural(self.to)
 
 
@@ -306,6 +321,7 @@ class Migration:
     integers = 0
 
     def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.what) and self.what < len(MOVES) and natural(self.actor) and natural(self.goal)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
@@ -35,9 +36,6 @@ VERDICTS = (
 )
 """What the numbers in an array of verdicts stand for."""
 
-CHUNK = 1 << 16
-"""So many pairs of an iterable are looked at together."""
-
 BEFORE, AFTER, LATER = range(3)
 
 SHOWN, WIDE = 200, 40
@@ -45,7 +43,11 @@ SHOWN, WIDE = 200, 40
 
 
 class Batch:
-    """What answers many questions of one engine: made when first asked, valid until the givens change."""
+    """What answers many questions of one engine: made when first asked, valid until the givens change.
+
+    Cost of a pair: that of a single question; a tenth of it where happens-before is kept as labels and
+    numpy is there. Raises `Undefined` where the two events of a pair are one.
+    """
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
         self._engine, self._givens = engine, givens
@@ -64,7 +66,7 @@ class Batch:
         position = self._engine.universe.position
         vacant = self._engine.universe.vacant
         remaining = iter(pairs)
-        while chunk := list(islice(remaining, CHUNK)):
+        while chunk := list(islice(remaining, tuning.PAIRS_TOGETHER)):
             left = [position.get(a, 0) for a, _ in chunk]
             right = [position.get(b, 0) for _, b in chunk]
             codes = _listed(self._ordered(left, right))

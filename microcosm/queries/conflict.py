@@ -22,7 +22,7 @@ from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote
-from microcosm.worlds.of_givens import constrained
+from microcosm.worlds.constraints import constrained
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 

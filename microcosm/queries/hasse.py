@@ -53,7 +53,8 @@ def covering_pairs(engine: Engine) -> Iterator[tuple[str, str]]:
 def longest_chain(engine: Engine, first: str | None = None, last: str | None = None) -> list[str]:
     """A longest chain of events, each before the next; from `first` and to `last`, where these are given.
 
-    Empty where `first` is not before `last`, or nothing is before anything.
+    Empty where `first` is not before `last`, or nothing is before anything. Cost: linear in the edges, and a
+    question for each that `first` and `last` leave open.
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> from microcosm.text.mc_reader import read_givens

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.offline.refutation import Refutation, Stopped
@@ -33,9 +34,6 @@ REFUTED = {
 }
 """What can be refuted of a pair, and as what."""
 
-MOST = 4_000
-"""After so many assumptions a proof by cases is given up where it is known otherwise what is possible."""
-
 _MEANS = {
     Relation.BEFORE: {Relation.BEFORE},
     Relation.AFTER: {Relation.AFTER},
@@ -43,12 +41,6 @@ _MEANS = {
     Relation.RELATED: {Relation.BEFORE, Relation.AFTER},
 }
 """The relations of worlds that each of `PROVED` stands for."""
-
-ALL = 48
-"""Among no more events than this, all take part in the search for a proof."""
-
-ALL_CHANGED = 256
-"""The same under rules other than the shipped ones, of which it is not known that few events will do."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +124,7 @@ class Decisions:
         return replace(worlds, relations=relations, worlds=shown)
 
     def narrowed_table(self, pairs: Iterator[Left], stop: Stop | None = None) -> Iterator[Left] | None:
-        """The same of every pair, by propagation alone; None where that contradicts itself."""
+        """`narrowed` of every pair, by propagation alone; None where it contradicts. Cost: as `table`."""
         try:
             told = self.table(0, stop)
         except Inconsistent:
@@ -143,7 +135,10 @@ class Decisions:
         )
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
-        """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`."""
+        """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`.
+
+        Cost: exponential in the `<>` at worst.
+        """
         memo = self._engine.memo
         of = self._givens
         events = bits(memo.domain) if self._all else self._positions(conflict(of, stop) or ())
@@ -176,7 +171,8 @@ class Decisions:
     @property
     def _all(self) -> bool:
         """Whether all events take part: there are few, or what is known of a log relates distant ones."""
-        few = ALL if self._rules.rules == read_rules().rules else ALL_CHANGED
+        shipped = self._rules.rules == read_rules().rules
+        few = tuning.ALL_TAKE_PART if shipped else tuning.ALL_TAKE_PART_CHANGED
         return self._givens.beyond_worlds or self._engine.memo.domain.bit_count() <= few
 
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
@@ -225,7 +221,10 @@ def _members(a: int, b: int) -> Iterator[tuple[Relation, tuple[Relation, int, in
 
 
 def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | None:
-    """Each (a, b) of which propagation refutes `a < b`, by any rules; None where it contradicts itself."""
+    """Each (a, b) of which propagation refutes `a < b`, by any rules; None where it contradicts itself.
+
+    Cost: an engine and a fixpoint.
+    """
     try:
         engine = Engine(rules, givens)
     except CyclicGivens:
@@ -248,8 +247,8 @@ def _refuse(contradiction: Derivation | None) -> None:
 
 
 def _limited(stop: Stop | None) -> Stop:
-    """Stops after `MOST` assumptions, too."""
-    left = itertools.count(MOST, -1)
+    """Stops after `ASSUMPTIONS` assumptions, too."""
+    left = itertools.count(tuning.ASSUMPTIONS, -1)
     return lambda: next(left) <= 0 or (stop is not None and stop())
 
 

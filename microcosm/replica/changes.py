@@ -10,7 +10,7 @@ from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica.core import Core, facts_of, fit
 from microcosm.replica.forgetting import SLACK
-from microcosm.replica.ledger.dots import Dot, Run
+from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
@@ -106,7 +106,7 @@ class Changes(Core):
         fit(event)
         with self.transaction():
             if admitted:
-                self._knowledge.admit_event(event)
+                self._view.admit_event(event)
             if at is not None and (self._now is None or at > self._now):
                 self._now = at
             return self._put(Append(self._next(), event, at)).dot
@@ -125,21 +125,21 @@ class Changes(Core):
     def _admit(self, fact: Correspondence) -> bool:
         """Whether a correspondence is new. Raises `Contradiction`."""
         if fact.key() not in self._state.ledger.facts:
-            self._knowledge.admit(fact)
+            self._view.admit(fact)
             return True
-        aside = self._knowledge.set_aside(fact.key())
+        aside = self._view.set_aside(fact.key())
         if aside is not None:
             raise Contradiction(f"`{fact}` is given already, and set aside: {aside}", aside.derivations())
         return False
 
-    def _forget(self, marks: list[Run], names: Collection[str]) -> int:
+    def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:
         """Record what follows through events, then drop them, in one transaction."""
         ledger = self._state.ledger
         gone = {*names}
         for run in marks:
             chain = ledger.chains.get((run.replica, run.incarnation), {})
             gone |= {event for number, event in chain.items() if number < run.end}
-        old = self._knowledge.plain.givens
+        old = self._view.plain.givens
         left = without_events(old, gone, self.known.rules)
         bridges = [
             fact
@@ -153,6 +153,6 @@ class Changes(Core):
                 if fact.key() not in ledger.facts and not ledger.is_link(fact.left, fact.right):
                     self._put(Add(self._next(), fact, (), self._places(fact), None))
             if marks:
-                told = (Run(*stream, 1, number + 1) for stream, number in sorted(ledger.marks.items()))
+                told = (DotRun(*stream, 1, number + 1) for stream, number in sorted(ledger.marks.items()))
                 self._put(Forget(self._next(), tuple(told)))
         return len(gone)

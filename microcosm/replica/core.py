@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from secrets import randbits
 from typing import Self, TypeVar
 
-from microcosm.errors import Undefined
+from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica.errors import WrongReplica
 from microcosm.replica.forgetting import Forgetting
-from microcosm.replica.knowledge import Knowledge
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
@@ -23,6 +21,7 @@ from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_
 from microcosm.replica.outbox import Outbox
 from microcosm.replica.store import Store
 from microcosm.replica.subscriptions import Subscriptions
+from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import unfit
@@ -80,7 +79,8 @@ class Core:
     @property
     def stream(self) -> Stream:
         """The name and the incarnation, which its dots bear."""
-        identity = self._identity
+        identity = self._state.identity
+        assert identity is not None
         return (identity.name, identity.incarnation)
 
     @property
@@ -98,7 +98,7 @@ class Core:
         What it holds of the earlier ones stays, as that of another process.
         """
         self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
-        self._knowledge = Knowledge(self._state.ledger, self.stream, self._rules)
+        self._view = LedgerView(self._state.ledger, self.stream, self._rules)
 
     @property
     def known(self) -> Microcosm:
@@ -106,7 +106,7 @@ class Core:
 
         Between two changes of the replica all answers are of one state. `snapshot` stays as it is.
         """
-        return self._knowledge.microcosm
+        return self._view.microcosm
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
@@ -187,7 +187,7 @@ class Core:
     def _enter(self, name: str | None, members: Collection[str], incarnation: int | None) -> None:
         """Become the replica that the store is of, or begin a new one."""
         self._state, self._since = load(self._store)
-        self._knowledge = self._fresh()
+        self._view = self._fresh()
         if self._state.identity is None:
             if name is None:
                 raise WrongReplica("there is no replica in this store yet; give it a name")
@@ -218,7 +218,7 @@ class Core:
     def _begin(self, identity: Identity) -> None:
         with self.transaction():
             self._write("replica", encode_identity(identity))
-        self._knowledge.own = self.stream
+        self._view.own = self.stream
 
     def _next(self) -> Dot:
         stream = self.stream
@@ -253,12 +253,12 @@ class Core:
     def _reload(self) -> None:
         self._state, self._since = load(self._store)
         self._passed = {}
-        self._knowledge = self._fresh()
+        self._view = self._fresh()
 
-    def _fresh(self) -> Knowledge:
+    def _fresh(self) -> LedgerView:
         own = self._state.identity
         stream = (own.name, own.incarnation) if own is not None else ("", 0)
-        return Knowledge(self._state.ledger, stream, self._rules)
+        return LedgerView(self._state.ledger, stream, self._rules)
 
 
 def facts_of(given: str | Correspondence) -> list[Correspondence]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from microcosm.replica.ledger.dots import Dot, Run, Stream
+from microcosm.replica.ledger.dots import Dot, DotRun, Stream
 from microcosm.replica.ledger.evolution import Add, Append
 from microcosm.replica.ledger.ledger import Ledger
 
@@ -29,7 +29,7 @@ class Forgetting:
     size: int | None = None
     """So many evolutions in all."""
 
-    def due(self, ledger: Ledger, now: float | None) -> tuple[list[Run], list[str]]:
+    def due(self, ledger: Ledger, now: float | None) -> tuple[list[DotRun], list[str]]:
         """What is to be forgotten: of each process the events up to the end of a run, and other events."""
         if self == BOUNDLESS:
             return [], []
@@ -56,7 +56,7 @@ class Forgetting:
                 homeless = [*aged, *(event for event in homeless if event not in set(aged))]
                 others = max(others, old)
         marks = [
-            Run(*stream, 1, ledger.numbers[stream][count - 1] + 1)
+            DotRun(*stream, 1, ledger.numbers[stream][count - 1] + 1)
             for stream, count in excess.items()
             if count
         ]

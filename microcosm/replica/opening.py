@@ -12,7 +12,7 @@ APPLICATION = "microcosm replica"
 """Whose records these are: the journal of another application is refused."""
 
 
-class Opened:
+class ReadOnlyStore:
     """A journal to be read, while somebody else may write it."""
 
     def __init__(self, path: AnyPath) -> None:
@@ -22,19 +22,19 @@ class Opened:
         self._reader = Reader(path, application=APPLICATION)
 
     def records(self, after: int = 0) -> Iterator[Record]:
-        """As `Store.records`."""
+        """The records above `after`, of the moment of the call."""
         return self._reader.records(after)
 
     def snapshot(self) -> tuple[int, bytes] | None:
-        """As `Store.snapshot`."""
+        """The latest snapshot: the last record that it stands for, and its content; or None."""
         return self._reader.snapshot()
 
     def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
-        """Not here."""
+        """Raises `ReplicaError`: nothing can be written."""
         raise ReplicaError(f"{self._path}: is open for reading only")
 
     def compact(self, through: int, content: bytes) -> None:
-        """Not here."""
+        """Raises `ReplicaError`: nothing can be written."""
         raise ReplicaError(f"{self._path}: is open for reading only")
 
     def close(self) -> None:

@@ -64,12 +64,12 @@ class Questions(Core):
     @property
     def conflicts(self) -> list[Conflict]:
         """The correspondences that are set aside, in minimal contradictory sets."""
-        return self._knowledge.conflicts
+        return self._view.conflicts
 
     @property
     def twice(self) -> list[str]:
         """The events that two processes claim, or one twice; they stand in no chain."""
-        return self._knowledge.twice
+        return self._view.twice
 
     def is_given(self, fact: str | Correspondence) -> bool:
         """Whether a correspondence is given as such, set aside or not."""

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from microcosm.errors import Undefined
+from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
-from microcosm.replica.errors import WrongReplica
 from microcosm.replica.exchange.exchange import Exchange
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions

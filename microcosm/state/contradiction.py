@@ -1,4 +1,4 @@
-"""Contradictions in words, with a derivation of each side."""
+"""Contradictions in words, with a derivation of each side. Cost: that of the derivations."""
 
 from __future__ import annotations
 

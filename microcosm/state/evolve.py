@@ -32,7 +32,7 @@ REFUTED = (Relation.NOT_BEFORE,)
 def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
 
-    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4).
+    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
     """
     try:
         engine = Engine(rules, givens)
@@ -84,7 +84,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
 
 
 def update(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> None:
-    """`M[a <> b := a < b]`: a direction in place of an external `a <> b`. Raises as `add` does."""
+    """`M[a <> b := a < b]`: a direction in place of an external `a <> b`. Raises, costs as `add` does."""
     if fact.relation is not Relation.BEFORE:
         raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{fact}`")
     related = _external(givens, fact.left, Relation.RELATED, fact.right)
@@ -96,7 +96,10 @@ def update(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -
 
 
 def remove(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> None:
-    """`M - (a R b)` (Definition 6.1). Raises `Undefined` where it is not given, or (strict) still follows."""
+    """`M - (a R b)` (Definition 6.1). Raises `Undefined` where it is not given, or (strict) still follows.
+
+    Cost: what loses something is recomputed.
+    """
     found = _external(givens, fact.left, fact.relation, fact.right)
     if found is None:
         raise Undefined(f"`{fact}` cannot be removed: {_why_no_given(engine, givens, fact)}")
@@ -106,7 +109,7 @@ def remove(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -
 
 
 def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
-    """Make an event the last of the internal chain. Raises `Undefined`, `Contradiction`."""
+    """Make an event the last of the internal chain. Raises `Undefined`, `Contradiction`. Cost: as `add`."""
     member = engine.universe.members >> engine.universe.position.get(event, 0) & 1
     if member and event in givens.internal:  # the chain is long: look whether it need be read
         raise Undefined(f"{event} is an internal event already")

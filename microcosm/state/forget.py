@@ -26,7 +26,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.queries.offline import are_shipped, refuted_orders
-from microcosm.worlds.of_givens import knowledge_of
+from microcosm.worlds.constraints import knowledge_of
 from microcosm.worlds.possible import Possibilities
 
 

@@ -7,12 +7,12 @@ the paper's conditions, the default one lets a more accurate judgement supersede
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from microcosm import files
+from microcosm import files, tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.proofs.why_not import WhyNot, why_not
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from microcosm.queries.possible import Left, Possibility, Worlds
     from microcosm.worlds.search import Stop
 
-MOST_NAMES = 20_000
-"""Among more events than this, looking for names like a mistyped one takes longer than the answer."""
-
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
 
@@ -60,7 +57,9 @@ class Microcosm:
 
     Questions cost a bit test once asked near before; an addition or removal costs what it changes, and is
     made whole or not at all. Not safe for changes from several threads at once. Two are equal that have equal
-    givens and rules; as it can change, it has no hash.
+    givens and rules; as it can change, it has no hash. To read, write, copy or compare costs time linear in
+    the givens, to make one the orders besides (its engine), and to merge or forget another engine. The events
+    around an event cost some rows of bits and the size of the answer.
 
     >>> album = Microcosm.parse('unshare < upload \\n upload < notify \\n upload || "log in"')
     >>> album.online("unshare", "notify"), album.online("notify", "log in")
@@ -197,8 +196,8 @@ class Microcosm:
         return bool(universe.members >> universe.position.get(event, 0) & 1)
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three event names like a mistyped one; none among more than `MOST_NAMES` events."""
-        return get_close_matches(name, self.events, n=3) if len(self) <= MOST_NAMES else []
+        """Up to three event names like a mistyped one; none among more than `NAMES_COMPARED` events."""
+        return get_close_matches(name, self.events, n=3) if len(self) <= tuning.NAMES_COMPARED else []
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""
@@ -253,7 +252,10 @@ class Microcosm:
         return self._engine.verdict(a, b)
 
     def why(self, a: str, b: str, *, must_exist: bool = False) -> Derivation | None:
-        """A short derivation of the online verdict; None where the microcosm is silent."""
+        """A short derivation of the online verdict; None where the microcosm is silent.
+
+        Cost: some searches, linear in the events between the two at worst, and the size of the proof.
+        """
         verdict = self.online(a, b, must_exist=must_exist)
         return None if verdict is Relation.SILENT else self._witness.derive(Judgement.ONLINE, a, verdict, b)
 
@@ -388,19 +390,24 @@ class Microcosm:
     ) -> Iterator[Left]:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
-        Raises `Inconsistent` where the rules contradict themselves at that depth.
+        Raises `Inconsistent` where the rules contradict themselves at that depth. Cost: at depth 0 two
+        closures under the shipped rules, a fixpoint under others.
         """
         return self._decisions(profile).table(depth, stop)
 
     def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits all that is given.
 
-        Raises `Stopped` or `Undecided`, `MicrocosmError`s both, where `stop` came first.
+        Raises `Stopped` or `Undecided`, `MicrocosmError`s both, where `stop` came first. Cost: exponential in
+        the `<>` at worst.
         """
         return self._decisions(profile).contradiction(stop)
 
     def conflict(self, stop: Stop | None = None) -> list[Given] | None:
-        """A minimal set of givens that no world fits; None where some world fits. Raises `Undecided`."""
+        """A minimal set of givens that no world fits; None where some world fits.
+
+        Raises `Undecided` where `stop` came first. Cost: as `queries.conflict.conflict`.
+        """
         from microcosm.queries.conflict import conflict
 
         return conflict(self._givens, stop)
@@ -545,12 +552,16 @@ class Microcosm:
     def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""
         facts = evolve.facts_of(given)
-        with self.batch() if whole or len(facts) > 1 else nullcontext():
-            for fact in facts:
-                try:
+        if whole or len(facts) > 1:
+            with self.batch():
+                for fact in facts:
                     step(self._engine, self._givens, fact, self.strict)
-                finally:
                     self._changed()
+            return
+        try:
+            step(self._engine, self._givens, facts[0], self.strict)
+        finally:
+            self._changed()
 
     def _replace(self, givens: Givens) -> None:
         self._engine = evolve.built(givens, self.rules, self.strict)

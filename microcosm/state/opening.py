@@ -26,6 +26,7 @@ def read(path: files.AnyPath) -> Givens:
     """What a file gives: `.mc`, JSON, or a log of any format, packed or not. Raises `TextError`.
 
     Standard input (`-`) is a microcosm: of a stream it cannot be told which log it is before it is read.
+    Cost: linear, and for a log that of extraction.
     """
     givens = givens_in(files.read_bytes(path), path)
     if givens is None:

@@ -47,8 +47,9 @@ class _Present:
 class Timeline:
     """A microcosm with its past: `add`, `update`, `remove`, `forget`, `append`, and `undo`, `redo`, `diff`.
 
-    An addition costs what it does in a `Microcosm` and remembers what it added; any other change keeps the
-    givens as well. What goes wrong raises as in `Microcosm`, and changes nothing.
+    An addition costs what it does in a `Microcosm` and remembers what it added; any other change keeps a copy
+    of the givens as well, as undoing and redoing it makes a microcosm anew. What goes wrong raises as in
+    `Microcosm`, and changes nothing.
 
     >>> story = Timeline(Microcosm.parse("a < b"))
     >>> story.add("b < c"), story.undo(), story.known.to_text()

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from microcosm.givens.correspondence import Correspondence
 from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING
-from microcosm.text.provenance import line_of, stated
+from microcosm.text.provenance import stated
+from microcosm.text.short_cut import Unusual, names_of, text_of
 from microcosm.text.statement import facts_of
-from microcosm.text.statement_reader import Unusual, names_of, text_of
 
 _WORD = r"(?!-)[\w.:@/-]++(?<!-)"
 _plain_lines = re.compile(rf"(?:[ \t]*+{_WORD}[ \t]++(?:<>?|>|\|\|)[ \t]++{_WORD}[ \t]*+\n){{2,1000}}").match
@@ -43,11 +43,8 @@ class Run(NamedTuple):
     """Left and right by turns."""
     signs: Sequence[str]
     sources: Iterable[str | None]
-
-    @property
-    def links(self) -> bool:
-        """Whether every fact says `<`."""
-        return self.signs.count("<") == len(self.signs)
+    links: bool
+    """Whether every fact says `<`."""
 
     def facts(self) -> list[Correspondence]:
         """One by one."""
@@ -56,13 +53,14 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The sources of the facts of neighbouring lines, which nobody stated; made when asked for."""
+    """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
 
     file: str | None
     lines: range
 
     def __iter__(self) -> Iterator[str]:
-        return (line_of(self.file, number) for number in self.lines)
+        place = "line " if self.file is None else f"{self.file}:"
+        return map(place.__add__, map(str, self.lines))
 
 
 def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run | None]:
@@ -96,4 +94,6 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run 
     # One string a name: neighbouring lines mostly speak of the same events.
     once = dict(zip(names, names, strict=True))
     ends = [*map(once.__getitem__, names)]
-    return end, None if any(map(eq, ends[0::2], ends[1::2])) else Run(ends, signs, sources)
+    return end, None if any(map(eq, ends[0::2], ends[1::2])) else Run(
+        ends, signs, sources, signs.count("<") == len(signs)
+    )

@@ -10,6 +10,7 @@ that it was first given with; an ordering stated twice is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 
 from microcosm import tuning
@@ -24,8 +25,9 @@ from microcosm.text.mc_columns import read_run
 from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import KEYWORDS, quote, shown, unquote
 from microcosm.text.provenance import line_of
+from microcosm.text.short_cut import WORD
 from microcosm.text.statement import Fault, Statement
-from microcosm.text.statement_reader import WORD, read_statement
+from microcosm.text.statement_reader import read_statement
 from microcosm.tuning import gc_paused
 
 __all__ = [
@@ -41,6 +43,9 @@ __all__ = [
 ]
 
 
+_is_json = re.compile(r"\s*+\{").match
+
+
 def read_givens(text: str, file: str | None = None) -> Givens:
     """The givens of a document, `.mc` or JSON; `file` is its name in errors and provenances.
 
@@ -51,7 +56,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
     """
     text = text.removeprefix("\ufeff")
     with gc_paused():
-        if text[: _blank(text) + 1].endswith("{"):
+        if _is_json(text):
             return read_json(text, file)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -116,8 +121,8 @@ class _Reader:
                     number += 1
             at = end
         if self.linking is not None:
-            if len(self.linking) < tuning.COLUMNS_FROM or self.linking.repeated:
-                self._settle(self.linking)
+            if len(self.linking.ends) < 2 * tuning.COLUMNS_FROM or self.linking.repeated:
+                self.givens.external = self.linking.facts()
             else:
                 self.givens.link(self.linking.links())
         return self.givens
@@ -215,8 +220,3 @@ def _mention(line: str, name: str, nth: int) -> int | None:
             if nth == 0:
                 return match.start() + 1
     return None
-
-
-def _blank(text: str) -> int:
-    """The number of blanks that `text` begins with."""
-    return len(text) - len(text.lstrip()) if text[:1].isspace() else 0

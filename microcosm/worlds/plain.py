@@ -17,6 +17,8 @@ from microcosm.worlds.constraints import Knowledge
 class Plain:
     """Which pairs are ordered, and which refuted.
 
+    Cost: nothing to make; a question that of the rows of its two events, found by a search and then kept.
+
     >>> known = Plain(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)]))
     >>> known.refuted(1, 2), known.refuted(2, 1)
     (True, False)

@@ -17,6 +17,8 @@ class Table:
     """Rows of what is possible: bit b of `before[a]` says that a < b is, of `concurrent[a]` that a || b is.
 
     `undecided` says how many members were not decided in time; they are among the possible ones.
+
+    Cost of its methods: a look at rows for a pair, n row operations to widen.
     """
 
     before: list[int]

@@ -18,7 +18,10 @@ from microcosm.worlds.constraints import Knowledge
 
 @dataclass
 class Part:
-    """Some positions of a knowledge, ascending; all of which more than a stamp is stated are among them."""
+    """Some positions of a knowledge, ascending; all of which more than a stamp is stated are among them.
+
+    Cost of its methods: linear in the positions and the pairs.
+    """
 
     whole: Knowledge
     kept: Sequence[int]

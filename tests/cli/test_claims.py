@@ -184,7 +184,7 @@ def answers(
     told: list[tuple[str, Answer]] = []
     try:
         known = reading.microcosm_of(givens, book)
-    except exits.Inconsistent:
+    except exits.InconsistentGivens:
         return
     verdict = known.online(*pair)
     told.append(("online", verdict_fields(*pair, verdict, known.why(*pair))))

@@ -22,7 +22,7 @@ from microcosm.cli.replica import input as replica_input
 from microcosm.cli.replica.delivered import Told
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.link.keys import new_ring, read_keys, write_keys
-from microcosm.replica.opening import APPLICATION, Opened
+from microcosm.replica.opening import APPLICATION, ReadOnlyStore
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.cli.conftest import Run
@@ -35,7 +35,7 @@ pytest.importorskip("cryptography")
 
 def chain(folder: Path, name: str) -> list[str]:
     """The events of a replica in the order in which they happened, as its journal has them."""
-    store = Opened(folder / f"{name}.journal")
+    store = ReadOnlyStore(folder / f"{name}.journal")
     try:
         replica = Replica(store)
         return [event for stream, chain in replica.chains().items() if stream[0] == name for event in chain]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
-from microcosm.compare.difference import Knowledge, difference
+from microcosm.compare.difference import Comparison, difference
 from microcosm.givens.givens import Givens
 from tests.rulesets import without
 from tests.strategies import drawn_from, microcosms, worlds
@@ -23,7 +23,7 @@ def knows_more(verdict: Relation, other: Relation) -> bool:
     return other in SILENT_OR_UNKNOWN or other.at_most_as_accurate_as(verdict)
 
 
-def check_counts_and_conflicts(one: Microcosm, other: Microcosm, found: Knowledge) -> None:
+def check_counts_and_conflicts(one: Microcosm, other: Microcosm, found: Comparison) -> None:
     events = sorted({*one.events, *other.events})
     more, conflicts = [0, 0], []
     for pair in combinations(events, 2):
@@ -38,7 +38,7 @@ def check_counts_and_conflicts(one: Microcosm, other: Microcosm, found: Knowledg
     assert found.same is (not any(more) and not conflicts)
 
 
-def check_news(one: Microcosm, other: Microcosm, found: Knowledge) -> None:
+def check_news(one: Microcosm, other: Microcosm, found: Comparison) -> None:
     for (has, lacks), news in zip(((one, other), (other, one)), found.news, strict=True):
         assert [item.decides for item in news] == sorted((item.decides for item in news), reverse=True)
         for item in news:
@@ -106,4 +106,4 @@ def test_where_orders_do_not_follow_each_is_told() -> None:
 
 @pytest.mark.parametrize("text", ["", "a < b \n a || c"])
 def test_the_same_knowledge(text: str) -> None:
-    assert difference(Microcosm.parse(text), Microcosm.parse(text)) == Knowledge(([], []), (0, 0), [])
+    assert difference(Microcosm.parse(text), Microcosm.parse(text)) == Comparison(([], []), (0, 0), [])

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from microcosm.givens.clock import Clock
 from microcosm.order.bits import bits
-from microcosm.order.clock_agreement import agreeing
-from microcosm.order.clock_order import ClockRows
+from microcosm.order.clock_order import ClockRows, agreeing
 from microcosm.order.happens_before import Cycle
 from microcosm.order.labels import Labels
 from tests.order.test_clock_order import clocks

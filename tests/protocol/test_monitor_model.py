@@ -15,8 +15,8 @@ from microcosm.protocol.monitor.model import (
     Histories,
     Letter,
     Letters,
+    MonitorProgram,
     Pasts,
-    Program,
     Projections,
     Sizes,
     closed,
@@ -40,7 +40,7 @@ class Side:
         self.count = 0
 
     @property
-    def programs(self) -> tuple[Program, ...]:
+    def programs(self) -> tuple[MonitorProgram, ...]:
         return self.histories, self.pasts, self.projections, self.sizes
 
     @property

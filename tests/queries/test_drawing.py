@@ -13,7 +13,7 @@ from microcosm import Microcosm, Relation
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.queries import drawing
-from microcosm.queries.drawing import MOST, drawing_of
+from microcosm.queries.drawing import EVENTS_DRAWN, drawing_of
 from tests.strategies import microcosms
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -89,8 +89,8 @@ def test_a_name_stays_text(name: str) -> None:
 def test_what_does_not_fit_is_counted() -> None:
     known = Microcosm(Givens(internal=[f"e{k}" for k in range(1000)]))
     root = drawn(known._repr_svg_())
-    assert len(titles(root)) == MOST
-    assert f"{1000 - MOST} more" in [text.text for text in root.iter(f"{SVG}text")]
+    assert len(titles(root)) == EVENTS_DRAWN
+    assert f"{1000 - EVENTS_DRAWN} more" in [text.text for text in root.iter(f"{SVG}text")]
     wide = Microcosm.parse(f'"{"x" * 100_000}" < b')
     assert len(wide._repr_svg_()) < 3000
 

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from microcosm import Microcosm
+from microcosm import Microcosm, tuning
 from microcosm.files import shipped
 from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.queries import offline
 from microcosm.queries.offline import Inconsistent, Offline
 from tests.assuming import Assuming
 from tests.cli.conftest import Run, run  # noqa: F401
@@ -165,8 +164,8 @@ def test_among_many_events_all_are_asked_where_rules_are_changed(monkeypatch: py
     assert changed != files["offline"]
     rules = parse_rules("\n".join([files["initial"], files["online"], changed]))
     m = Microcosm(mc("a!<c c<b"), rules=rules)
-    for few in (offline.ALL, 0):
-        monkeypatch.setattr(offline, "ALL", few)
+    for few in (tuning.ALL_TAKE_PART, 0):
+        monkeypatch.setattr(tuning, "ALL_TAKE_PART", few)
         assert said(m.offline("a", "b")) == "| <"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.batch import Batch
+from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.link.keys import Key, Keyring
@@ -112,7 +112,7 @@ class Wire:
     def __init__(self, node: Node, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._node = node
-        self._batch: Batch | None = None
+        self._batch: WriteBatch | None = None
         self._written = False
 
     @property
@@ -161,7 +161,7 @@ class Wire:
             batch.write(self._node.files)
             self._settle(batch)
 
-    def _settle(self, batch: Batch) -> None:
+    def _settle(self, batch: WriteBatch) -> None:
         self.endpoint.settle(batch, self._node.world.now)
         batch.tell(None)
 

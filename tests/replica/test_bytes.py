@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.errors import Malformed
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.errors import Malformed
 from microcosm.replica.exchange import messages
 from microcosm.replica.exchange.messages import Compare, Gone, Message, Range, Same, Supply, Want
 from microcosm.replica.ledger import evolution, snapshot
-from microcosm.replica.ledger.dots import FIRST, Dot, Run
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 DOTS = st.builds(Dot, NAMES, st.integers(1, 2**40), st.integers(1, 2**60))
-RUNS = st.builds(lambda dot, more: Run(*dot, dot.number + more), DOTS, st.integers(1, 99))
+RUNS = st.builds(lambda dot, more: DotRun(*dot, dot.number + more), DOTS, st.integers(1, 99))
 SIGNS = st.sampled_from((Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE))
 FACTS = st.builds(Correspondence, NAMES, SIGNS, NAMES, st.none() | NAMES).filter(lambda f: f.left != f.right)
 TIMES = st.none() | st.floats(allow_nan=False) | st.integers(-9, 2**40)

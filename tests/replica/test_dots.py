@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.replica.ledger.dots import FIRST, Dot, Dots, Run, fingerprint
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
 
 RUNS = st.lists(
     st.builds(
-        lambda name, incarnation, first, length: Run(name, incarnation, first, first + length),
+        lambda name, incarnation, first, length: DotRun(name, incarnation, first, first + length),
         st.sampled_from("pq"),
         st.integers(1, 2),
         st.integers(1, 12),
@@ -20,12 +20,12 @@ RUNS = st.lists(
 DOTS = st.builds(Dot, st.sampled_from("pqr"), st.integers(1, 2), st.integers(1, 17))
 
 
-def plain(runs: list[Run]) -> set[Dot]:
+def plain(runs: list[DotRun]) -> set[Dot]:
     return {Dot(run[0], run[1], number) for run in runs for number in range(run.first, run.end)}
 
 
 @given(RUNS, RUNS, DOTS, DOTS)
-def test_as_plain_sets(mine: list[Run], theirs: list[Run], low: Dot, high: Dot) -> None:
+def test_as_plain_sets(mine: list[DotRun], theirs: list[DotRun], low: Dot, high: Dot) -> None:
     one, other = Dots(mine), Dots(theirs)
     one._check()
     assert list(one.dots()) == sorted(plain(mine))
@@ -47,4 +47,4 @@ def test_the_order_of_adding_leaves_no_trace(numbers: list[int]) -> None:
     for number in numbers:
         assert found.add(Dot("p", 1, number))
     assert not found.add(Dot("p", 1, 3))
-    assert list(found) == [Run("p", 1, 1, 9)]
+    assert list(found) == [DotRun("p", 1, 1, 9)]

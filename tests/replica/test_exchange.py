@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from microcosm.compare.bisimilarity import bisimilar
-from microcosm.errors import Contradiction, Undefined
-from microcosm.replica.errors import WrongReplica
+from microcosm.errors import Contradiction, Undefined, WrongReplica
 from microcosm.replica.exchange.exchange import Exchange
 from microcosm.replica.exchange.side_by_side import level
-from microcosm.replica.ledger.dots import Dot, Dots, Run
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
@@ -122,7 +121,7 @@ class Counting:
 
     def __init__(self, dots: Iterable[Dot]) -> None:
         self.evolutions: dict[Dot, Evolution] = {dot: Append(dot, f"e{dot.number}") for dot in dots}
-        self._seen = Dots(Run(*dot, dot.number + 1) for dot in self.evolutions)
+        self._seen = Dots(DotRun(*dot, dot.number + 1) for dot in self.evolutions)
         self.taken = 0
 
     def seen(self) -> Dots:

@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from microcosm.errors import ReplicaError
-from microcosm.replica.errors import WrongReplica
+from microcosm.errors import ReplicaError, WrongReplica
 from microcosm.replica.network.durable.remembering import STATE, remembered
 from microcosm.replica.node.node import serve
 from microcosm.replica.replica import Replica

@@ -208,7 +208,7 @@ def test_what_is_set_aside_is_the_same_as_built_anew(seed: int) -> None:
         for name, left, right in (("x", "u", "v"), ("y", "v", "u"))
     )
     places = random.sample(range(2, 400), 60)
-    built, kept = one._knowledge.microcosm, 0
+    built, kept = one._view.microcosm, 0
     for n in range(60):
         name = random.choice("xy")
         dot = Dot(name, 1, n + 2 if n % 3 else 100 + places[n])
@@ -231,8 +231,8 @@ def test_what_is_set_aside_is_the_same_as_built_anew(seed: int) -> None:
             case 5:
                 with suppress(Contradiction):
                     one.learn(f"{some[0]} {random.choice(('<', '||', '!<'))} {some[1]}")
-        kept += one._knowledge.microcosm is built
-        built = one._knowledge.microcosm
+        kept += one._view.microcosm is built
+        built = one._view.microcosm
         again = Replica(store)
         assert [c.facts for c in one.conflicts] == [c.facts for c in again.conflicts]
         assert analogy_digest(one.known) == analogy_digest(again.known)

@@ -8,12 +8,11 @@ from random import Random
 
 import pytest
 
-from microcosm.errors import Contradiction, MicrocosmError, Undefined
+from microcosm.errors import Contradiction, Malformed, MicrocosmError, Undefined, WrongReplica
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.basic import HybridBasic
-from microcosm.replica.errors import Malformed, WrongReplica
 from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.outbox import drained
 from microcosm.replica.replica import Replica

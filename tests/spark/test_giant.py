@@ -214,6 +214,14 @@ def test_what_cannot_be_done_in_slices_is_said(
             "clocks that do not agree",
             [TraceEvent(p, 1, clock={"p": 1, "q": 1}) for p in "pq"],
         ),
+        (
+            "positions that the log does not have",
+            [TraceEvent("p", 1, "send", "m", clock={"p": 1}, numbered=True), TraceEvent("p", 2)],
+        ),
+        (
+            "values of clocks that are repeated",
+            [TraceEvent("p", seq, clock={"p": 1}, numbered=True, label="x") for seq in (1, 2)],
+        ),
         ("names of several events", [TraceEvent("p", 1, name="x"), TraceEvent("q", 1, name="x")]),
     ):
         log.write_text("".join(map(line_of, events)), encoding="utf-8")

@@ -13,8 +13,9 @@ from microcosm.givens.relation import Relation
 from microcosm.text import statement as s
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import KEYWORDS
+from microcosm.text.short_cut import short_cut
 from microcosm.text.statement import Fault
-from microcosm.text.statement_reader import by_words, short_cut
+from microcosm.text.statement_reader import by_words
 
 PIECES = (
     *"<>{}[]=,:#\"\\?!|-. \t", "->", "||", "<>", "!<", "≺", "≬", "a", "b", "c1", "p:1",

@@ -11,7 +11,7 @@ from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
-    from microcosm.compare.difference import Conflict, Knowledge, News
+    from microcosm.compare.difference import Comparison, Disagreement, News
     from microcosm.givens.correspondence import Correspondence
     from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
@@ -121,7 +121,7 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
     }
 
 
-def _difference_fields(found: Knowledge) -> dict[str, object]:
+def _difference_fields(found: Comparison) -> dict[str, object]:
     news = [
         [
             {
@@ -174,7 +174,7 @@ def _verdicts(
         yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1]))}"
 
 
-def _compared(found: Knowledge, files: tuple[str, str], most: int | None) -> Iterator[str]:
+def _compared(found: Comparison, files: tuple[str, str], most: int | None) -> Iterator[str]:
     if found.same:
         yield f"{_both(*files)} know the same"
     for at, items in enumerate(found.news):
@@ -197,7 +197,7 @@ def _news_line(item: News) -> str:
     return f"  {said}   ({', '.join(notes)})" if notes else f"  {said}"
 
 
-def _conflict_line(each: Conflict, files: tuple[str, str]) -> str:
+def _conflict_line(each: Disagreement, files: tuple[str, str]) -> str:
     from microcosm.cli.show.explain import statement
 
     sides = (output.printable(statement(each.left, str(v), each.right)) for v in each.verdicts)

@@ -14,7 +14,7 @@ from microcosm.cli.replica import serve as replica_serve
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal.fsck import Report
+    from microcosm.replica.journal.fsck import FsckReport
 
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
@@ -73,7 +73,7 @@ def fsck(
     return exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
 
 
-def _lines(found: Report) -> list[str]:
+def _lines(found: FsckReport) -> list[str]:
     """What was found, for people."""
     count = found.last - found.first + 1
     kept = f"records {found.first} to {found.last}" if count > 0 else "no records"

@@ -236,10 +236,10 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-    from microcosm.replica.opening import Opened
+    from microcosm.replica.opening import ReadOnlyStore
     from microcosm.replica.replica import Replica
 
-    with closing(Opened(path)) as store:
+    with closing(ReadOnlyStore(path)) as store:
         yield Replica(store, **options_)
 
 

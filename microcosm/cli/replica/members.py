@@ -38,7 +38,7 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
-    from microcosm.replica.network.stating import Stating
+    from microcosm.replica.network.shared import Stating
 
     host, port = endpoint_of(address)
     with network_of(path) as (replica, durable):
@@ -59,7 +59,7 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
-    from microcosm.replica.network.stating import Stating
+    from microcosm.replica.network.shared import Stating
 
     with network_of(path) as (replica, durable):
         stating = Stating(replica, durable)

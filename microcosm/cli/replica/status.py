@@ -95,7 +95,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.cli.show.lemmas import proof_object
-    from microcosm.replica.network.blocked import blocked
+    from microcosm.replica.network.status import blocked
 
     return {
         "file": path,
@@ -119,8 +119,8 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
-    """The same for people, but for what is set aside."""
-    from microcosm.replica.network.blocked import blocked
+    """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
+    from microcosm.replica.network.status import blocked
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"

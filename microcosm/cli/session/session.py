@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
+from microcosm import tuning
 from microcosm.cli import exits, output
 from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.show.style import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.givens.givens import Givens
-from microcosm.state.microcosm import MOST_NAMES, Microcosm
+from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
 from microcosm.text.questions import ASK, Part, Sentence, read_sentence
@@ -138,7 +139,7 @@ class Session:
         raise TextError(f"{shown(part.text)} is ambiguous: {meant}{more}", column=part.column)
 
     def known_event(self, part: Part) -> str:
-        """As `event`, but it must be an event of the microcosm."""
+        """The event that is meant (see `event`), which must be one of the microcosm. Raises `TextError`."""
         event = self.event(part)
         if event in self.known or event in self.beginning(event, 1):
             return event
@@ -147,7 +148,7 @@ class Session:
 
     def near(self, name: str) -> str:
         """`; did you mean …?` where some event's name is like `name`, and it is not one itself."""
-        if name in self.beginning(name, 1) or len(self.names()) > MOST_NAMES:
+        if name in self.beginning(name, 1) or len(self.names()) > tuning.NAMES_COMPARED:
             return ""
         found = self.known.nearest(name)
         return f"; did you mean {' or '.join(map(quote, found))}?" if found else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from microcosm.givens.relation import Relation
-    from microcosm.queries.possible import Possibility, Witness
+    from microcosm.queries.possible import Possibility, WitnessWorld
 
 
 MOST_DRAWN = 30
@@ -46,7 +46,7 @@ def possible_lines(left: str, right: str, found: Possibility) -> Iterator[str]:
             yield f"{said} was neither found possible nor ruled out in time"
 
 
-def _world(world: Witness) -> list[str]:
+def _world(world: WitnessWorld) -> list[str]:
     """The covering pairs of a world, and the order of its events."""
     from microcosm.cli.show.explain import statement
     from microcosm.text.names import quote

@@ -28,7 +28,7 @@ class Provenance:
         return self._told(leaf, False)
 
     def reason(self, leaf: Derivation) -> str:
-        """The same as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
+        """What a leaf rests on, as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
         return self._told(leaf, True)
 
     def _told(self, leaf: Derivation, clause: bool) -> str:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
 from microcosm.protocol.packets import Logged
 
 Log = dict[tuple[int, int], frozenset[int]]
 """From sender and clock to receivers."""
 
 
-class KS(Group):
+class KS(FixedGroup):
     """One of `size` processes. Time and space n² a message in the worst case, much less as a rule."""
 
     __slots__ = ("_clock", "_delivered", "_held", "_log")

@@ -68,7 +68,7 @@ class MF(Machine):
         return None
 
     def tick(self) -> None:
-        """Send the outstanding message again."""
+        """Send the outstanding message again. Cost: constant."""
         if self._outstanding is not None:
             self.out.append(self._outstanding)
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any, ClassVar
 
-from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, WINDOW, Delivery
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, WINDOW, Delivery, FixedGroup
 from microcosm.protocol.packets import Clocked
 
 
-class Newtop(Group):
+class Newtop(FixedGroup):
     """One of `size` processes."""
 
     __slots__ = ("_announced", "_heard", "_held", "_wanted", "clock")
@@ -68,7 +67,10 @@ class Newtop(Group):
             self._deliver(Delivery(sender, payload, packet))
 
     def tick(self) -> None:
-        """Break the silence, if somebody may be waiting for it."""
+        """Break the silence, if somebody may be waiting for it.
+
+        Cost: a null to each other process, and what can be delivered then.
+        """
         if self._announced < self._wanted:
             self.clock += 1
             self._announced = self.clock

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
 from microcosm.protocol.packets import Stamped, Vector
 
 
-class RST(Group):
+class RST(FixedGroup):
     """One of `size` processes. Time and space n² a message."""
 
     __slots__ = ("_clock", "_delivered", "_held", "_sent")

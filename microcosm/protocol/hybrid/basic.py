@@ -33,6 +33,7 @@ class Outgoing:
         self.payload = payload
 
     def packet(self) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.mid, self.pid, self.permit, self.payload)
 
 
@@ -122,7 +123,10 @@ class HybridBasic(Hybrid):
         return message.receiver == receiver and not message.acked
 
     def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits."""
+        """Send again what is unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._unacked:
             if not message.acked:
                 self._emit(message.receiver, message.packet())

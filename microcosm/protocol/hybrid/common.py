@@ -107,7 +107,8 @@ class Hybrid(Machine):
         """Packets that came before, permits and acks that only count; why is said at each of them.
 
         What is delivered, the permits that are missing and what is unacknowledged are three separate parts
-        of the state. Sending alone connects them: without anything to send they do not interact.
+        of the state. Sending alone connects them: without anything to send they do not interact. Cost:
+        constant.
         """
         delivered = self._delivered.get(sender, 0)
         silent = silent and not self.unsent

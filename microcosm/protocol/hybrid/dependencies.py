@@ -257,11 +257,17 @@ class HybridDependencies(Hybrid):
         return message.receiver == receiver and not message.acked
 
     def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
-        """Only what came before: permits are answered by permits here, and acks change what messages name."""
+        """Only what came before: permits are answered by permits here, and acks change what messages name.
+
+        Cost: constant.
+        """
         return isinstance(packet, Dependent) and reorder and packet.mid <= self._delivered.get(sender, 0)
 
     def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits."""
+        """Send again what is unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._unacked:
             if not message.acked and message.packet is not None:
                 self._emit(message.receiver, message.packet)

@@ -38,7 +38,7 @@ class HybridDurable(HybridMulticastSPS):
     __slots__ = ()
 
     def changes(self, sender: int, packet: Packet) -> bool:
-        """Whether `receive` would change the state; if not, it may still answer. Constant time."""
+        """Whether `receive` would change the state; if not, it may still answer. Cost: constant."""
         if not packet.sound():
             return False
         if isinstance(packet, Message):
@@ -59,24 +59,27 @@ class HybridDurable(HybridMulticastSPS):
         return False
 
     def is_next(self, sender: int, message: Message) -> bool:
-        """Whether a message is the one to be delivered next of its sender. Constant time."""
+        """Whether a message is the one to be delivered next of its sender. Cost: constant."""
         return message.pid == self._delivered.get(sender, 0)
 
     def awaits(self, sender: int, mid: int) -> bool:
-        """Whether the permit for a delivered message is missing. Constant time."""
+        """Whether the permit for a delivered message is missing. Cost: constant."""
         return self._missing.index((sender, mid)) is not None
 
     def missing(self) -> Iterator[tuple[int, int]]:
-        """Sender and id of each delivered message whose permit is missing, oldest first."""
+        """Sender and id of each delivered message whose permit is missing, oldest first.
+
+        Cost: linear in them and in the gaps between.
+        """
         return iter(self._missing)
 
     def holds(self, sender: int) -> int:
-        """How many messages of a process wait for an earlier one. Constant time."""
+        """How many messages of a process wait for an earlier one. Cost: constant."""
         return len(self._buffered.get(sender, ()))
 
     @property
     def unacked(self) -> int:
-        """Copies in the send buffer, from the first that is not acknowledged on. Constant time."""
+        """Copies in the send buffer, from the first that is not acknowledged on. Cost: constant."""
         return len(self._buffer)
 
     def repeat(self, to: int) -> Iterator[Packet]:
@@ -89,7 +92,10 @@ class HybridDurable(HybridMulticastSPS):
                 yield Ack(mid)
 
     def waiting(self) -> Iterator[tuple[int, int, tuple[int, int]]]:
-        """Each copy held back: its id, its receiver, and the missing permit (sender, id) that holds it."""
+        """Each copy held back: its id, its receiver, and the missing permit (sender, id) that holds it.
+
+        Cost: the send buffer, and the missing permits for each copy held back.
+        """
         for copy in self._buffer:
             if not copy.sent:
                 reasons = (
@@ -101,16 +107,19 @@ class HybridDurable(HybridMulticastSPS):
                 yield copy.group.mid, copy.receiver, next(reasons)
 
     def unacknowledged(self) -> Iterator[tuple[int, int, bool]]:
-        """Each copy without an ack: its id, its receiver, and whether it was sent."""
+        """Each copy without an ack: its id, its receiver, and whether it was sent. Cost: the send buffer."""
         return ((copy.group.mid, copy.receiver, copy.sent) for copy in self._buffer if not copy.acked)
 
     def payload(self, mid: int) -> object:
-        """The payload of a message that some copy in the send buffer is of, or None. Constant time."""
+        """The payload of a message that some copy in the send buffer is of, or None. Cost: constant."""
         inside = self._groups.first <= mid < self._groups.next
         return self._groups[mid].payload if inside else None
 
     def early(self) -> Iterator[tuple[int, int, int]]:
-        """Each message held out of order: its sender, its id, and that of the one it waits for."""
+        """Each message held out of order: its sender, its id, and that of the one it waits for.
+
+        Cost: the messages held.
+        """
         for sender, held in self._buffered.items():
             yield from ((sender, message.mid, message.pid) for message in held.values())
 
@@ -167,7 +176,10 @@ class HybridDurable(HybridMulticastSPS):
 
     @classmethod
     def restored(cls, me: int, state: State, known: Container[int] | None = None) -> HybridDurable:
-        """The machine whose `state` this is. Raises `ValueError` or `TypeError` for what is no state."""
+        """The machine whose `state` this is. Raises `ValueError` or `TypeError` for what is no state.
+
+        Cost: linear in the state.
+        """
         window, last_sent, delivered, permitted, held, bases, groups, missing, indexes = state
         machine = cls(me, known, window)
         machine._last_sent = dict(last_sent)

@@ -36,6 +36,7 @@ class Multicast:
         self.payload = payload
 
     def packet(self, receiver: int) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.mid, self.pids[receiver], self.permit, self.payload)
 
 
@@ -124,7 +125,10 @@ class HybridMulticast(Hybrid):
         return receiver in self._unacked[mid].unacked
 
     def tick(self) -> None:
-        """Send again the copies that are unacknowledged, and ask again for missing permits."""
+        """Send again the copies that are unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._unacked:
             for receiver in message.pids:
                 if receiver in message.unacked:

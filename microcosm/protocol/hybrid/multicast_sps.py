@@ -63,6 +63,7 @@ class Copy:
         return self.group.waits
 
     def packet(self) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.group.mid, self.pid, self.flagged, self.group.payload)
 
 
@@ -165,7 +166,10 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
         return copy is not None and copy.sent and not copy.acked
 
     def tick(self) -> None:
-        """Send again the copies that are unacknowledged, and ask again for missing permits."""
+        """Send again the copies that are unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for copy in self._buffer:
             if copy.sent and not copy.acked:
                 self._emit(copy.receiver, copy.packet())

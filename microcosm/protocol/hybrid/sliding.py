@@ -58,13 +58,16 @@ class SlidingArray(Generic[T]):
         return self._items[self._skip]
 
     def add(self, element: T) -> int:
-        """Append an element; its index."""
+        """Append an element; its index. Cost: constant, amortised."""
         self._items.append(element)
         self.next += 1
         return self.next - 1
 
     def remove(self) -> T:
-        """Remove and return the oldest element; `IndexError` when there is none."""
+        """Remove and return the oldest element; `IndexError` when there is none.
+
+        Cost: constant, amortised.
+        """
         element = self._items[self._skip]
         self._skip += 1
         self.first += 1
@@ -109,7 +112,10 @@ class SlidingMap(Generic[K]):
         return key in self._index
 
     def add(self, key: K) -> int:
-        """Append a key that is not there; its index. Raises `ValueError` for one that is."""
+        """Append a key that is not there; its index. Raises `ValueError` for one that is.
+
+        Cost: constant, amortised.
+        """
         if key in self._index:
             raise ValueError(f"{key!r} is there already")
         self._index[key] = self.next
@@ -118,7 +124,7 @@ class SlidingMap(Generic[K]):
         return self.next - 1
 
     def remove(self, key: K) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; whether it was there. Cost: constant, amortised."""
         at = self._index.pop(key, None)
         if at is None:
             return False
@@ -180,18 +186,21 @@ class IndexableSlidingMap(Generic[K]):
         return self._keys[index]
 
     def index(self, key: K) -> int | None:
-        """The index of a key, or None."""
+        """The index of a key, or None. Cost: constant."""
         return self._index.get(key)
 
     def add(self, key: K) -> int:
-        """Append a key that is not there; its index. Raises `ValueError` for one that is."""
+        """Append a key that is not there; its index. Raises `ValueError` for one that is.
+
+        Cost: constant, amortised.
+        """
         if key in self._index:
             raise ValueError(f"{key!r} is there already")
         self._index[key] = at = self._keys.add(key)
         return at
 
     def remove(self, key: K) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; whether it was there. Cost: constant, amortised."""
         at = self._index.pop(key, None)
         if at is None:
             return False

@@ -34,6 +34,7 @@ class Buffered:
         self.payload = payload
 
     def packet(self) -> Message:
+        """What is sent of it. Cost: constant."""
         return Message(self.mid, self.pid, self.permit, self.payload)
 
 
@@ -117,7 +118,10 @@ class HybridSPS(HybridOptimal[Buffered]):
         return message.receiver == receiver and message.sent and not message.acked
 
     def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits."""
+        """Send again what is unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
         for message in self._buffer:
             if message.sent and not message.acked:
                 self._emit(message.receiver, message.packet())

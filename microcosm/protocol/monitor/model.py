@@ -54,7 +54,7 @@ def predecessors(basic: dict[Letter, Letters], j: Letter) -> Letters:
     return frozenset(found)
 
 
-class Program(ABC):
+class MonitorProgram(ABC):
     """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -62,23 +62,23 @@ class Program(ABC):
         self.monitor = monitor
 
     def projected(self, letters: Letters) -> Letters:
-        """letters ↑ R_μ: those that go to the monitor (section 1.1)."""
+        """letters ↑ R_μ: those that go to the monitor (section 1.1). Cost: linear in the letters."""
         return frozenset(j for j in letters if j.receiver == self.monitor)
 
     @abstractmethod
     def send(self, j: Letter) -> None:
-        """The event send_j, at its sender."""
+        """The event send_j, at its sender. Cost: the history of the sender at most."""
 
     @abstractmethod
     def ready(self, j: Letter) -> bool:
-        """The guard of the reception of j: at the monitor; anywhere else it is true."""
+        """The guard of the reception of j: at the monitor; elsewhere it is true. Cost: a history at most."""
 
     @abstractmethod
     def receive(self, j: Letter) -> None:
-        """The event receive_j, at its receiver, once it is ready."""
+        """The event receive_j, at its receiver, once it is ready. Cost: two histories at most."""
 
 
-class Histories(Program):
+class Histories(MonitorProgram):
     """The first program: H_p is all that p has sent or received, K what the monitor has received."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -89,7 +89,10 @@ class Histories(Program):
         """B_j, the basic predecessors of each message."""
 
     def c(self, j: Letter) -> Letters:
-        """C_j, from the B of everybody: nothing distributed could compute it."""
+        """C_j, from the B of everybody: nothing distributed could compute it.
+
+        Cost: linear in the messages.
+        """
         return predecessors(self.b, j)
 
     def send(self, j: Letter) -> None:
@@ -105,7 +108,7 @@ class Histories(Program):
             self.k |= {j}
 
 
-class Pasts(Program):
+class Pasts(MonitorProgram):
     """The second program, by P1: G_p is the history of p with all its causal predecessors."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -128,7 +131,7 @@ class Pasts(Program):
             self.k |= {j}
 
 
-class Projections(Program):
+class Projections(MonitorProgram):
     """The third program, by P2 and P3: only messages to the monitor are kept and travel."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:
@@ -153,7 +156,7 @@ class Projections(Program):
             self.k |= {j}
 
 
-class Sizes(Program):
+class Sizes(MonitorProgram):
     """The last program, section 6: closed sets of one sender's messages are told by their sizes."""
 
     def __init__(self, size: int, monitor: int = 0) -> None:

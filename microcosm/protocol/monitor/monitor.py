@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, ClassVar
 
-from microcosm.protocol.group import Group
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
 from microcosm.protocol.packets import Vector, Vectored
 
 
-class Monitored(Group):
+class Monitored(FixedGroup):
     """One of `size` processes, of which `monitors` (by default process 0) get causal delivery.
 
     Time and space n times the number of monitors. For reliable networks, in any order.

@@ -39,6 +39,8 @@ _JOINED, _RETIRE, _LAST, _DONE, _GONE = range(len(CHANGES))
 def heir(node: int, parents: Mapping[int, int]) -> int:
     """Who takes over the neighbours of a node: its parent, or of the root the least child.
 
+    Cost: linear in the tree at most.
+
     >>> heir(1, {0: 0, 1: 0, 2: 1}), heir(0, {0: 0, 2: 0, 1: 0})
     (0, 1)
     """
@@ -48,7 +50,7 @@ def heir(node: int, parents: Mapping[int, int]) -> int:
 
 
 def without(node: int, parents: Mapping[int, int]) -> dict[int, int]:
-    """The tree without a node, its children being those of its heir."""
+    """The tree without a node, its children being those of its heir. Cost: linear in the tree."""
     new = heir(node, parents)
     return {child: new if parent == node else parent for child, parent in parents.items() if child != node}
 
@@ -79,7 +81,11 @@ class DynamicTreeNode(Machine):
         return sorted(set(self._hops.values()))
 
     def admit(self, node: int) -> None:
-        """Let a node join below this one; it starts as `DynamicTreeNode(node, {this: this, node: this})`."""
+        """Let a node join below this one; it starts as `DynamicTreeNode(node, {this: this, node: this})`.
+
+        Raises `ProtocolError` where it is in the tree already, or this node is leaving. Cost: linear in the
+        nodes, and a packet to each neighbour.
+        """
         if node in self.parents or self._waits is not None or self.gone:
             raise ProtocolError(f"{node} cannot join below {self.me}")
         self._flood(TreeChange(_JOINED, node, self.me), self.me)
@@ -87,7 +93,10 @@ class DynamicTreeNode(Machine):
         self._emit(node, Welcome(tuple(sorted(self.parents.items()))))
 
     def retire(self) -> None:
-        """Leave the tree. This node sends no message of its own any more, and is `gone` in the end."""
+        """Leave the tree. This node sends no message of its own any more, and is `gone` in the end.
+
+        Raises `ProtocolError` where it is leaving already. Cost: a packet to each neighbour.
+        """
         if self._waits is not None or self.gone:
             raise ProtocolError(f"{self.me} is leaving already")
         self._waits = set(self.neighbours)
@@ -96,7 +105,10 @@ class DynamicTreeNode(Machine):
         self._finish()
 
     def lost(self, node: int) -> None:
-        """A neighbour has failed, and all packets that it sent have been received."""
+        """A neighbour has failed, and all packets that it sent have been received.
+
+        Cost: linear in the tree.
+        """
         if node in self.neighbours:
             self._close(node)
 

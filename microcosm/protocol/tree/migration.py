@@ -60,13 +60,19 @@ class ActorNode(Machine):
         self.states: dict[int, Any] = {actor: None for actor, home in homes.items() if home == me}
 
     def post(self, actor: int, to: int, payload: Any = None) -> None:
-        """Send a message of an actor that lives here. Raises `ProtocolError` for one that does not."""
+        """Send a message of an actor that lives here. Raises `ProtocolError` for one that does not.
+
+        Cost: constant.
+        """
         if actor not in self.states or (to not in self.states and to not in self._towards):
             raise ProtocolError(f"no message from actor {actor} to actor {to} begins at {self.me}")
         self._pass_on(self.me, Posted(actor, to, payload))
 
     def move(self, actor: int, goal: int) -> None:
-        """Let an actor that lives here, and rests, move to another node. Raises `ProtocolError` else."""
+        """Let an actor that lives here, and rests, move to another node. Raises `ProtocolError` else.
+
+        Cost: constant.
+        """
         if actor not in self.states or actor in self._arrived or goal not in self._hops:
             raise ProtocolError(f"actor {actor} cannot move from {self.me} to {goal}")
         neighbour = self._hops[goal]
@@ -124,7 +130,10 @@ class ActorNode(Machine):
             self.move(actor, arrived.goal)
 
     def causal_send(self, to: Iterable[int], payload: Any = None) -> int:
-        """Nodes send nothing to each other here: actors do, by `post`. Raises `ProtocolError`."""
+        """Nodes send nothing to each other here: actors do, by `post`. Raises `ProtocolError`.
+
+        Cost: constant.
+        """
         raise ProtocolError("nodes send nothing: actors do")
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:

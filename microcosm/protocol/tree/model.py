@@ -49,12 +49,12 @@ class Configuration(NamedTuple):
 
 
 def children(node: int, tree: Tree) -> list[int]:
-    """Definition 3.1."""
+    """Definition 3.1. Cost: linear in the tree."""
     return [child for child, parent in enumerate(tree) if parent == node != child]
 
 
 def well_formed_tree(tree: Tree) -> bool:
-    """Definition 3.2, and every parent is a node: one root, no circles."""
+    """Definition 3.2, and every parent is a node: one root, no circles. Cost: quadratic in the tree."""
     if any(not 0 <= parent < len(tree) for parent in tree):
         return False
     if sum(parent == node for node, parent in enumerate(tree)) != 1:
@@ -69,7 +69,7 @@ def well_formed_tree(tree: Tree) -> bool:
 
 
 def next_hop(a: int, b: int, tree: Tree) -> int:
-    """Figure 4: the neighbour of a towards b."""
+    """Figure 4: the neighbour of a towards b. Cost: the tree, for each node between the two."""
     while b not in children(a, tree):
         if b == tree[b]:
             return tree[a]
@@ -79,6 +79,8 @@ def next_hop(a: int, b: int, tree: Tree) -> int:
 
 def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
     """Figure 5: the nodes from a to b.
+
+    Cost: `next_hop`, for each node of it.
 
     >>> path(3, 2, (0, 0, 0, 1))
     (3, 1, 0, 2)
@@ -90,12 +92,15 @@ def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
 
 
 def edges(tree: Tree) -> list[tuple[int, int]]:
-    """Both directions of every edge, each with a queue in and a queue out at its first node."""
+    """Both directions of every edge, each with a queue in and a queue out at its first node.
+
+    Cost: n log n.
+    """
     return sorted({pair for a, b in enumerate(tree) if a != b for pair in ((a, b), (b, a))})
 
 
 def initial(tree: Tree) -> Configuration:
-    """Nothing has been sent."""
+    """Nothing has been sent. Cost: linear in the tree."""
     empty: Queues = ((),) * len(edges(tree))
     return Configuration((), empty, empty)
 
@@ -105,7 +110,8 @@ def steps(
 ) -> Iterator[tuple[str, Configuration]]:
     """Every next configuration, with the rule of Figure 3 that leads to it, up to so many messages in all.
 
-    Without `premise`, M-Route is as printed: it also passes on what has arrived.
+    Without `premise`, M-Route is as printed: it also passes on what has arrived. Cost: quadratic in the tree,
+    times `next_hop` and the length of the history.
     """
     edge = {pair: at for at, pair in enumerate(edges(tree))}
     sent = sum(isinstance(event, Snd) for event in now.history)
@@ -148,7 +154,10 @@ def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Co
 
 
 def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
-    """Where each message is: `in` or `out`, and the node and neighbour of the queue."""
+    """Where each message is: `in` or `out`, and the node and neighbour of the queue.
+
+    Cost: the queues and their messages.
+    """
     found: dict[Mail, list[tuple[str, int, int]]] = {}
     for at, (a, b) in enumerate(edges(tree)):
         for kind, queue in (("in", now.ins[at]), ("out", now.outs[at])):
@@ -158,7 +167,10 @@ def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int,
 
 
 def well_formed(tree: Tree, now: Configuration) -> bool:
-    """Definition 3.7, as corrected: 3.3 by position, 3.4 with the neighbours meant, 3.6 over all messages."""
+    """Definition 3.7, as corrected: 3.3 by position, 3.4 with the neighbours meant, 3.6 over all messages.
+
+    Cost: quadratic in the history, and a path for each message.
+    """
     history, where = now.history, places(tree, now)
     sent = {event.mail: event.node for event in history if isinstance(event, Snd)}
     received = [event.mail for event in history if isinstance(event, Rec)]

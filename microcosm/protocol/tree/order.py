@@ -32,7 +32,7 @@ Before = Callable[[Tree, Configuration, Mail, Mail], bool]
 
 
 def causes(now: Configuration) -> set[tuple[Mail, Mail]]:
-    """Figure 7: the pairs m ≪ m′, read off the history."""
+    """Figure 7: the pairs m ≪ m′, read off the history. Cost: linear in the pairs and the history."""
     past: dict[int, set[Mail]] = {}
     """For each node, the messages that cause whatever it sends next."""
     before: dict[Mail, set[Mail]] = {}
@@ -47,7 +47,7 @@ def causes(now: Configuration) -> set[tuple[Mail, Mail]]:
 
 
 def received_first(now: Configuration, m: Mail, other: Mail) -> bool:
-    """Rec(m) comes before Rec(m′) in the history, both being there."""
+    """Rec(m) comes before Rec(m′) in the history, both being there. Cost: linear in the history."""
     history = now.history
     return Rec(m) in history and Rec(other) in history and history.index(Rec(m)) < history.index(Rec(other))
 
@@ -76,7 +76,7 @@ def arrives_before(tree: Tree, now: Configuration, m: Mail, other: Mail) -> bool
 
 
 def arrives_before_printed(tree: Tree, now: Configuration, m: Mail, other: Mail) -> bool:
-    """m ≺ m′ as Figure 8 has it; case 2 as its prose explains it."""
+    """m ≺ m′ as Figure 8 has it; case 2 as its prose explains it. Cost: linear in the configuration."""
     history, where = now.history, places(tree, now)
     for queue in (*now.ins, *now.outs):
         if m in queue and other in queue and queue.index(m) < queue.index(other):
@@ -94,7 +94,10 @@ def arrives_before_printed(tree: Tree, now: Configuration, m: Mail, other: Mail)
 
 
 def consistent(tree: Tree, now: Configuration, before: Before = arrives_before) -> bool:
-    """Definition 3.8: well-formed, and what causes another message arrives before it."""
+    """Definition 3.8: well-formed, and what causes another message arrives before it.
+
+    Cost: `before`, for each pair of which one causes the other.
+    """
     return well_formed(tree, now) and all(before(tree, now, m, other) for m, other in causes(now))
 
 

@@ -20,6 +20,8 @@ Parents = dict[int, int]
 def complete_tree(size: int, arity: int) -> Parents:
     """A complete tree of nodes 0 to size - 1, root 0, in which nodes have up to `arity` children.
 
+    Cost: linear.
+
     >>> complete_tree(6, 2)
     {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 2}
     """
@@ -27,12 +29,14 @@ def complete_tree(size: int, arity: int) -> Parents:
 
 
 def binary_tree(size: int) -> Parents:
-    """The parents in a complete binary tree of nodes 0 to size - 1, root 0."""
+    """The parents in a complete binary tree of nodes 0 to size - 1, root 0. Cost: linear."""
     return complete_tree(size, 2)
 
 
 def tree_of(topology: str, size: int) -> Parents:
     """The parents that a word stands for. Raises `ProtocolError` for what is no tree of so many nodes.
+
+    Cost: linear.
 
     >>> tree_of("path", 3), tree_of("p2,p2,p2", 3)
     ({0: 0, 1: 0, 2: 1}, {0: 1, 1: 1, 2: 1})

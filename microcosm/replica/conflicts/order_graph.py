@@ -37,7 +37,7 @@ class OrderGraph:
             self.after.setdefault(edge.right, [])
 
     def with_facts(self, facts: Sequence[Correspondence]) -> OrderGraph:
-        """The same chains with other correspondences."""
+        """A graph of these chains with other correspondences."""
         return OrderGraph(self._chains, facts)
 
     def unordered(self) -> Iterator[tuple[Correspondence, str, str]]:

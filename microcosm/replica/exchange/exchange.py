@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.exchange.messages import (
     Compare,
     Gone,
@@ -30,7 +30,7 @@ from microcosm.replica.exchange.messages import (
     encode,
 )
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import FIRST, Dot, Dots, Run, fingerprint
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
 from microcosm.replica.ledger.evolution import Evolution
 
 Member = TypeVar("Member")
@@ -113,8 +113,8 @@ class Exchange:
     def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[Message]:
         view = self._view(peer)
         parts: list[Range] = []
-        wanted: list[Run] = []
-        lacking: list[Run] = []
+        wanted: list[DotRun] = []
+        lacking: list[DotRun] = []
         for each in ranges:
             mine = view.within(each.low, each.high)
             if isinstance(each.seen, bytes):
@@ -131,7 +131,7 @@ class Exchange:
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
 
-    def _supplied(self, runs: Iterable[Run]) -> Iterator[Message]:
+    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[Message]:
         asked = Dots(runs)
         found = self._side.held_of(asked)
         contents: list[bytes] = []
@@ -146,7 +146,7 @@ class Exchange:
         if contents:
             yield Supply(tuple(contents))
         here = asked - (asked - self._side.seen())
-        gone = here - Dots(Run(*e.dot, e.dot.number + 1) for e in found)
+        gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
 
     def _take(self, contents: Iterable[bytes]) -> None:
@@ -176,7 +176,7 @@ class Exchange:
             yield some
 
 
-def _parts(low: Dot, high: Dot | None, mine: list[Run]) -> list[Range]:
+def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:
     """A range as it is, or in parts that begin where runs do."""
     if len(mine) <= LEAF:
         return [Range(low, high, tuple(mine))]

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgpack
 
-from microcosm.replica.errors import Malformed
-from microcosm.replica.ledger.dots import FIRST, Dot, Run
+from microcosm.errors import Malformed
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import dot_of, read, run_of
 
 VERSION = 1
@@ -23,7 +23,7 @@ class Range:
 
     low: Dot
     high: Dot | None
-    seen: bytes | tuple[Run, ...]
+    seen: bytes | tuple[DotRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Same:
 class Want:
     """I lack these; you have seen them."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[DotRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Supply:
 class Gone:
     """I have seen these, and hold them no more: removed, superseded or forgotten."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[DotRun, ...]
 
 
 Message = Compare | Same | Want | Supply | Gone
@@ -87,8 +87,8 @@ def encode(message: Message) -> bytes:
 def decode(content: bytes) -> Message:
     """The message that bytes stand for. Raises `Malformed`, and nothing else.
 
-    >>> decode(encode(Want((Run("phone", 1, 3, 9),))))
-    Want(runs=(Run(replica='phone', incarnation=1, first=3, end=9),))
+    >>> decode(encode(Want((DotRun("phone", 1, 3, 9),))))
+    Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
     """
     match read(content):
         case (version, *_) if version != VERSION:

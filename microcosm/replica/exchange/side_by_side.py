@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from microcosm.replica.errors import WrongReplica
+from microcosm.errors import WrongReplica
 from microcosm.replica.exchange.messages import Same, decode
 from microcosm.replica.replica import Replica
 

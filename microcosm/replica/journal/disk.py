@@ -64,7 +64,10 @@ DISK = Disk()
 
 
 def full_sync(descriptor: int) -> None:
-    """As `fsync`; on macOS, where that leaves bytes in the drive, what does not."""
+    """Return when what was written to a file would outlast a loss of power.
+
+    That is `fsync`, but on macOS, where `fsync` leaves bytes in the drive.
+    """
     if sys.platform == "darwin":
         import fcntl
 

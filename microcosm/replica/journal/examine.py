@@ -19,7 +19,7 @@ from microcosm.replica.journal import wal as journal_wal
 from microcosm.replica.journal.disk import Disk
 from microcosm.replica.journal.files import Files
 from microcosm.replica.journal.head import Head
-from microcosm.replica.journal.look import Broken, State
+from microcosm.replica.journal.look import Broken, JournalState
 from microcosm.replica.journal.schema import About
 
 
@@ -29,7 +29,7 @@ class Findings:
 
     wal: journal_wal.Scan
     about: About | None
-    state: State | None
+    state: JournalState | None
     head: Head | None
     faults: tuple[str, ...]
 
@@ -79,7 +79,7 @@ def examine(files: Files, application: str | None, disk: Disk) -> Findings:
     return Findings(wal, about, state, head, tuple(faults))
 
 
-def look(connection: sqlite3.Connection, about: About) -> State:
+def look(connection: sqlite3.Connection, about: About) -> JournalState:
     """The state of a journal, if SQLite finds nothing wrong and the chain holds. Raises `Broken`."""
     [[said]] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":

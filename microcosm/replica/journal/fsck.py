@@ -20,7 +20,7 @@ from microcosm.replica.journal.schema import About
 
 
 @dataclass(frozen=True)
-class Report:
+class FsckReport:
     """What a check found, and what a repair did.
 
     `first` and `last` are the numbers of the records that check (`last < first`: there are none), `through`
@@ -40,7 +40,7 @@ class Report:
     repaired: bool
 
 
-def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> Report:
+def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> FsckReport:
     """Check all of a journal; with `repair` cut it where it stops being what was written.
 
     Without `repair` nothing is changed. A repair first keeps a copy of all files, then puts in their place a
@@ -65,7 +65,7 @@ def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> Report:
         if repair and findings.faults:
             copy = files.keep()
             _cut(files, disk, about, good)
-        return Report(
+        return FsckReport(
             application=about.application,
             schema=about.schema,
             first=first.number + 1,

@@ -34,7 +34,7 @@ class Place(NamedTuple):
     chain: bytes
 
 
-class State(NamedTuple):
+class JournalState(NamedTuple):
     """How far a journal goes: its snapshot, its last record, and the record before the last transaction."""
 
     instance: bytes
@@ -85,12 +85,12 @@ def rows(connection: sqlite3.Connection, start: Place, until: int | None = None)
 def walk(
     connection: sqlite3.Connection, start: Place, until: int | None = None
 ) -> Iterator[tuple[Record, int, bytes]]:
-    """The same as records, each with its `since` and its hash. Raises `Broken`."""
+    """The records after `start` up to `until`, each with its `since` and its hash. Raises `Broken`."""
     for number, since, kind, payload, chain in rows(connection, start, until):
         yield Record(number, kind.decode(), payload), since, chain
 
 
-def survey(connection: sqlite3.Connection, about: About) -> State:
+def survey(connection: sqlite3.Connection, about: About) -> JournalState:
     """The state of a journal all of whose records check. Cost: all its bytes, once. Raises `Broken`."""
     start, edition, seal = base(connection, about)
     covered = "SELECT count(*) FROM record WHERE number <= ?"
@@ -103,10 +103,10 @@ def survey(connection: sqlite3.Connection, about: About) -> State:
         if group not in (since, last):
             raise Broken(f"record {number} is in no transaction")
         last, since, chain = number, group, link
-    return State(about.instance, start, edition, seal, Place(last, chain), since)
+    return JournalState(about.instance, start, edition, seal, Place(last, chain), since)
 
 
-def recovered(connection: sqlite3.Connection, state: State) -> bool:
+def recovered(connection: sqlite3.Connection, state: JournalState) -> bool:
     """Whether a journal that was found in a state, and has since been recovered by SQLite, is in that state.
 
     Cost: that of counting; the records are not read again.
@@ -122,7 +122,7 @@ def recovered(connection: sqlite3.Connection, state: State) -> bool:
     return chain_at(connection, state.base, last) == state.last.chain
 
 
-def disagreement(connection: sqlite3.Connection, state: State, head: Head | None) -> str | None:
+def disagreement(connection: sqlite3.Connection, state: JournalState, head: Head | None) -> str | None:
     """What is wrong with a state, given what was durable; None if nothing is.
 
     In the mode `full` a crash between the two syncs of a commit leaves the journal one transaction ahead of

@@ -20,7 +20,7 @@ from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import DISK, Disk
 from microcosm.replica.journal.files import Files
 from microcosm.replica.journal.head import Head, HeadFile
-from microcosm.replica.journal.look import State
+from microcosm.replica.journal.look import JournalState
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import About
 
@@ -63,7 +63,7 @@ def rename(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE about SET value = ? WHERE name = 'instance'", (os.urandom(16),))
 
 
-def build(files: Files, fill: Fill, disk: Disk) -> State:
+def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
     """Put a journal at `files` that `fill` writes; what lies there is replaced. The state of it."""
     new = files.new()
     try:

@@ -55,7 +55,7 @@ def scan(path: Path) -> Scan:
 
 
 def scan_bytes(content: bytes) -> Scan:
-    """The same for the content of a log.
+    """What a write-ahead log of this content holds.
 
     >>> scan_bytes(b"").header, scan_bytes(bytes(4128)).header, scan_bytes(b"x" * 99).header
     ('none', 'none', 'bad')

@@ -15,7 +15,7 @@ from microcosm.replica.journal.disk import Disk
 from microcosm.replica.journal.examine import look
 from microcosm.replica.journal.files import Files
 from microcosm.replica.journal.head import Head, HeadFile
-from microcosm.replica.journal.look import Broken, Place, State, disagreement, recovered
+from microcosm.replica.journal.look import Broken, JournalState, Place, disagreement, recovered
 from microcosm.replica.store import check_reach
 
 
@@ -28,7 +28,9 @@ class Writer:
     RESERVE = 1 << 18
     """Bytes of it after which it is made as large as it will become, and more than that."""
 
-    def __init__(self, files: Files, disk: Disk, mode: str, application: str, found: State | None) -> None:
+    def __init__(
+        self, files: Files, disk: Disk, mode: str, application: str, found: JournalState | None
+    ) -> None:
         """Take over a journal that `examine` found whole, in the state `found` (None: its tables are of an
         older version). The caller holds the lock.
         """
@@ -130,7 +132,7 @@ class Writer:
         with suppress(sqlite3.Error):
             self._connection.close()
 
-    def _recover(self, disk: Disk, application: str, found: State | None) -> State:
+    def _recover(self, disk: Disk, application: str, found: JournalState | None) -> JournalState:
         """Upgrade the tables, sync what a crash left unsynced, and write a head for the mode from now on."""
         execute = self._connection.execute
         execute("PRAGMA busy_timeout = 5000")
@@ -161,7 +163,7 @@ class Writer:
         execute("PRAGMA busy_timeout = 500")  # how long a checkpoint waits for readers
         return state
 
-    def _finish(self, state: State, size: int) -> None:
+    def _finish(self, state: JournalState, size: int) -> None:
         """Commit, then say so in the head file."""
         assert self._head is not None
         self._connection.execute("COMMIT")

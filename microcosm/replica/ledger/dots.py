@@ -35,7 +35,7 @@ class Dot(NamedTuple):
         return f"{self.replica}.{self.incarnation}.{self.number}"
 
 
-class Run(NamedTuple):
+class DotRun(NamedTuple):
     """The dots of a stream numbered from `first` up to, not including, `end`."""
 
     replica: str
@@ -51,16 +51,16 @@ FIRST = Dot("", 0, 0)
 class Dots:
     """A set of dots. Cost: of a question log of the stream's runs; of a change, the stream's runs.
 
-    >>> seen = Dots([Run("phone", 1, 1, 4)])
+    >>> seen = Dots([DotRun("phone", 1, 1, 4)])
     >>> seen.add(Dot("phone", 1, 6)), Dot("phone", 1, 3) in seen, Dot("phone", 1, 4) in seen
     (True, True, False)
-    >>> list(seen - Dots([Run("phone", 1, 2, 9)]))
-    [Run(replica='phone', incarnation=1, first=1, end=2)]
+    >>> list(seen - Dots([DotRun("phone", 1, 2, 9)]))
+    [DotRun(replica='phone', incarnation=1, first=1, end=2)]
     """
 
     __slots__ = ("_bounds",)
 
-    def __init__(self, runs: Iterable[Run] = ()) -> None:
+    def __init__(self, runs: Iterable[DotRun] = ()) -> None:
         self._bounds: dict[Stream, list[int]] = {}
         """Where runs begin and end, in turn: a number is in the set after an odd number of bounds."""
         for run in runs:
@@ -70,12 +70,12 @@ class Dots:
         bounds = self._bounds.get((dot[0], dot[1]))
         return bounds is not None and bisect_right(bounds, dot[2]) & 1 == 1
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[DotRun]:
         """The runs, in order; no two of them touch."""
         for stream in sorted(self._bounds):
             bounds = self._bounds[stream]
             for at in range(0, len(bounds), 2):
-                yield Run(*stream, bounds[at], bounds[at + 1])
+                yield DotRun(*stream, bounds[at], bounds[at + 1])
 
     def __len__(self) -> int:
         """How many dots there are."""
@@ -113,10 +113,10 @@ class Dots:
             return True
         if bounds is not None and bisect_right(bounds, number) & 1:
             return False
-        self.add_run(Run(replica, incarnation, number, number + 1))
+        self.add_run(DotRun(replica, incarnation, number, number + 1))
         return True
 
-    def add_run(self, run: Run) -> None:
+    def add_run(self, run: DotRun) -> None:
         """Put a run of dots in."""
         if run.first >= run.end:
             return
@@ -128,7 +128,7 @@ class Dots:
         kept = ([] if low & 1 else [run.first]) + ([] if high & 1 else [run.end])
         bounds[low:high] = kept
 
-    def update(self, other: Iterable[Run]) -> None:
+    def update(self, other: Iterable[DotRun]) -> None:
         """Put runs of dots in."""
         for run in other:
             self.add_run(run)
@@ -152,12 +152,12 @@ class Dots:
             for number in range(first, end):
                 yield Dot(replica, incarnation, number)
 
-    def within(self, low: Dot, high: Dot | None) -> list[Run]:
+    def within(self, low: Dot, high: Dot | None) -> list[DotRun]:
         """The runs from `low` up to, not including, `high` (None: to the end), cut off at both.
 
         Cost: the streams, and the runs that are found.
         """
-        found: list[Run] = []
+        found: list[DotRun] = []
         least, most = low.stream, high.stream if high is not None else None
         for stream in sorted(self._bounds):
             if stream < least or (most is not None and stream > most):
@@ -167,7 +167,7 @@ class Dots:
                 bounds = _up_to(bounds, high.number)
             if stream == least:
                 bounds = _from(bounds, low.number)
-            found += [Run(*stream, *bounds[at : at + 2]) for at in range(0, len(bounds), 2)]
+            found += [DotRun(*stream, *bounds[at : at + 2]) for at in range(0, len(bounds), 2)]
         return found
 
     def _check(self) -> None:
@@ -177,7 +177,7 @@ class Dots:
             assert all(a < b for a, b in pairwise(bounds))
 
 
-def fingerprint(runs: Iterable[Run]) -> bytes:
+def fingerprint(runs: Iterable[DotRun]) -> bytes:
     """16 bytes that stand for a set of dots: BLAKE2b of its runs, in order, as MessagePack."""
     return blake2b(msgpack.packb([tuple(run) for run in runs]), digest_size=16).digest()
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgpack
 
+from microcosm.errors import Malformed
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.errors import Malformed
-from microcosm.replica.ledger.dots import Dot, Run
+from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.text.names import unfit
 
 VERSION = 1
@@ -66,7 +66,7 @@ class Forget:
     """The replica of the dot has forgotten the events of each run's stream, up to the run's end."""
 
     dot: Dot
-    marks: tuple[Run, ...]
+    marks: tuple[DotRun, ...]
 
 
 Evolution = Append | Add | Remove | Forget
@@ -136,13 +136,13 @@ def dot_of(value: object) -> Dot:
     raise Malformed("no dot")
 
 
-def run_of(value: object) -> Run:
+def run_of(value: object) -> DotRun:
     """A run of dots as MessagePack has it. Raises `Malformed`."""
     match value:
         case (str(replica), int(incarnation), int(first), int(end)) if 0 < first < end:
             dot = dot_of((replica, incarnation, first))
             if type(end) is int:
-                return Run(dot.replica, dot.incarnation, first, end)
+                return DotRun(dot.replica, dot.incarnation, first, end)
     raise Malformed("no run of dots")
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.ledger.dots import Dot, Dots, Run, Stream
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
 Key = tuple[str, str, str]
@@ -22,7 +22,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class Changes:
+class Delta:
     """What has changed since somebody looked: appended events, correspondences that came or went."""
 
     appended: list[Dot] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Changes:
 class Ledger:
     """What is seen, what is held of it, and the chains and correspondences that follow.
 
-    Changes are made by `take` and `forget` alone. Cost of `take`: constant but for what it removes.
+    Delta are made by `take` and `forget` alone. Cost of `take`: constant but for what it removes.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Ledger:
         """Up to which number the events of each stream are forgotten here."""
         self.theirs: dict[str, Forget] = {}
         """What each replica, this one included, has last said it has forgotten."""
-        self.changes = Changes()
+        self.changes = Delta()
 
     # -- evolutions ----------------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ class Ledger:
         """Whether an event that was appended there is one of those that are forgotten here."""
         return place is not None and place.number <= self.marks.get(place.stream, 0)
 
-    def forget(self, marks: Iterable[Run], names: Iterable[str]) -> set[str]:
+    def forget(self, marks: Iterable[DotRun], names: Iterable[str]) -> set[str]:
         """Drop the events of each run's stream up to its end, and those of `names`, with all that names them.
 
         Returns the events that went. What followed through them is to be given before.

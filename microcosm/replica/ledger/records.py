@@ -13,20 +13,20 @@ from collections.abc import Collection
 
 import msgpack
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Run
-from microcosm.replica.ledger.snapshot import State, decode_identity, decode_state
+from microcosm.replica.ledger.dots import DotRun
+from microcosm.replica.ledger.snapshot import ReplicaState, decode_identity, decode_state
 from microcosm.replica.store import Store
 
 OWN = ("replica", "evolution", "forget", "instance", "network", "network start", "network state")
 """Kinds that no note may have."""
 
 
-def load(store: Store) -> tuple[State, int]:
+def load(store: Store) -> tuple[ReplicaState, int]:
     """The state that a store holds, and how many records it has after the snapshot. Raises `Malformed`."""
     snapshot = store.snapshot()
-    state = State() if snapshot is None else decode_state(snapshot[1])
+    state = ReplicaState() if snapshot is None else decode_state(snapshot[1])
     count = 0
     for record in store.records(after=snapshot[0] if snapshot is not None else 0):
         try:
@@ -37,7 +37,7 @@ def load(store: Store) -> tuple[State, int]:
     return state, count
 
 
-def apply(state: State, kind: str, payload: bytes) -> None:
+def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
     """What one record changes. Raises `Malformed`."""
     match kind:
         case "replica":
@@ -55,13 +55,13 @@ def apply(state: State, kind: str, payload: bytes) -> None:
             state.notes[kind] = payload
 
 
-def encode_forgotten(marks: Collection[Run], names: Collection[str]) -> bytes:
+def encode_forgotten(marks: Collection[DotRun], names: Collection[str]) -> bytes:
     """The payload of a record `forget`."""
     written: bytes = msgpack.packb([[list(run) for run in marks], sorted(names)])
     return written
 
 
-def decode_forgotten(payload: bytes) -> tuple[list[Run], list[str]]:
+def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
     """Runs of processes, and names of events. Raises `Malformed`."""
     match evolutions.read(payload):
         case (tuple(marks), tuple(names)) if all(isinstance(name, str) for name in names):

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import msgpack
 
-from microcosm.replica.errors import Malformed
+from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dots
 from microcosm.replica.ledger.evolution import read, run_of
-from microcosm.replica.ledger.ledger import Changes, Ledger
+from microcosm.replica.ledger.ledger import Delta, Ledger
 
 VERSION = 1
 """Of an identity."""
@@ -32,7 +32,7 @@ class Identity:
 
 
 @dataclass(slots=True)
-class State:
+class ReplicaState:
     """What a replica keeps; `notes` are the last payloads of records of other kinds, by kind.
 
     `network` are the records of its network since the note `network state`.
@@ -58,7 +58,7 @@ def decode_identity(content: bytes) -> Identity:
     raise Malformed("no identity of a replica that this program can read")
 
 
-def encode_state(state: State) -> bytes:
+def encode_state(state: ReplicaState) -> bytes:
     """The bytes of all of it. Cost: linear."""
     assert state.identity is not None
     ledger = state.ledger
@@ -76,7 +76,7 @@ def encode_state(state: State) -> bytes:
     return written
 
 
-def decode_state(content: bytes) -> State:
+def decode_state(content: bytes) -> ReplicaState:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
         case (1, bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes)):
@@ -91,5 +91,5 @@ def decode_state(content: bytes) -> State:
     for each in held:
         ledger.hold(evolutions.decode(each))
     ledger.seen = Dots(map(run_of, seen))
-    ledger.changes = Changes()
-    return State(decode_identity(identity), ledger, notes, list(network))
+    ledger.changes = Delta()
+    return ReplicaState(decode_identity(identity), ledger, notes, list(network))

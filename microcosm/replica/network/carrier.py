@@ -20,12 +20,11 @@ from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import Letter
 from microcosm.replica.network.durable.remembering import STATE
 from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.fragments import Assembly, pieces
+from microcosm.replica.network.fragments import Assembly, fragments
+from microcosm.replica.network.in_thread import run_in_thread
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.keys import Keyring
-from microcosm.replica.network.run_in_thread import aside
-from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore
-from microcosm.replica.network.stating import Stating
+from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore, Stating
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.replica import Replica
 
@@ -52,7 +51,7 @@ class Carriage(Protocol):
         ...
 
     def flush_soon(self) -> None:
-        """The same before long."""
+        """Commit and send before long; returns at once."""
         ...
 
     def wait(self) -> None:
@@ -92,7 +91,7 @@ class Carrier:
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
     ) -> Transport:
         """Go on where the network of the replica stopped, over UDP."""
-        durable = await aside(self.begin, lambda _: None) if self._network.slow else self.begin()
+        durable = await run_in_thread(self.begin, lambda _: None) if self._network.slow else self.begin()
         transport = await Transport.open(
             *(durable, ring, address),
             limits=limits,
@@ -270,8 +269,8 @@ class Carrier:
 
     def _say(self, name: str, message: bytes) -> None:
         endpoint = self.transport.endpoint
-        for piece in pieces(message, endpoint.room):
-            if not endpoint.say(name, piece):
+        for fragment in fragments(message, endpoint.room):
+            if not endpoint.say(name, fragment):
                 break
 
     def _compaction(self) -> None:

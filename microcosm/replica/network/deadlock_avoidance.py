@@ -17,7 +17,7 @@ from __future__ import annotations
 from microcosm.replica.network.durable.durable import Durable
 
 
-class Relief:
+class DeadlockAvoidance:
     """Lets an endpoint that is full and stuck take one message more. `stall` is in seconds."""
 
     def __init__(self, durable: Durable, stall: float, now: float) -> None:

@@ -19,15 +19,15 @@ from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.deadlock_avoidance import Relief
-from microcosm.replica.network.durable.batch import Batch
+from microcosm.replica.network.deadlock_avoidance import DeadlockAvoidance
+from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.durable.process import MessageId
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
 from microcosm.replica.network.link.congestion import Congestion
-from microcosm.replica.network.link.handshake import Meeting
+from microcosm.replica.network.link.handshake import Handshake
 from microcosm.replica.network.link.keys import Keyring
 from microcosm.replica.network.link.peer import NEVER, Peer
 from microcosm.replica.network.link.sealing import (
@@ -47,12 +47,12 @@ from microcosm.replica.network.link.wire import (
     packed,
     read_content,
 )
-from microcosm.replica.network.status import standing
+from microcosm.replica.network.status import status
 
 Address = tuple[str, int]
 
 MOST_SAID = 512
-"""So many pieces of exchanges wait for a member at most; what is more is left out."""
+"""So many fragments of messages of exchanges wait for a member at most; what is more is left out."""
 SILENCE = 3
 """After so many waits in vain a member is greeted again: it may have started anew."""
 
@@ -88,8 +88,8 @@ class Endpoint:
         self._sealer = Sealer(ring, process.name, process.incarnation, process.boot, entropy)
         self._peers: dict[int, Peer] = {}
         self._tagged: dict[bytes, Peer] = {}
-        self._meeting = Meeting(durable, self._sealer, versions, limits.tick)
-        self._relief = Relief(durable, limits.stall, now)
+        self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
+        self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
         self._next_tick = now
         self._now = now
         self._meet(now)
@@ -100,11 +100,14 @@ class Endpoint:
     def send(
         self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
     ) -> MessageId:
-        """As `Durable.send`; the message leaves with the next `flush`, or as soon as it may."""
+        """Send a message to members; its name. It leaves with the next `flush`, or as soon as it may.
+
+        Raises `Busy` where too much waits to be acknowledged.
+        """
         return self.durable.send(to, payload, note)
 
     def include(self, kind: str, payload: bytes) -> None:
-        """As `Durable.include`: a record in one transaction with the deliveries and sends of this moment."""
+        """Write a record in one transaction with the deliveries and sends of this moment."""
         self.durable.include(kind, payload)
 
     def say(self, name: str, content: bytes) -> bool:
@@ -161,7 +164,7 @@ class Endpoint:
     def flush(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
         """Make everything so far durable; the packets to send now. Cost: a commit, and the members.
 
-        The same as `cut`, `Batch.write`, `settle` and `leaving`, of which a host may do the second elsewhere.
+        It is `cut`, `WriteBatch.write`, `settle` and `leaving`, of which a host may do the second elsewhere.
         """
         batch = self.cut()
         self.durable.failed = True
@@ -171,7 +174,7 @@ class Endpoint:
         batch.tell(None)
         return self.leaving(now, wall)
 
-    def cut(self) -> Batch:
+    def cut(self) -> WriteBatch:
         """What has happened so far, to be made durable."""
         batch = self.durable.cut()
         for peer in self._peers.values():
@@ -182,7 +185,7 @@ class Endpoint:
             batch.snapshot = self.snapshot()
         return batch
 
-    def settle(self, batch: Batch, now: float) -> None:
+    def settle(self, batch: WriteBatch, now: float) -> None:
         """A batch is durable: what follows from it may leave."""
         now = self._passed(now)
         machine = self.durable.process.machine
@@ -192,8 +195,8 @@ class Endpoint:
                 peer.post(packet)
                 if type(packet) is Ack and machine.awaits(number, packet.mid):
                     peer.await_permit(packet.mid, now)
-        for peer, pieces in batch.said:
-            peer.said += pieces
+        for peer, fragments in batch.said:
+            peer.said += fragments
 
     def leaving(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
         """The packets to send now, of what is durable. None while a change of members is not."""
@@ -221,7 +224,7 @@ class Endpoint:
 
     def status(self, now: float) -> dict[str, Any]:
         """What is under way, plainly: counts, drops by reason, and for each member what is waited for."""
-        found = standing(self.durable, self._peers.values(), now)
+        found = status(self.durable, self._peers.values(), now)
         drops = (
             {**self.drops, TOO_LARGE: self.durable.too_large} if self.durable.too_large else {**self.drops}
         )
@@ -254,7 +257,7 @@ class Endpoint:
         if isinstance(found, str):
             return found
         if found.header.kind == GREETING:
-            return self._meeting.heard(found, now)
+            return self._handshake.heard(found, now)
         found.peer.heard_at = now
         if found.header.kind == EXCHANGE:
             self.exchanged.append((found.peer.member.name, found.content))
@@ -279,7 +282,7 @@ class Endpoint:
             if mid not in permitted:
                 durable.receive(number, Permit(mid))
         if content.copies:
-            self._relief.look(now)
+            self._deadlock_avoidance.look(now)
         for copy in content.copies:
             durable.receive(number, Message(*copy))
         for fence in content.fences:
@@ -298,7 +301,7 @@ class Endpoint:
         """The packets for one member."""
         sealer, session = self._sealer, peer.session
         used = sealer.sending(peer.member.name, now, wall)
-        greeting = self._meeting.due(number, peer, used, now)
+        greeting = self._handshake.due(number, peer, used, now)
         if greeting is not None:
             leaving.append((peer.address, greeting))
         if session is None:

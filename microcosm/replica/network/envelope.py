@@ -20,7 +20,7 @@ SIZE = _TAIL.size
 """Bytes behind each payload."""
 
 
-class Opened(NamedTuple):
+class OpenedEnvelope(NamedTuple):
     """A payload, and the event of its sending."""
 
     payload: bytes
@@ -42,7 +42,7 @@ def closed(payload: bytes, sent: Append) -> bytes:
     return payload + _TAIL.pack(float("nan") if sent.at is None else sent.at, sent.dot.number)
 
 
-def opened(content: bytes, sender: str, incarnation: int) -> Opened | None:
+def opened(content: bytes, sender: str, incarnation: int) -> OpenedEnvelope | None:
     """What `closed` made, from this sender; None for anything else."""
     if len(content) < SIZE:
         return None
@@ -50,7 +50,7 @@ def opened(content: bytes, sender: str, incarnation: int) -> Opened | None:
     if not number:
         return None
     dot = Dot(sender, incarnation, number)
-    return Opened(content[:-SIZE], Append(dot, f"c:{dot}", at if at == at else None))  # noqa: PLR0124
+    return OpenedEnvelope(content[:-SIZE], Append(dot, f"c:{dot}", at if at == at else None))  # noqa: PLR0124
 
 
 def number_in(part: bytes) -> int:

@@ -1,8 +1,9 @@
-"""Messages of exchanges in pieces that fit into packets.
+"""Messages of exchanges in fragments that fit into packets.
 
-A piece names its message by a digest, so that the pieces of a message that is sent again, after some were
-lost, complete the ones that came before. What is never completed is dropped when newer messages need room:
-each peer has its share, and all together have a bound. What is dropped is asked for again by a later round.
+A fragment names its message by a digest, so that the fragments of a message that is sent again, after some
+were lost, complete the ones that came before. What is never completed is dropped when newer messages need
+room: each peer has its share, and all together have a bound. What is dropped is asked for again by a later
+round.
 """
 
 from __future__ import annotations
@@ -12,28 +13,28 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 HEAD = struct.Struct(">16sHH")
-"""Digest of the message, the place of the piece, and how many there are."""
+"""Digest of the message, the place of the fragment, and how many there are."""
 
-MOST_PIECES = 256
+MOST_FRAGMENTS = 256
 MOST_UNFINISHED = 16
 """So many messages of a peer are kept in part."""
 
 MOST_BYTES = 4 << 20
 """Bytes that are kept of the unfinished messages of all peers together."""
 
-PIECE_COST = 128
-"""Bytes that a piece is reckoned to take besides its own."""
+FRAGMENT_COST = 128
+"""Bytes that a fragment is reckoned to take besides its own."""
 
 
-def pieces(message: bytes, size: int) -> Iterator[bytes]:
-    """The pieces of a message, each at most `size` bytes; none where there would be more than `MOST_PIECES`.
+def fragments(message: bytes, size: int) -> Iterator[bytes]:
+    """The fragments of a message, each at most `size` bytes; none where they are more than `MOST_FRAGMENTS`.
 
-    >>> [len(piece) for piece in pieces(b"x" * 100, 60)]
+    >>> [len(fragment) for fragment in fragments(b"x" * 100, 60)]
     [60, 60, 40]
     """
     room = size - HEAD.size
     count = max(1, -(-len(message) // room))
-    if count > MOST_PIECES:
+    if count > MOST_FRAGMENTS:
         return
     digest = blake2b(message, digest_size=16).digest()
     for at in range(count):
@@ -41,42 +42,42 @@ def pieces(message: bytes, size: int) -> Iterator[bytes]:
 
 
 class Assembly:
-    """Puts the pieces of all peers together.
+    """Puts the fragments of all peers together.
 
-    >>> one, two, three = pieces(b"x" * 100, 60)
+    >>> one, two, three = fragments(b"x" * 100, 60)
     >>> assembly = Assembly()
-    >>> [assembly.add("phone", piece) for piece in (three, one, one)], len(assembly.add("phone", two))
+    >>> [assembly.add("phone", fragment) for fragment in (three, one, one)], len(assembly.add("phone", two))
     ([None, None, None], 100)
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
         self._unfinished: dict[tuple[str, bytes], dict[int, bytes]] = {}
-        """By peer and digest, the one that a piece came for last at the end."""
+        """By peer and digest, the one that a fragment came for last at the end."""
         self.size = 0
         """Bytes that are kept."""
         self.malformed = 0
         self.dropped = 0
         """Unfinished messages that had to make room."""
 
-    def add(self, peer: str, piece: bytes) -> bytes | None:
-        """The message that a piece completes. What is no piece completes nothing.
+    def add(self, peer: str, fragment: bytes) -> bytes | None:
+        """The message that a fragment completes. What is no fragment completes nothing.
 
-        Cost: the pieces of the message that it completes, and the unfinished messages.
+        Cost: the fragments of the message that it completes, and the unfinished messages.
         """
-        if len(piece) < HEAD.size:
+        if len(fragment) < HEAD.size:
             self.malformed += 1
             return None
-        digest, at, count = HEAD.unpack_from(piece)
-        content = piece[HEAD.size :]
-        if not at < count <= MOST_PIECES:
+        digest, at, count = HEAD.unpack_from(fragment)
+        content = fragment[HEAD.size :]
+        if not at < count <= MOST_FRAGMENTS:
             self.malformed += 1
             return None
         if count == 1:
             return content
         key = peer, digest
         parts = self._unfinished[key] = self._unfinished.pop(key, {})
-        self.size += len(content) - len(parts[at]) if at in parts else len(content) + PIECE_COST
+        self.size += len(content) - len(parts[at]) if at in parts else len(content) + FRAGMENT_COST
         parts[at] = content
         if len(parts) < count or max(parts) >= count:
             self._make_room(peer)
@@ -106,4 +107,4 @@ class Assembly:
 
 
 def _size(parts: dict[int, bytes]) -> int:
-    return sum(len(part) + PIECE_COST for part in parts.values())
+    return sum(len(part) + FRAGMENT_COST for part in parts.values())

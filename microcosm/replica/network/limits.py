@@ -13,7 +13,7 @@ class Limits:
     wait for acks before `send` is refused; `under_way`: how many of them may be on the wire to one member at
     a time. `tick`: duplicates of a packet are answered once in such a time. `least_wait`, `longest_wait`:
     between two tries. `stall`: who is full and gets no acks for so long takes a message all the same
-    (`Relief`).
+    (`DeadlockAvoidance`).
     """
 
     mtu: int = 1200

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 
+from microcosm.replica.ledger.snapshot import Identity, encode_identity
+from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Record, Store
 
@@ -61,28 +63,28 @@ class ReplicaStore:
         return found
 
     def commit(self, records: Records) -> int:
-        """As `Store.commit`; the number is that of the last record durable."""
+        """Append records, at once or with the next flush; the number of the last that is durable."""
         return self.store.commit(records) if self.joining is None else self.joining(records)
 
     def records(self, after: int = 0) -> Iterator[Record]:
-        """As `Store.records`."""
+        """The records above `after`, those included that the network had still to write."""
         self._catch_up()
         return self.store.records(after)
 
     def snapshot(self) -> tuple[int, bytes] | None:
-        """As `Store.snapshot`."""
+        """The latest snapshot, or None."""
         self._catch_up()
         return self.store.snapshot()
 
     def compact(self, through: int, content: bytes) -> None:
-        """As `Store.compact`, but later where the network has to add its state first."""
+        """Let `content` stand for the records up to `through`; later, if the network adds its state first."""
         if self.compacting is None:
             self.store.compact(through, content)
         else:
             self.compacting()
 
     def close(self) -> None:
-        """As `Store.close`."""
+        """Close the store."""
         self.store.close()
 
     def _catch_up(self) -> None:
@@ -135,3 +137,33 @@ class Held:
             yield
         finally:
             self.depth -= 1
+
+
+class Stating:
+    """Has the members that a replica states follow those of its network, in the commit that changes these.
+
+    Two commits, one after the other, would let a crash in between leave a replica that remembers removals for
+    somebody who was evicted long ago, for ever. Whoever commits for the network calls `follow` before; what
+    it adds is committed along.
+    """
+
+    def __init__(self, replica: Replica, durable: Durable) -> None:
+        self._replica, self._durable = replica, durable
+        self._named: set[str] | None = None
+
+    def follow(self) -> None:
+        """State what has changed since the last time. The first time: also that the evicted are gone.
+
+        Names that the replica states and the network never knew stay. Cost: the members.
+        """
+        replica, process = self._replica, self._durable.process
+        named = {member.name for member in process.members}
+        if named == self._named:
+            return
+        before, self._named = self._named, named
+        gone = ({fence.name for fence in process.membership.fences} if before is None else before) - named
+        stated = ({*replica.members} | named) - gone
+        if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
+            content = encode_identity(Identity(*replica.stream, wanted))
+            self._durable.include("replica", content)
+            replica.recorded("replica", content)

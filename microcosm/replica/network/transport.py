@@ -17,14 +17,14 @@ from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.replica.network.durable.batch import Batch, Then
+from microcosm.replica.network.durable.batch import Then, WriteBatch
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.durable.process import MessageId
 from microcosm.replica.network.endpoint import Address, Endpoint
+from microcosm.replica.network.in_thread import BatchWriter
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.keys import Keyring
-from microcosm.replica.network.writing import Writing
 
 BATCH = 16
 """At most so many packets are taken before the next commit."""
@@ -52,7 +52,7 @@ class Transport:
         self._after_flush = after_flush
         self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
-        self._writing = Writing(endpoint.durable.store, self._written)
+        self._writing = BatchWriter(endpoint.durable.store, self._written)
         self._apart = bool(getattr(endpoint.durable.store, "slow", False))
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
@@ -99,14 +99,14 @@ class Transport:
     def send(
         self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
     ) -> MessageId:
-        """As `Endpoint.send`: raises `Busy` under back-pressure, and never from within a delivery."""
+        """Send a message to members; its name. Raises `Busy` under back-pressure, never within a delivery."""
         self._usable()
         message = self.endpoint.send(to, payload, note)
         self._soon()
         return message
 
     async def send_when_possible(self, to: Iterable[str], payload: bytes) -> MessageId:
-        """The same, but wait out back-pressure. Not for deliveries, which meet none."""
+        """Send a message as soon as there is room for it; its name. Deliveries need not: they never wait."""
         to = tuple(to)
         while True:
             try:
@@ -122,7 +122,7 @@ class Transport:
         self._soon()
 
     def evict(self, name: str) -> Fence | None:
-        """As `Endpoint.evict`."""
+        """Give a member up for good; the fence that keeps its messages out, None where it was none."""
         self._usable()
         fence = self.endpoint.evict(name, time.monotonic())
         self._soon()
@@ -228,7 +228,7 @@ class Transport:
         """Commit what has happened, and send what may leave; with `wait` both are done on return."""
         endpoint = self.endpoint
         now = time.monotonic()
-        settled: list[Batch] = []
+        settled: list[WriteBatch] = []
         try:
             settled += self._finish(wait)
             if self._before_flush is not None:
@@ -254,7 +254,7 @@ class Transport:
         if not self._closed:  # by somebody who was told
             self._arm()
 
-    def _commit(self, now: float, wait: bool) -> list[Batch]:
+    def _commit(self, now: float, wait: bool) -> list[WriteBatch]:
         """Cut off what has happened, and write it or begin to; what is written."""
         endpoint = self.endpoint
         batch = endpoint.cut()
@@ -265,7 +265,7 @@ class Transport:
         endpoint.settle(batch, now)
         return [batch]
 
-    def _finish(self, wait: bool) -> list[Batch]:
+    def _finish(self, wait: bool) -> list[WriteBatch]:
         """What has been written meanwhile, if it is; with `wait` it is on return."""
         batch = self._writing.finish(wait)
         if batch is None:

@@ -23,15 +23,15 @@ from typing import Any, TypeVar
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.forgetting import Forgetting
-from microcosm.replica.network.blocked import Blocked, blocked
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.durable.batch import Then
 from microcosm.replica.network.endpoint import Address
+from microcosm.replica.network.in_thread import run_in_thread
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.keys import Keyring, read_keys
 from microcosm.replica.network.link.sealing import require_ciphers
-from microcosm.replica.network.run_in_thread import aside
 from microcosm.replica.network.shared import ReplicaStore
+from microcosm.replica.network.status import Blocked, blocked
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
@@ -98,11 +98,11 @@ class Node:
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
         if isinstance(store, str | os.PathLike):
             opening = partial(open_store, store, create=name is not None)
-            store = await aside(opening, lambda opened: opened.close())
+            store = await run_in_thread(opening, lambda opened: opened.close())
         try:
             shared = ReplicaStore(store)
             begin = partial(Replica, shared, name, largest=PACKET_ROOM, forgetting=forgetting)
-            replica = await aside(begin, _nothing) if shared.slow else begin()
+            replica = await run_in_thread(begin, _nothing) if shared.slow else begin()
             self = cls(replica, shared)
             self._interval = interval
             self._carrier.noting = with_commit

@@ -205,9 +205,9 @@ class _Job:
             return trace_kernel.found(batches, several, token, complete)
 
         needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at", "chosen"}
-        more = self._output.filled("read", "events") - {"label", "attributes"}
-        if token is not None:
-            more.add("attributes")
+        more = set(self._output.filled("read", "events"))
+        if not {"counted", "clock"} <= more:  # else they tell whether a line stands there twice
+            more -= {"label"} if token is not None else {"label", "attributes"}
         columns = [name for name in events.columns if name in needed | more]
         some = events.select(*columns)
         return group_by_trace.by_trace(

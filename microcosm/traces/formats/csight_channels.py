@@ -6,7 +6,8 @@
     1,1 cs?syn # inferred
 
 Comments may name the processes of the entries of clocks and the ends of channels; otherwise the
-process of an event is the entry that grew by one since its last event, and processes are numbers.
+process of an event is the entry that grew by one since its last event, and processes are numbers. They hold
+in the files behind, too; where they come, or change, behind events, another execution begins.
 A line `# run …`, of dashes or `=== … ===` begins another execution, as does an own entry that does not grow.
 Messages are told apart by channel, content and order.
 """
@@ -45,8 +46,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
 
     Memory: two counts for each content on a channel.
     """
-    names: dict[str, str] = {}
-    ends: dict[str, tuple[str, str]] = {}
+    names: dict[str, str] = options.shared(f"{NAME} names", dict)
+    ends: dict[str, tuple[str, str]] = options.shared(f"{NAME} ends", dict)
     run = options.state.setdefault(NAME, LineRun())
     assert isinstance(run, LineRun)
     of_runs: defaultdict[str | None, Contents[tuple[str, str]]]
@@ -55,6 +56,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     for number, text in stream:
         if text.startswith("#"):
             if index := _INDEX.match(text):
+                if run.seen and names.get(index[1]) != index[2]:
+                    told = f"entry {index[1]} of clocks is now called {index[2]}: another execution begins"
+                    report.add("restart", told, file=file, line=number)
+                    run.begin(options)
+                    last = {}
                 names[index[1]] = index[2]
             elif channel := _CHANNEL.fullmatch(text):
                 ends[channel[1]] = channel[2], channel[3]

@@ -73,6 +73,10 @@ def _transactions(stream: Lines, file: str, report: Report, options: Options) ->
     histories = options.shared(NAME, lambda: count(1))
     history, last = next(histories), -1
     for unit in units(stream, _KEYS, file, report):
+        if unit.place < 0:
+            message = "the place of a transaction is not known, which the others name it by"
+            report.add("bad-line", message, file=file, line=unit.line, lost=1)
+            continue
         if unit.place <= last:
             history = next(histories)
         last = unit.place

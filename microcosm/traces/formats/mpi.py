@@ -92,6 +92,9 @@ def _operation(text: str) -> tuple[str, str, list[str]]:
 class _Program:
     """The lines of all files: counted as they are read, and gone through once more for the events.
 
+    Only the last line tells whether all ranks count the same, so the events wait for it: reading takes
+    a third longer than where each is given away at once, and a seventh with the microcosm made of it.
+
     Memory: the requests under way, the collective operations, and what a wait for several receives.
     """
 

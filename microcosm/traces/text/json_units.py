@@ -34,11 +34,15 @@ class Elements(list[dict[str, object]]):
 
 @dataclass(slots=True)
 class Unit:
-    """A part of a document, the line it begins in, and its place in its array, faulty ones counted."""
+    """A part of a document, the line it begins in, and its place in the array of its key; faulty ones count.
+
+    `place` is -1 where it stands in no such array, as where the structure was lost, and behind two commas:
+    nobody knows whether one is too many, or what stood between them is gone.
+    """
 
     value: dict[str, object]
     line: int
-    place: int = 0
+    place: int = -1
 
 
 def units(
@@ -93,7 +97,7 @@ class _Documents:
             if sign == "{":
                 yield from self._top()
             elif sign == "[":
-                yield from self._array(0)
+                yield from self._array(0, sure=False)
             elif sign in ",]}":  # left over from where the structure was lost
                 self._json.step()
             else:
@@ -125,8 +129,11 @@ class _Documents:
         if not apart and (whole or (found and self._inner)):
             yield Unit(found, line)
 
-    def _array(self, level: int) -> Iterator[Unit]:
-        """The objects of an array whose elements are units (level 0) or stand so deep inside of one."""
+    def _array(self, level: int, sure: bool = True) -> Iterator[Unit]:
+        """The objects of an array whose elements are units (level 0) or stand so deep inside of one.
+
+        `sure`: their places mean something.
+        """
         begun = self._json.line
         self._json.step()
         place = 0
@@ -135,10 +142,11 @@ class _Documents:
                 self._break(_UNENDED, begun)
                 return
             line = self._json.line
+            sure = sure and sign != ","
             if sign == "{":
                 element = self._element(level)
                 if element is not None:
-                    yield Unit(element, self._json.named(line) if level else line, place)
+                    yield Unit(element, self._json.named(line) if level else line, place if sure else -1)
             elif self._value_or_fault() is not _FAULTY:
                 self._bad("a JSON object is expected", line)
             place += 1

@@ -31,13 +31,20 @@ class Spool:
         self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed when this is no longer used)
         finalize(self, self._file.close)
         self._sizes: list[int] = []
+        self._deep: dict[int, list[tuple[Any, ...]]] = {}
+        """By number those written together of which one is nested deeper than `marshal` writes: in memory."""
         self._last: list[tuple[Any, ...]] = []
 
     def add(self, record: tuple[Any, ...]) -> None:
         """Put a record behind the others; all are put there before any is read."""
         self._last.append(tuple(record))  # of no subclass, which `marshal` would not write
         if len(self._last) == _TOGETHER:
-            self._sizes.append(self._file.write(marshal.dumps(self._last)))
+            try:
+                written = marshal.dumps(self._last)
+            except ValueError:
+                written = b""
+                self._deep[len(self._sizes)] = self._last
+            self._sizes.append(self._file.write(written))
             self._last = []
 
     def __len__(self) -> int:
@@ -50,9 +57,11 @@ class Spool:
         """The records from one place to another. Cost: linear in them, and in the log before them / 256."""
         first = start // _TOGETHER
         at, done = sum(self._sizes[:first]), first * _TOGETHER
-        for size in self._sizes[first : -(-stop // _TOGETHER)]:  # several may read at a time
-            self._file.seek(at)
-            yield from marshal.loads(self._file.read(size))[max(0, start - done) : stop - done]
+        for number in range(first, min(len(self._sizes), -(-stop // _TOGETHER))):
+            size = self._sizes[number]
+            self._file.seek(at)  # several may read at a time
+            together = marshal.loads(self._file.read(size)) if size else self._deep[number]
+            yield from together[max(0, start - done) : stop - done]
             at, done = at + size, done + _TOGETHER
         if stop > done:
             yield from self._last[max(0, start - done) : stop - done]

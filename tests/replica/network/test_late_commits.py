@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from microcosm.replica.network.durable.batch import Batch
+from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.endpoint import Endpoint
 from tests.replica.network.causal import faults
 from tests.replica.network.test_simulation import busy, fences, one_is_evicted, partitions, restarts
@@ -47,7 +47,7 @@ class Late(World):
             node.waking = due
             self.at(due - now, lambda: self.wake(node, due))
 
-    def written(self, node: Node, endpoint: Endpoint, batch: Batch) -> None:
+    def written(self, node: Node, endpoint: Endpoint, batch: WriteBatch) -> None:
         if node.endpoint is not endpoint:
             return
         try:

@@ -14,8 +14,7 @@ from microcosm.protocol.packets import Message
 from microcosm.replica.network.durable.process import LAST, MORE, PART_COST, Process
 from microcosm.replica.network.link import arrivals as reasons
 from microcosm.replica.network.link.keys import Key, Keyring
-from microcosm.replica.network.link.sealing import HEADER
-from microcosm.replica.network.link.window import SIZE, ReplayWindow
+from microcosm.replica.network.link.sealing import HEADER, WINDOW, ReplayWindow
 from microcosm.replica.network.link.wire import Content, Greeting, packed, read_content, read_greeting
 from microcosm.replica.store import Memory
 from tests.replica.network.pair import OTHER, SECRET, Pair
@@ -243,9 +242,9 @@ def test_the_window_of_counters() -> None:
     highest = -1
     for _ in range(20_000):
         counter = max(
-            0, highest + random.randrange(-2 * SIZE, 40) if random.random() < 0.99 else highest + 9000
+            0, highest + random.randrange(-2 * WINDOW, 40) if random.random() < 0.99 else highest + 9000
         )
-        expected = counter not in seen and counter > highest - SIZE
+        expected = counter not in seen and counter > highest - WINDOW
         assert window.fresh(counter) is expected
         if expected:
             seen.add(counter)

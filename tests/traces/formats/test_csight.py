@@ -8,6 +8,7 @@ from pathlib import Path
 from microcosm.givens.relation import Relation
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
+from microcosm.traces.report import Report
 from tests.traces.logs import read_text, told
 
 RING = """\
@@ -102,3 +103,32 @@ def test_messages_of_several_files_are_not_taken_for_each_other(tmp_path: Path) 
         assert Counter(event.kind for event in events) == {"send": 2, "receive": 2}
         assert len({event.message for event in events}) == 2
         assert not extract(events).reported
+
+
+HEADER = "# index 0: a\n# index 1: b\n# c = a->b\n"
+LINES = "1,0 c!x\n2,0 c!y\n2,1 c?x\n2,2 c?y\n"
+
+
+def test_the_names_in_the_first_file_hold_in_those_behind(tmp_path: Path) -> None:
+    records = LINES.splitlines(keepends=True)
+    for at in range(5):
+        texts = [HEADER + "".join(records[:at]), "".join(records[at:])]
+        paths = [tmp_path / f"{at}.{number}.log" for number in range(2)]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        found = extract(formats.read(paths, format="csight_channels"))
+        assert found.givens == extract(read_text(HEADER + LINES, "csight_channels")[0]).givens
+
+
+def test_names_behind_events_begin_another_execution(tmp_path: Path) -> None:
+    """Who was called by a number before may be any of those who have names: nothing is known across."""
+    first, other = tmp_path / "first.log", tmp_path / "other.log"
+    first.write_text("1,0 c!x\n2,0 c!y\n", encoding="utf-8")
+    other.write_text(HEADER + "2,1 c?x\n2,2 c?y\n", encoding="utf-8")
+    report = Report()
+    events = [*formats.read([first, other], format="csight_channels", report=report)]
+    assert [(event.process, event.trace) for event in events] == [("0", None)] * 2 + [("b", "2")] * 2
+    assert report.counts["restart"] == 1
+    given = extract(events).givens
+    assert all(fact.left.count("/") == fact.right.count("/") for fact in given.external.values())
+    assert {clock.execution for clock in given.clocks.values()} == {None, "2"}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from microcosm.errors import TraceError
 from microcosm.traces import reading as formats
+from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from tests.traces.logs import read_text, told
 
@@ -97,3 +99,36 @@ def test_every_editing_history_has_its_own_numbers(tmp_path: Path) -> None:
             ("history 2/0", "history 2/1"),
         }
         assert not found.reported
+
+
+PARENTS = [[*range(0, at, 3)][-2:] for at in range(10)]
+
+
+@pytest.mark.parametrize("between", [",\n", ", ", ",\n\n"])
+def test_a_transaction_that_is_damaged_does_not_shift_the_parents_of_later_ones(between: str) -> None:
+    """Cut short, without its head, without some signs, with one too many: nothing false follows."""
+    past = [0] * len(PARENTS)
+    texts = []
+    for at, parents in enumerate(PARENTS):
+        for parent in parents:
+            past[at] |= past[parent] | 1 << parent
+        value = {"parents": parents, "agent": f"writer {at}", "patches": [["}"]]}
+        texts.append(json.dumps(value, indent=2 if between == ",\n\n" else None))
+    random = Random(7)
+    for _ in range(150):
+        hurt = random.randrange(1, 9)
+        text = texts[hurt]
+        at = random.randrange(len(text))
+        more = text[:at] + random.choice('[]{}",:x\\') + text[at:]
+        for damaged in (text[:at], text[at:], text[:at] + text[at + 2 :], more, "," + text):
+            records = between.join((*texts[:hurt], damaged, *texts[hurt + 1 :]))
+            events, _ = read_text(f'{{"endContent":"","txns":[\n{records}]}}\n', "dag")
+            known = {event.full_id: at for event in events for at in range(10) if _wrote(at, event)}
+            for event in events:
+                for name in event.after:
+                    if known.get(event.full_id, hurt) != hurt and known.get(name, hurt) != hurt:
+                        assert past[known[event.full_id]] >> known[name] & 1, (damaged, event)
+
+
+def _wrote(at: int, event: TraceEvent) -> bool:
+    return event.attributes.get("agent") == f"writer {at}"

@@ -53,10 +53,10 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
 
     try:
         givens = reading.givens_of(file)
-        shown: exits.Inconsistent | None = None
+        shown: exits.InconsistentGivens | None = None
         try:
             reading.microcosm_of(givens, book)
-        except exits.Inconsistent as error:
+        except exits.InconsistentGivens as error:
             shown = error
         fits = shown is None and Worlds(givens).one(stop) is not None
         found = None if fits else conflict(givens, stop)
@@ -86,7 +86,7 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
 
 
 def _proof(
-    givens: Givens, book: RuleBook, shown: exits.Inconsistent | None, stop: Stop | None
+    givens: Givens, book: RuleBook, shown: exits.InconsistentGivens | None, stop: Stop | None
 ) -> Derivation | None:
     """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
     from microcosm.engine.offline.refutation import Stopped

@@ -25,7 +25,7 @@ from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.worlds import candidate as fit
 from microcosm.worlds.candidate import Fit
-from microcosm.worlds.of_givens import knowledge_of
+from microcosm.worlds.constraints import knowledge_of
 
 _REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
 

@@ -17,7 +17,7 @@ Then = Callable[[BaseException | None], object]
 
 
 @dataclass(slots=True)
-class Batch:
+class WriteBatch:
     """Cut off what has happened so far; what happens meanwhile is in the next one.
 
     `write` may run in any thread, one batch after another; all else belongs to the thread of the endpoint.

@@ -45,8 +45,8 @@ class Durable(Written):
 
     `most_copies` is how many copies may wait for acks: beyond, `send` raises `Busy`, except within `deliver`;
     at `1 + members` times as many (`full`), incoming messages are refused until some are acknowledged, but
-    for one where there is a `spare` place (`Relief`). So are the parts of a message that turns out larger
-    than twice `largest`, for good: it stays with its sender.
+    for one where there is a `spare` place (`DeadlockAvoidance`). So are the parts of a message that turns out
+    larger than twice `largest`, for good: it stays with its sender.
     `recorded` is told of each record of the network as it is cut off, in their order.
     """
 

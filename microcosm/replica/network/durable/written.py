@@ -5,8 +5,8 @@ in the course of them (`include`), go to the store in one transaction; only then
 message is acknowledged once its delivery and the effects of it are durable, both or neither: exactly once, as
 far as effects are records. An effect elsewhere, a mail sent, may happen again after a crash.
 
-`flush` is `cut`, the writing of what was cut off (`Batch.write`), and `settled`. A host may do the second in
-another thread, and go on here meanwhile; whatever follows then leaves with the next batch.
+`flush` is `cut`, the writing of what was cut off (`WriteBatch.write`), and `settled`. A host may do the
+second in another thread, and go on here meanwhile; whatever follows then leaves with the next batch.
 
 What only waits in a buffer, or frees one, is written with the next transaction: to forget it is to lose a
 packet.
@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from microcosm.errors import ReplicaError
 from microcosm.protocol.machine import Send
-from microcosm.replica.network.durable.batch import Batch, Then
+from microcosm.replica.network.durable.batch import Then, WriteBatch
 from microcosm.replica.network.durable.process import Input, Process
 from microcosm.replica.network.durable.remembering import KIND, START, packed
 from microcosm.replica.store import Store
@@ -43,7 +43,7 @@ class Written:
         self._then: list[Then] = []
         self._sends: list[Send] = []
         self._withheld: set[int] = set()
-        self._in_flight: Batch | None = None
+        self._in_flight: WriteBatch | None = None
 
     def include(self, kind: str, payload: bytes) -> None:
         """Write a record in the transaction of the next flush. Raises `ValueError` for a kind used here."""
@@ -67,11 +67,11 @@ class Written:
         batch.tell(None)
         return leaving
 
-    def cut(self) -> Batch:
+    def cut(self) -> WriteBatch:
         """Everything so far, to be written and then `settled` before the next `cut`."""
         self._usable()
         assert self._in_flight is None, "one batch after the other"
-        self._in_flight = batch = Batch()
+        self._in_flight = batch = WriteBatch()
         if self._sends or self._urgent:
             batch.records, self._effects = self._effects, []
             if self._pending:
@@ -86,7 +86,7 @@ class Written:
         batch.sends, self._sends = self._sends, []
         return batch
 
-    def settled(self, batch: Batch) -> list[Send]:
+    def settled(self, batch: WriteBatch) -> list[Send]:
         """A batch is durable: the packets that may leave now, in order."""
         self._in_flight = None
         self.changing = self.changing and self._urgent
@@ -121,7 +121,7 @@ class Written:
         self.failed = True
         if self._in_flight is not None:
             self._in_flight.tell(error)
-        Batch(then=self._then).tell(error)
+        WriteBatch(then=self._then).tell(error)
         self._then = []
 
     def export(self) -> bytes:

@@ -48,8 +48,9 @@ class Congestion:
         return min(self._longest, max(self._least, self.rtt + 4 * self._deviation))
 
     def wait(self, tries: int) -> float:
-        """The same for a message that was sent `tries` times: doubled each time as long as nothing comes
-        back.
+        """How long to wait for the ack of a message that was sent `tries` times.
+
+        It is doubled each time as long as nothing comes back.
         """
         wait: float = self.patience * 2 ** min(tries - 1, self.silence + 1, 16)
         return min(self._longest, wait)

@@ -18,16 +18,15 @@ from microcosm.replica.network.link.arrivals import (
     VERSION,
     Arrival,
 )
-from microcosm.replica.network.link.peer import NEVER, Peer, Session
-from microcosm.replica.network.link.sealing import GREETING, Destination, Sealer, Sending
-from microcosm.replica.network.link.window import ReplayWindow
+from microcosm.replica.network.link.peer import NEVER, Peer, PeerSession
+from microcosm.replica.network.link.sealing import GREETING, Destination, ReplayWindow, Sealer, Sending
 from microcosm.replica.network.link.wire import Greeting, packed, read_greeting
 
 GREET_FIRST, GREET_LAST = 0.1, 5.0
 """The waits between greetings that nobody answers grow from one to the other."""
 
 
-class Meeting:
+class Handshake:
     """The greetings of one endpoint. `tick`: so long it waits at least between two to the same member."""
 
     def __init__(self, durable: Durable, sealer: Sealer, versions: tuple[int, ...], tick: float) -> None:
@@ -65,7 +64,7 @@ class Meeting:
                     peer.reset()
                 window = ReplayWindow()
                 window.fresh(header.counter)
-                peer.session = session = Session(
+                peer.session = session = PeerSession(
                     *(header.key_id, header.salt, greeting.boot, greeting.generation, max(common)),
                     *(arrival.cipher, window),
                 )

@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 from microcosm.protocol.packets import Ack, Message, Permit
 from microcosm.replica.network.durable.membership import Fence, Member
 from microcosm.replica.network.link.congestion import Congestion
-from microcosm.replica.network.link.sealing import OVERHEAD
-from microcosm.replica.network.link.window import ReplayWindow
+from microcosm.replica.network.link.sealing import OVERHEAD, ReplayWindow
 from microcosm.replica.network.link.wire import (
     COPY_BYTES,
     FENCE_BYTES,
@@ -35,7 +34,7 @@ NEVER = float("inf")
 
 
 @dataclass(slots=True)
-class Session:
+class PeerSession:
     """The derived key of a member that is accepted now; `version` is the one to speak with it."""
 
     key_id: int
@@ -65,7 +64,7 @@ class Peer:
         self.member = member
         self.address = (member.host, member.port)
         self.congestion = congestion
-        self.session: Session | None = None
+        self.session: PeerSession | None = None
         self.echo = (0, 0)
         """Incarnation and boot of the last genuine greeting, whether or not it was a recording."""
         self.met = False

@@ -153,3 +153,36 @@ class Sealer:
         plain = associated(header, self.name, to)
         sealed: bytes = used.cipher.encrypt(_nonce(used.counter), content, plain)
         return header + sealed
+
+
+WINDOW = 4096
+"""So many counters of a sender are remembered as seen or not."""
+
+
+class ReplayWindow:
+    """The counters seen of the last 4,096; whatever is older counts as seen.
+
+    Ask and mark only after a packet proved genuine: a forged counter must not move the window.
+
+    >>> window = ReplayWindow()
+    >>> [window.fresh(n) for n in (1, 3, 2, 3, 5000, 4, 905, 905)]
+    [True, True, True, False, True, False, True, False]
+    """
+
+    __slots__ = ("_bits", "_highest")
+
+    def __init__(self) -> None:
+        self._highest = -1
+        self._bits = 0
+
+    def fresh(self, counter: int) -> bool:
+        """Whether a counter has not been seen; from now on it has. Cost: 4,096 bits."""
+        ahead = counter - self._highest
+        if ahead > 0:
+            self._bits = ((self._bits << ahead) | 1) & ((1 << WINDOW) - 1) if ahead < WINDOW else 1
+            self._highest = counter
+            return True
+        if -ahead >= WINDOW or self._bits >> -ahead & 1:
+            return False
+        self._bits |= 1 << -ahead
+        return True

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from microcosm import tuning
 from microcosm.engine.form import closes_givens
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
@@ -24,14 +25,11 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.replica.conflicts.by_rules import set_aside
 from microcosm.replica.conflicts.conflicts import Conflict, quarantine
 from microcosm.replica.ledger.dots import Stream
-from microcosm.replica.ledger.ledger import Changes, Key, Ledger
+from microcosm.replica.ledger.ledger import Delta, Key, Ledger
 from microcosm.state.microcosm import Microcosm
 
-IN_PLACE = 64
-"""So many changes are always made in place, and more where that is a small part of what there is."""
 
-
-class Knowledge:
+class LedgerView:
     """The microcosm of a ledger. `own` is the stream whose chain is internal."""
 
     def __init__(self, ledger: Ledger, own: Stream, rules: RuleBook | None = None) -> None:
@@ -46,7 +44,7 @@ class Knowledge:
     @property
     def microcosm(self) -> Microcosm:
         """What is known now. It changes with the replica; do not change it."""
-        changes, self.ledger.changes = self.ledger.changes, Changes()
+        changes, self.ledger.changes = self.ledger.changes, Delta()
         if self._known is None or (len(changes) and not self._follow(self._known, changes)):
             self._known = None  # first: two of them are twice the memory
             self._known = self._built()
@@ -54,7 +52,10 @@ class Knowledge:
 
     @property
     def plain(self) -> Microcosm:
-        """The same, each chain linked from event to event only. Cost: perhaps that of building it anew."""
+        """What is known now, each chain linked from event to event only.
+
+        Cost: perhaps that of building it anew.
+        """
         _ = self.microcosm
         if self._skips or self._known is None:
             self._known = None
@@ -87,7 +88,7 @@ class Knowledge:
         fresh = fact.right not in ledger.naming and fact.right not in ledger.places
         last = fresh and fact.relation is Relation.BEFORE
         if last and self._closed:  # no path goes on from it, so it is part of no contradiction
-            if self._known is not None and len(ledger.changes) >= IN_PLACE // 2:
+            if self._known is not None and len(ledger.changes) >= tuning.CHANGES_IN_PLACE // 2:
                 _ = self.microcosm  # while what has changed is little enough to be made in place
             return
         known = self.microcosm
@@ -183,11 +184,11 @@ class Knowledge:
                 return fact
         return None
 
-    def _follow(self, known: Microcosm, changes: Changes) -> bool:
+    def _follow(self, known: Microcosm, changes: Delta) -> bool:
         """Make changes in place; whether that could be done (if not, build anew)."""
         ledger = self.ledger
         size = len(ledger.held)
-        if not self._closed or changes.forgotten or len(changes) > max(IN_PLACE, size // 100):
+        if not self._closed or changes.forgotten or len(changes) > max(tuning.CHANGES_IN_PLACE, size // 100):
             return False
         at_the_end = self._last(changes)
         if self._conflicts and not at_the_end:
@@ -223,7 +224,7 @@ class Knowledge:
             return False
         return at_the_end or self._refuted(known) is None
 
-    def _last(self, changes: Changes) -> bool:
+    def _last(self, changes: Delta) -> bool:
         """Whether all that is new are events after which nothing old comes, and orders up to them.
 
         No path goes through these, so they are part of no contradiction: what is set aside stays as it is.

@@ -1,4 +1,4 @@
-"""Writes one batch at a time, in a thread of its own, so that the event loop need not wait for the disk."""
+"""Work that waits for a disk, done in a thread while the event loop goes on: once, or batch after batch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,29 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import TypeVar
 
-from microcosm.replica.network.durable.batch import Batch
+from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.store import Store
 
+Answer = TypeVar("Answer")
 
-class Writing:
+
+async def run_in_thread(work: Callable[[], Answer], undo: Callable[[Answer], object]) -> Answer:
+    """What `work` returns. If this is cancelled meanwhile, it ends all the same, and is undone."""
+    going = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(going)
+    except asyncio.CancelledError:
+        while not going.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([going])
+        if going.exception() is None:
+            undo(going.result())
+        raise
+
+
+class BatchWriter:
     """A thread that writes to `store`. `ended` is called in the loop's thread when a batch is written, or
     could not be; it asks `finish` which.
     """
@@ -21,7 +38,7 @@ class Writing:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._thread: ThreadPoolExecutor | None = None
-        self._batch: Batch | None = None
+        self._batch: WriteBatch | None = None
         self._result: Future[None] | None = None
 
     @property
@@ -29,7 +46,7 @@ class Writing:
         """Whether a batch was begun, and not finished."""
         return self._batch is not None
 
-    def begin(self, batch: Batch) -> None:
+    def begin(self, batch: WriteBatch) -> None:
         """Begin to write a batch, none being under way."""
         assert self._batch is None
         if self._thread is None:
@@ -38,7 +55,7 @@ class Writing:
         self._result = self._thread.submit(batch.write, self._store)
         self._result.add_done_callback(self._done)
 
-    def finish(self, wait: bool) -> Batch | None:
+    def finish(self, wait: bool) -> WriteBatch | None:
         """The batch that is written; None if there is none, or (unless told to wait) not yet.
 
         Raises what kept it from being written.
