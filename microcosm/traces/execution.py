@@ -49,7 +49,8 @@ def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
         found.setdefault(event.trace, []).append(event)
     runs: list[list[TraceEvent]] = []
     for listed in found.values():
-        runs += told_apart(listed, report)
+        numbered = any(event.numbered for event in listed)
+        runs += told_apart(listed, report) if numbered else [listed]
     ids: set[str] = set()
     return [_execution(run, len(runs) > 1, ids, report) for run in runs]
 

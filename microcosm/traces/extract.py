@@ -270,7 +270,8 @@ class _Part:
 
     def report_isolated(self, named: set[str]) -> int:
         """Report the events that the microcosm does not name; how many there are."""
-        return self.said.isolated(event for event in sorted(self.kept) if self.names[event] not in named)
+        alone = [event for event in sorted(self.kept) if self.names[event] not in named]
+        return self.said.isolated(alone) if alone else 0
 
     def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
         a, b = self.names[before], self.names[after]
