@@ -70,7 +70,7 @@ def test_what_only_a_solver_decided_comes_with_all_that_checks_it(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pysat", reason="the extra `sat` is not installed")
-    monkeypatch.setattr("microcosm.queries.offline.MOST", 1)
+    monkeypatch.setattr("microcosm.tuning.ASSUMPTIONS", 1)
     Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
     ran = run("offline", "m.mc", "b", "e", "--certificate", "proof", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (0, "<>", True)

@@ -10,7 +10,7 @@ import sys
 import pytest
 from hypothesis import settings
 
-from tests.logic import test_predicates
+from tests.givens import test_predicates
 from tests.orderings import oracle, test_enumeration, test_patterns, test_rules, test_stream
 from tests.orderings.notation import computation_of
 

@@ -319,14 +319,14 @@ def crdt(seed: int, size: int = 60) -> Sample:
     records = []
     for line in sample.records:
         parents = [numbers[name] for name in line.strip().split("\t")[1:] for name in name.split()]
-        records.append(json.dumps({"parents": parents, "agent": 0}) + "\n")
+        records.append(json.dumps({"parents": parents, "agent": 0}) + ",\n")
     return Sample(
         "dag",
         records,
         sample.past,
         sample.process,
         header='{"kind":"concurrent","endContent":"","txns":[\n',
-        footer="]}\n",
+        footer="null]}\n",
         separator="",
     )
 

@@ -36,6 +36,15 @@ LINES_ARE_ORDER = {
 UNDETECTABLE: dict[str, set[Damage]] = {
     # Nothing in these but their lines: what is repeated is another program, rightly read.
     "mpi": {damage.doubled, damage.each_line_doubled},
+    # Transactions are numbered by their places in an array: one fewer or more shifts all behind it.
+    "crdt": {
+        damage.head_cut,
+        damage.thinned,
+        damage.thinned_a_little,
+        damage.split_in_order,
+        damage.split_backwards,
+        damage.each_line_doubled,
+    },
 }
 """What cannot be told from the log, and is assumed not to have happened (docs/traces.md)."""
 
