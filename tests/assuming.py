@@ -7,7 +7,8 @@ assumes is tried on every pair. Nothing of the propagation, the search or the ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import permutations
+from dataclasses import replace
+from itertools import permutations, product
 
 from microcosm.engine.naive import Naive, turns
 from microcosm.engine.strata import strata
@@ -56,12 +57,17 @@ class Assuming(Naive):
     def _open(self) -> Iterator[tuple[Fact, Fact]]:
         """What each rule that assumes would conclude of each pair, and what it assumes for it."""
         for instance in self._assuming:
-            head, assume = instance.conclusion, _assumed(instance)
+            head, assume, guards = instance.conclusion, _assumed(instance), _guards(instance)
+            named = (variable for variable, _ in turns(replace(instance, premises=guards)))
+            others = [variable for variable in named if variable not in (head.left, head.right)]
             assert isinstance(head.relation, Relation)
             assert isinstance(assume.relation, Relation)
             for a, b in permutations(self.events, 2):
                 at = {head.left: a, head.right: b}
-                if all(self._true(premise, at) for premise in _guards(instance)):
+                chosen = (
+                    dict(zip(others, more, strict=True)) for more in product(self.events, repeat=len(others))
+                )
+                if any(all(self._true(premise, at | each) for premise in guards) for each in chosen):
                     yield (
                         Fact(OFFLINE, a, head.relation, b),
                         Fact(OFFLINE, at[assume.left], assume.relation, at[assume.right]),

@@ -17,6 +17,7 @@ from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Given
 from microcosm.logic.rulebook import RuleBook
 
 
@@ -46,6 +47,26 @@ def closes_givens(rules: RuleBook) -> bool:
         if any(rule.pairs[0] not in given for rule in stated):
             return False
     return True
+
+
+@lru_cache(maxsize=64)
+def tells_given_order(rules: RuleBook) -> bool:
+    """Whether an order that is given and one that only follows may lead to different conclusions.
+
+    So it is where a rule reads `given a < b` and concludes more than an initial judgement. Cost: that of
+    reading the rules, once.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> tells_given_order(read_rules())
+    False
+    """
+    return any(
+        isinstance(premise, Given)
+        and premise.relation is Relation.BEFORE
+        and instance.conclusion.judgement is not Judgement.INITIAL
+        for instance in rules.instances
+        for premise in instance.premises
+    )
 
 
 def is_transitive(memo: Memo, pred: Pred) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from microcosm import tuning
-from microcosm.engine.form import closes_givens
+from microcosm.engine.form import closes_givens, tells_given_order
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
@@ -149,7 +149,8 @@ class LedgerView:
     @property
     def _closed(self) -> bool:
         """Whether the rules close `<` and judge no more; the shipped ones do, unread as they may be."""
-        return self._rules is None or closes_givens(self._rules)
+        rules = self._rules
+        return rules is None or (closes_givens(rules) and not tells_given_order(rules))
 
     def _quarantine(self, facts: list[Correspondence], events: Sequence[str] = ()) -> list[Conflict]:
         """What is set aside of some correspondences, were `events` appended to the own chain."""
