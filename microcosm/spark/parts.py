@@ -36,7 +36,7 @@ PACKAGES = {
     "grpcio": Package("grpc", CONNECT, "connect"),
     "grpcio-status": Package("grpc_status", CONNECT, "connect"),
     "googleapis-common-protos": Package("google.rpc", CONNECT, "connect"),
-    "zstandard": Package("zstandard", CONNECT, "connect"),
+    "zstandard": Package("zstandard", f"logs packed by zstd are not read; {CONNECT}", "zstd"),
     "python-sat": Package("pysat", SLOWER, "sat"),
     "cryptography": Package("cryptography", f"`microcosm replica serve` {ALONE}", "replica"),
 }
