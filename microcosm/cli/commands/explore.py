@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from microcosm.simulation.explore.state import Scope
     from microcosm.simulation.explore.workloads import Surveyed
 
+
 app = typer.Typer()
 
 MOST_PROCESSES = 6
