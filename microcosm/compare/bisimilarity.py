@@ -17,8 +17,7 @@ from microcosm.compare.analogy import first_difference
 from microcosm.compare.removals import shortest_removals, tried_removals
 from microcosm.compare.same_givens import given_differences, said
 from microcosm.compare.verdict_rows import seeds_own
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.state.microcosm import Microcosm
 
 

@@ -25,9 +25,8 @@ from microcosm.compare.verdict_rows import (
     verdict_rows,
 )
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm

@@ -10,8 +10,7 @@ from microcosm.compare.analogy import analogous
 from microcosm.compare.removals import GivenOrder
 from microcosm.compare.verdict_rows import related_names, seeds_own, transposed, verdict_rows
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.state.microcosm import Microcosm
 
 

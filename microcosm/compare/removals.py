@@ -21,9 +21,8 @@ from microcosm import tuning
 from microcosm.compare.analogy import first_difference
 from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.state.microcosm import Microcosm
 

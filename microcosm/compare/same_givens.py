@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.exact import Number, as_float
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.stamp import Stamp
 from microcosm.text.mc_reader import write_mc
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from microcosm.engine.strata import strata
-from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.given_facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rule import (
     ANY,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from microcosm.givens.clock import between
-from microcosm.givens.correspondence import GIVEN_RELATIONS
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

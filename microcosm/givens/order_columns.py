@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, count, repeat
 from operator import add, mul
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 
 Facts = dict[tuple[str, str, str], Correspondence]
 """Correspondences by their keys."""

@@ -22,8 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.comparators.ks import KS
 from microcosm.protocol.comparators.newtop import Newtop
 from microcosm.protocol.comparators.rst import RST

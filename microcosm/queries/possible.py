@@ -98,7 +98,7 @@ def ignored(givens: Givens) -> tuple[str, ...]:
 class Worlds:
     """The worlds that fit some givens, which are read once and must not change meanwhile.
 
-    >>> from microcosm.givens.correspondence import Correspondence
+    >>> from microcosm.givens.relation import Correspondence
     >>> givens = Givens(internal=["a", "b"])
     >>> givens.add(Correspondence("a", Relation.CONCURRENT, "c"))
     >>> found = Worlds(givens).possible("b", "c")

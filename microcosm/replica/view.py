@@ -17,9 +17,8 @@ from itertools import combinations
 from microcosm import tuning
 from microcosm.engine.form import closes_givens, tells_given_order
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.replica.conflicts.by_rules import set_aside

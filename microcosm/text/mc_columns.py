@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import eq
 from typing import NamedTuple
 
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Correspondence
 from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING
 from microcosm.text.provenance import stated
 from microcosm.text.short_cut import Unusual, names_of, text_of

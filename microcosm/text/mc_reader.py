@@ -15,10 +15,9 @@ from collections.abc import Container, Sequence
 
 from microcosm import tuning
 from microcosm.errors import TextError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.order_columns import Linking
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
 from microcosm.text.mc_columns import read_run

@@ -13,10 +13,9 @@ from operator import eq
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.message import Message
 from microcosm.givens.order_columns import many
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.givens.stamp import Stamp
 from microcosm.text.names import shown
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.stamp import Stamp
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows

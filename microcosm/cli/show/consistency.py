@@ -85,7 +85,7 @@ def statements(conflict: Sequence[Given] | None) -> list[str] | None:
 def conflict_lines(conflict: Sequence[Given]) -> list[str]:
     """A conflict for people: each given with where it comes from."""
     from microcosm.cli.show.provenance import given_from
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.queries.conflict import statement
 
     return [

@@ -26,9 +26,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import heappop, heappush
 
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.encoding import encode
