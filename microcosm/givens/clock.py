@@ -8,8 +8,12 @@ events.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm.givens.relation import Relation
+
+if TYPE_CHECKING:
+    from microcosm.givens.exact import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,14 @@ def between(a: Clock, b: Clock) -> Relation | None:
     if a.missed_by(b) and b.missed_by(a):
         return Relation.CONCURRENT
     return None
+
+
+Stamp: TypeAlias = "int | tuple[Number, Number]"
+"""A Lamport time, or a physical interval [earliest, latest]; in exact numbers, as they were written."""
+
+
+def too_late(first: Stamp | None, second: Stamp | None) -> bool:
+    """Whether an event with the first stamp cannot be before one with the second."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return first[0] > second[1]
+    return isinstance(first, int) and isinstance(second, int) and first >= second

@@ -13,11 +13,10 @@ from itertools import chain, count, filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from microcosm.givens.clock import Clock
+from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.message import Message, Told
 from microcosm.givens.order_columns import Facts, Links
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.givens.stamp import Stamp
 from microcosm.tuning import gc_paused
 
 

@@ -27,7 +27,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from microcosm.errors import RuleError
-from microcosm.givens.stamp import too_late
+from microcosm.givens.clock import too_late
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

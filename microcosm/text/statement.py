@@ -12,11 +12,10 @@ from itertools import repeat
 from operator import eq
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens.clock import Clock
+from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.message import Message
 from microcosm.givens.order_columns import many
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.givens.stamp import Stamp
 from microcosm.text.names import shown
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 
-from microcosm.givens.clock import Clock
+from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.stamp import Stamp
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.graph import Graph

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
+from microcosm.givens.clock import Stamp
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.predicates import PREDICATES
-from microcosm.givens.stamp import Stamp
 from microcosm.order.whole import base_facts
 
 EVENTS = "abcd"
