@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, as_float
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text.mc_reader import write_mc
 

@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
+from microcosm.givens.columns import Links, Told
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Told
-from microcosm.givens.order_columns import Links
 from microcosm.givens.relation import Correspondence
 
 Member = TypeVar("Member")

@@ -14,8 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock, Stamp
-from microcosm.givens.message import Message, Told
-from microcosm.givens.order_columns import Facts, Links
+from microcosm.givens.columns import Facts, Links, Message, Told
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.tuning import gc_paused
 

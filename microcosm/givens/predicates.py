@@ -30,8 +30,8 @@ from microcosm.errors import RuleError
 from microcosm.givens.clock import too_late
 
 if TYPE_CHECKING:
+    from microcosm.givens.columns import Message
     from microcosm.givens.givens import Givens
-    from microcosm.givens.message import Message
 
 STAMPED_OUT = "stamped_out"
 

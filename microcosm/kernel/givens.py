@@ -18,8 +18,8 @@ from microcosm.givens.given_facts import GivenFacts
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
+    from microcosm.givens.columns import Message
     from microcosm.givens.givens import Givens
-    from microcosm.givens.message import Message
 
 Links = tuple[dict[str, list[str]], dict[str, list[str]]]
 """The successors of each event, and its predecessors."""

@@ -23,7 +23,7 @@ def lacking(givens: Givens) -> str | None:
 
     Cost: that of the order of what is given, and a question of it for each message.
 
-    >>> from microcosm.givens.message import Message
+    >>> from microcosm.givens.columns import Message
     >>> givens = Givens(messages=[Message("send", "s", "m", "p"), Message("receive", "r", "m", "q")])
     >>> lacking(givens)
     'nothing orders the sending s of m and its reception r'
@@ -74,7 +74,7 @@ def lacking_order(
 def base_facts(givens: Givens) -> BaseFacts:
     """The base predicates of some givens. Cost: linear in the messages; of `complete`, that of `lacking`.
 
-    >>> from microcosm.givens.message import Message
+    >>> from microcosm.givens.columns import Message
     >>> messages = [Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")]
     >>> facts = base_facts(Givens(messages=messages))
     >>> facts["matches"], facts["send"]

@@ -83,7 +83,7 @@ class Possibility:
 def ignored(givens: Givens) -> tuple[str, ...]:
     """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
 
-    >>> from microcosm.givens.message import Message
+    >>> from microcosm.givens.columns import Message
     >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
     ('ordering causal',)
     """

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TypeVar
 
 from microcosm.errors import Undefined
+from microcosm.givens.columns import Message
 from microcosm.givens.given_facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 
 Key = TypeVar("Key", bound=Hashable)

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.columns import Message
 from microcosm.givens.exact import in_json, number_or_infinity
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.json_members import (
     JsonFault,

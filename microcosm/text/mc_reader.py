@@ -15,8 +15,8 @@ from collections.abc import Container, Sequence
 
 from microcosm import tuning
 from microcosm.errors import TextError
+from microcosm.givens.columns import Linking
 from microcosm.givens.givens import Givens
-from microcosm.givens.order_columns import Linking
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.columns import Message
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence
 from microcosm.text.names import quote, string
 from microcosm.text.provenance import is_default

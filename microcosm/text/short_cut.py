@@ -12,7 +12,7 @@ from sys import intern
 from microcosm.errors import MicrocosmError
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
-from microcosm.givens.message import Message
+from microcosm.givens.columns import Message
 from microcosm.text import statement as build
 from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, unfit, unquote
 from microcosm.text.provenance import stated

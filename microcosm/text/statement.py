@@ -13,8 +13,7 @@ from operator import eq
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock, Stamp
-from microcosm.givens.message import Message
-from microcosm.givens.order_columns import many
+from microcosm.givens.columns import Message, many
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.names import shown
 

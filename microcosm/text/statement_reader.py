@@ -26,7 +26,7 @@ from typing import NoReturn
 
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
-from microcosm.givens.message import Message
+from microcosm.givens.columns import Message
 from microcosm.text import statement as build
 from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, unfit, unquote
 from microcosm.text.provenance import stated

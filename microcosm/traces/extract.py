@@ -14,8 +14,8 @@ from typing import Literal
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.columns import plain_extraction

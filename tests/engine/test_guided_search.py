@@ -16,8 +16,8 @@ from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.proofs.steps import Goal
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation

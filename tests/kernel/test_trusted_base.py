@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm import kernel as package
+from microcosm.givens.columns import Message
 from microcosm.givens.given_facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.kernel.consistent import surely_consistent

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.order.whole import base_facts
 from microcosm.orderings.computation import Computation
 from microcosm.orderings.monitor import violations

@@ -21,8 +21,8 @@ from microcosm.compare.analogy import analogous
 from microcosm.compare.digest import analogy_digest
 from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows

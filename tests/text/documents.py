@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from microcosm.givens.clock import Clock
+from microcosm.givens.columns import Message
 from microcosm.givens.exact import of_float
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.provenance import Stated
