@@ -16,8 +16,8 @@ from itertools import compress, count, repeat
 from operator import lt
 
 from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
+from microcosm.givens.facts import STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import STAMPED_OUT, BaseFacts
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets

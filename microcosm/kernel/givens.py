@@ -14,7 +14,7 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import chain, pairwise
 
+from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import BaseFacts
 from microcosm.givens.relation import Relation
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets

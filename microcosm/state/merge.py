@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 

@@ -13,7 +13,7 @@ from random import Random
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import too_late
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation, read_relation
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from microcosm.errors import RuleError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.columns import Message
+from microcosm.givens.facts import PREDICATES
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import PREDICATES
 from microcosm.order.whole import base_facts
 
 EVENTS = "abcd"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from microcosm.errors import RuleError
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.absence import Search

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from microcosm import Microcosm
 from microcosm import kernel as package
 from microcosm.givens.columns import Message
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check

@@ -19,7 +19,7 @@ class Mutant(NamedTuple):
 QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/boxes.py"
 INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
 STREAM, MONITOR = "microcosm/orderings/stream.py", "microcosm/orderings/monitor.py"
-RULES, BASE = "rules/orderings.rules", "microcosm/givens/predicates.py"
+RULES, BASE = "rules/orderings.rules", "microcosm/givens/facts.py"
 
 ROUNDS = f'''
 

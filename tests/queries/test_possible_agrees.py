@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation
 from microcosm.givens.columns import Message
+from microcosm.givens.facts import STRONGER
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import STRONGER
 from microcosm.givens.relation import Correspondence
 from microcosm.queries.offline import Inconsistent, Offline
 from tests.strategies import rngs

@@ -12,7 +12,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
