@@ -18,8 +18,7 @@ from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.proofs.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.exact import json_text
-from microcosm.givens.given_view import GivenView
-from microcosm.givens.givens import Givens
+from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation, read_relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement, read_judgement
