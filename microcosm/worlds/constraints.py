@@ -16,8 +16,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
-from microcosm.order.graph import Graph
-from microcosm.order.happens_before import Cycle
+from microcosm.order.happens_before import Cycle, Graph
 from microcosm.order.stamps import StampOrder
 from microcosm.order.whole import lacking_order
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from operator import and_
 
 from microcosm.order.bits import lowest
-from microcosm.order.graph import Graph
+from microcosm.order.happens_before import Graph
 from microcosm.worlds.candidate import Fit
 from microcosm.worlds.constraints import Knowledge, Pair
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microcosm.givens.relation import Relation
-from microcosm.order.graph import Graph
+from microcosm.order.happens_before import Graph
 from microcosm.worlds.constraints import Knowledge, Pair, refutations
 from microcosm.worlds.propagation import Orientation
 
