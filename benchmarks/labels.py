@@ -33,8 +33,7 @@ from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
 from microcosm.engine.lowering import initial
-from microcosm.order.chain_cover import COMPONENT, FIELD
-from microcosm.order.label_arrays import LabelArrays
+from microcosm.order.chain_cover import COMPONENT, FIELD, LabelArrays
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 from microcosm.queries.batch import VERDICTS
