@@ -21,8 +21,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.order import base_facts
 from microcosm.order.stamps import StampOrder
-from microcosm.order.whole import base_facts
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""

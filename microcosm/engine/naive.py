@@ -31,7 +31,7 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 
 Events = Mapping[str, str]
 """An assignment: which event each variable of a rule stands for."""

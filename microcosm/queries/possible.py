@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from microcosm.errors import UnknownEvent, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
-from microcosm.order.whole import lacking
+from microcosm.order.order import lacking
 from microcosm.text.names import quote
 from microcosm.worlds.candidate import Fit
 from microcosm.worlds.certificate import Certificate

@@ -17,8 +17,8 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, Graph
+from microcosm.order.order import lacking_order
 from microcosm.order.stamps import StampOrder
-from microcosm.order.whole import lacking_order
 
 Pair = tuple[int, int]
 

@@ -13,7 +13,7 @@ from microcosm.givens.clock import Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import PREDICATES
 from microcosm.givens.givens import Givens
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 
 EVENTS = "abcd"
 messages = st.builds(

@@ -33,7 +33,7 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 from tests.notation import mc
 from tests.rulesets import ADDED, TEN, ten
 

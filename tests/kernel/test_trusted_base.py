@@ -24,7 +24,7 @@ from microcosm.kernel.check import check
 from microcosm.kernel.consistent import surely_consistent
 from microcosm.kernel.givens import GivenRows
 from microcosm.logic.rulebook import read_rules
-from microcosm.order.whole import lacking
+from microcosm.order.order import lacking
 
 ROOT = Path(__file__).parents[2]
 MOST_CODE, MOST_LINES = 1_680, 2_620

@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 from microcosm.orderings.computation import Computation
 from microcosm.orderings.monitor import violations
 from microcosm.orderings.ordering import Ordering
