@@ -15,10 +15,10 @@ from microcosm.givens.relation import Relation, read_relation
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
 from microcosm.worlds.candidate import Fit
-from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.constraints import knowledge_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.possible_table import MEMBERS, Table
+from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
 from microcosm.worlds.world import World
 

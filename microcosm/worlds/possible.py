@@ -17,12 +17,12 @@ from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
 from microcosm.worlds import sat
 from microcosm.worlds.candidate import Fit, fault
-from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.constraints import Knowledge
 from microcosm.worlds.greedy import Choice
 from microcosm.worlds.plain import Plain
 from microcosm.worlds.possible_table import MEMBERS, Table, of_order, propagated
 from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Outcome, Stop, complete, guess
 from microcosm.worlds.stamped import Part
 

@@ -12,8 +12,8 @@ from functools import cached_property
 
 from microcosm import tuning
 from microcosm.worlds.candidate import Fit
-from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.sat import Certificate
 
 
 @dataclass
