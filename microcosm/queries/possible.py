@@ -17,7 +17,7 @@ from microcosm.text.names import quote
 from microcosm.worlds.candidate import Fit
 from microcosm.worlds.constraints import knowledge_of
 from microcosm.worlds.possible import Possibilities
-from microcosm.worlds.possible_table import MEMBERS, Table
+from microcosm.worlds.propagation import MEMBERS, Table
 from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
 from microcosm.worlds.world import World

@@ -19,9 +19,7 @@ from microcosm.worlds import sat
 from microcosm.worlds.candidate import Fit, fault
 from microcosm.worlds.constraints import Knowledge
 from microcosm.worlds.greedy import Choice
-from microcosm.worlds.plain import Plain
-from microcosm.worlds.possible_table import MEMBERS, Table, of_order, propagated
-from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.propagation import MEMBERS, Orientation, Plain, Table, of_order, propagated
 from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Outcome, Stop, complete, guess
 from microcosm.worlds.stamped import Part
