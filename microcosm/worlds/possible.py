@@ -19,10 +19,9 @@ from microcosm.order.happens_before import Cycle
 from microcosm.worlds import sat
 from microcosm.worlds.candidate import Fit, fault
 from microcosm.worlds.constraints import Knowledge
-from microcosm.worlds.greedy import Choice
 from microcosm.worlds.propagation import MEMBERS, Orientation, Plain, Table, of_order, propagated
 from microcosm.worlds.sat import Certificate
-from microcosm.worlds.search import Outcome, Stop, complete, guess
+from microcosm.worlds.search import Choice, Outcome, Stop, complete, guess
 
 
 @dataclass(slots=True)

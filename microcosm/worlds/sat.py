@@ -17,9 +17,8 @@ from microcosm import tuning
 from microcosm.errors import MissingLibrary
 from microcosm.order.bits import bits, from_positions
 from microcosm.worlds.constraints import Pair
-from microcosm.worlds.greedy import Choice
 from microcosm.worlds.propagation import Orientation
-from microcosm.worlds.search import Outcome, Stop
+from microcosm.worlds.search import Choice, Outcome, Stop
 
 NAME, LIMITED = "cadical153", "glucose4"
 """The solver, and the one that can be told to pause, for searches that may be stopped."""
