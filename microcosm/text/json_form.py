@@ -15,8 +15,7 @@ from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, in_json, number_or_infinity, of_float, written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import SHOWN, shown, unfit
-from microcosm.text.provenance import is_default, member_of, stated
+from microcosm.text.names import SHOWN, is_default, member_of, shown, stated, unfit
 from microcosm.text.statement import INTERIOR, ORDERINGS
 
 SCHEMA = "microcosm/1"

@@ -24,8 +24,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
 from microcosm.text.mc_writer import iter_mc, write_mc
-from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING, quote, shown, unquote
-from microcosm.text.provenance import line_of, stated
+from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING, line_of, quote, shown, stated, unquote
 from microcosm.text.statement import WORD, Fault, Statement, Unusual, facts_of, names_of, text_of
 from microcosm.text.statement_reader import read_statement
 from microcosm.tuning import gc_paused

@@ -9,8 +9,7 @@ from microcosm.givens.columns import Message
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.text.names import quote, string
-from microcosm.text.provenance import is_default
+from microcosm.text.names import is_default, quote, string
 
 
 def write_mc(givens: Givens, sources: bool = True) -> str:

@@ -18,8 +18,7 @@ from microcosm.givens import exact
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
-from microcosm.text.provenance import stated
+from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, stated, unfit, unquote
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
 """The message orderings of seed 004 that a network may be known to keep."""

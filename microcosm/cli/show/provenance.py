@@ -10,8 +10,7 @@ from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.text.names import quote
-from microcosm.text.provenance import is_default
+from microcosm.text.names import is_default, quote
 
 GIVEN = "given"
 
