@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from microcosm.orderings.boxes import Edges
+from microcosm.orderings.closures import Edges
 from microcosm.orderings.computation import Computation, linear_extension
 
 

@@ -6,7 +6,7 @@ later one did not cause the earlier one. Messages have one receiver each here.
 
 from __future__ import annotations
 
-from microcosm.orderings.boxes import Edges, mailbox_edges, outbox_edges
+from microcosm.orderings.closures import Edges, mailbox_edges, outbox_edges
 from microcosm.orderings.computation import Computation
 from microcosm.orderings.ordering import Ordering
 

@@ -16,7 +16,7 @@ class Mutant(NamedTuple):
     noticed_by: tuple[str, ...] = ("small",)
 
 
-QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/boxes.py"
+QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/closures.py"
 INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
 STREAM, MONITOR = "microcosm/orderings/ordering.py", "microcosm/orderings/ordering.py"
 RULES, BASE = "rules/orderings.rules", "microcosm/givens/facts.py"
