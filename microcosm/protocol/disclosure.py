@@ -23,9 +23,6 @@ from __future__ import annotations
 from collections import deque
 
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.protocol.comparators.ks import KS
-from microcosm.protocol.comparators.newtop import Newtop
-from microcosm.protocol.comparators.rst import RST
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine
 from microcosm.protocol.monitor.monitor import Monitored
@@ -43,6 +40,7 @@ from microcosm.protocol.packets import (
     Vector,
     Vectored,
 )
+from microcosm.protocol.timestamped import KS, RST, Newtop
 
 MEMORY = 64
 """A delivery is compared with so many earlier ones, where messages carry enough to compare any two."""
