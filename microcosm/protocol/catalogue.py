@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from microcosm.protocol.comparators.cykas import Cykas
-from microcosm.protocol.comparators.mf import MF
+from microcosm.protocol.acknowledged import MF, Cykas
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.dependencies import HybridDependencies
 from microcosm.protocol.hybrid.multicast import HybridMulticast

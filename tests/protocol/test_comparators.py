@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from microcosm.errors import ProtocolError
+from microcosm.protocol.acknowledged import Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.comparators.cykas import Cykas
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.monitor.monitor import Monitored
 from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
