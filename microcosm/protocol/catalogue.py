@@ -12,7 +12,7 @@ from microcosm.protocol.hybrid.multicast import HybridMulticast
 from microcosm.protocol.hybrid.multicast_sps import HybridMulticastSPS
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Machine
-from microcosm.protocol.monitor.monitor import Monitored
+from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.timestamped import KS, RST, Newtop
 from microcosm.protocol.tree.static import TreeNode
 from microcosm.protocol.tree.topology import Parents, binary_tree

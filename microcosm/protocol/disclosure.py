@@ -25,7 +25,7 @@ from collections import deque
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine
-from microcosm.protocol.monitor.monitor import Monitored
+from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import (
     Ack,
     Clocked,

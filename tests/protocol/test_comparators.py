@@ -10,7 +10,7 @@ from microcosm.errors import ProtocolError
 from microcosm.protocol.acknowledged import Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Machine, Send
-from microcosm.protocol.monitor.monitor import Monitored
+from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
 from microcosm.protocol.timestamped import RST, Newtop
 from microcosm.protocol.tree.static import TreeNode, hops
