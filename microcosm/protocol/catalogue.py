@@ -14,8 +14,7 @@ from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Machine
 from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.timestamped import KS, RST, Newtop
-from microcosm.protocol.tree.static import TreeNode
-from microcosm.protocol.tree.topology import Parents, binary_tree
+from microcosm.protocol.tree.static import Parents, TreeNode, binary_tree
 
 
 @dataclass(frozen=True, slots=True)

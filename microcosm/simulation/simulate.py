@@ -8,7 +8,7 @@ from random import Random
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
-from microcosm.protocol.tree.topology import tree_of
+from microcosm.protocol.tree.static import tree_of
 from microcosm.simulation.causal_check import CausalCheck, Violation
 from microcosm.simulation.events import Event
 from microcosm.simulation.network import Link, Network, Uniform, spread
@@ -25,7 +25,7 @@ class Setting:
     """The parameters of a run.
 
     `rtt`: the least and the greatest round trip time of a pair of processes. `topology`: of the protocol
-    `tree` (`protocol.tree.topology`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
+    `tree` (`protocol.tree.static`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
     """
 
     processes: int = 5

@@ -13,8 +13,7 @@ from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
 from microcosm.protocol.timestamped import RST, Newtop
-from microcosm.protocol.tree.static import TreeNode, hops
-from microcosm.protocol.tree.topology import binary_tree
+from microcosm.protocol.tree.static import TreeNode, binary_tree, hops
 from tests.protocol.random_net import RandomNet
 
 
