@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from microcosm.protocol.hybrid.optimal import HybridOptimal
 from microcosm.protocol.hybrid.sliding import SlidingArray
+from microcosm.protocol.hybrid.sps import HybridOptimal
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
 from microcosm.protocol.packets import Ack, Message, Permit
 
