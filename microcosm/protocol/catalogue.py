@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from microcosm.protocol.acknowledged import MF, Cykas
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.dependencies import HybridDependencies
-from microcosm.protocol.hybrid.multicast import HybridMulticast
-from microcosm.protocol.hybrid.multicast_sps import HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticastSPS
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Machine
 from microcosm.protocol.monitoring import Monitored

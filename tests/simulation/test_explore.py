@@ -8,7 +8,7 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.basic import HybridBasic
-from microcosm.protocol.hybrid.multicast_sps import Copy, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, HybridMulticastSPS
 from microcosm.protocol.machine import Machine
 from microcosm.simulation.explore.explore import Explorer, explore
 from microcosm.simulation.explore.state import Scope

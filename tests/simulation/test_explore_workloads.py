@@ -11,8 +11,7 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.hybrid.basic import HybridBasic
-from microcosm.protocol.hybrid.multicast import HybridMulticast
-from microcosm.protocol.hybrid.multicast_sps import Copy, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, HybridMulticast, HybridMulticastSPS
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
