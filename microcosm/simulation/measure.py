@@ -14,8 +14,7 @@ from typing import NamedTuple
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.encoding import encode
 from microcosm.protocol.packets import Packet
-from microcosm.simulation.causal_check import CausalCheck
-from microcosm.simulation.events import carries_message
+from microcosm.simulation.events import CausalCheck, carries_message
 from microcosm.simulation.network import Constant, Link, Network
 from microcosm.simulation.run import Application, Run
 from microcosm.simulation.statistics import Gauge, Statistics

@@ -36,8 +36,14 @@ from microcosm.errors import MicrocosmError, ProtocolError, TextError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Clocked, Dependent, Logged, Message, Packet, Permit, Secret
-from microcosm.simulation.causal_check import CausalCheck
-from microcosm.simulation.events import CAUSAL_SEND, DELIVER, Event, carries_message, process_name
+from microcosm.simulation.events import (
+    CAUSAL_SEND,
+    DELIVER,
+    CausalCheck,
+    Event,
+    carries_message,
+    process_name,
+)
 from microcosm.simulation.simulate import Setting, chosen
 
 HEAD = re.compile(

@@ -9,8 +9,7 @@ from random import Random
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
 from microcosm.protocol.tree.static import tree_of
-from microcosm.simulation.causal_check import CausalCheck, Violation
-from microcosm.simulation.events import Event
+from microcosm.simulation.events import CausalCheck, Event, Violation
 from microcosm.simulation.network import Link, Network, Uniform, spread
 from microcosm.simulation.run import Run
 from microcosm.simulation.statistics import Gauge, Statistics

@@ -9,8 +9,7 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import DELIVER, SEND, Event
+from microcosm.simulation.events import DELIVER, SEND, Event, check
 from microcosm.simulation.network import Constant, Link, Network
 from microcosm.simulation.run import Application, Run
 from microcosm.simulation.statistics import Gauge, Statistics

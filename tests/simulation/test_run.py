@@ -13,8 +13,7 @@ import pytest
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines
+from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
 from microcosm.simulation.network import Constant, Exponential, Link, Network, Partition, Pause, Uniform
 from microcosm.simulation.run import Run
 from microcosm.simulation.simulate import Setting, outside_the_model, simulate
