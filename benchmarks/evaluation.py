@@ -17,8 +17,7 @@ from time import process_time
 
 from microcosm.cli.commands.simulate.knowledge import knowledge as shares
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Run
+from microcosm.simulation.run import Constant, Link, Network, Run
 from microcosm.simulation.simulate import Setting, simulate
 from microcosm.simulation.statistics import Gauge
 from microcosm.simulation.workload import patterns

@@ -15,8 +15,7 @@ from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.encoding import encode
 from microcosm.protocol.packets import Packet
 from microcosm.simulation.events import CausalCheck, carries_message
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Application, Run
+from microcosm.simulation.run import Application, Constant, Link, Network, Run
 from microcosm.simulation.statistics import Gauge, Statistics
 from microcosm.simulation.workload import Mixture, Stream
 

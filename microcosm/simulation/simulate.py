@@ -10,8 +10,7 @@ from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
 from microcosm.protocol.tree.static import tree_of
 from microcosm.simulation.events import CausalCheck, Event, Violation
-from microcosm.simulation.network import Link, Network, Uniform, spread
-from microcosm.simulation.run import Run
+from microcosm.simulation.run import Link, Network, Run, Uniform, spread
 from microcosm.simulation.statistics import Gauge, Statistics
 from microcosm.simulation.workload import Mixture
 

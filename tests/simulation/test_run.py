@@ -14,8 +14,7 @@ import pytest
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
-from microcosm.simulation.network import Constant, Exponential, Link, Network, Partition, Pause, Uniform
-from microcosm.simulation.run import Run
+from microcosm.simulation.run import Constant, Exponential, Link, Network, Partition, Pause, Run, Uniform
 from microcosm.simulation.simulate import Setting, outside_the_model, simulate
 from microcosm.simulation.statistics import Gauge
 from microcosm.simulation.workload import Mixture, Script, Stream, patterns

@@ -14,8 +14,7 @@ from microcosm.simulation.events import Event, Strategy, check, sent_too_early
 from microcosm.simulation.explore.explore import Explorer
 from microcosm.simulation.explore.state import Scope
 from microcosm.simulation.explore.workloads import survey
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Run
+from microcosm.simulation.run import Constant, Link, Network, Run
 from microcosm.simulation.statistics import Gauge, Statistics
 from microcosm.simulation.workload import Mixture
 from tests.protocol.random_net import RandomNet

@@ -13,8 +13,7 @@ from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Packet
 from microcosm.queries.possible import Worlds
 from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Run
+from microcosm.simulation.run import Constant, Link, Network, Run
 from microcosm.simulation.workload import Mixture
 from microcosm.state.microcosm import Microcosm
 
