@@ -27,8 +27,7 @@ from microcosm.simulation.events import (
     sent_too_early,
 )
 from microcosm.simulation.explore.explore import Explorer
-from microcosm.simulation.explore.machines import Machines
-from microcosm.simulation.explore.state import Fault, Scope, State, Step
+from microcosm.simulation.explore_state import Fault, Machines, Scope, State, Step
 from tests.protocol.random_net import RandomNet
 
 HYBRIDS = [name for name, one in PROTOCOLS.items() if issubclass(one.machine, Hybrid)]

@@ -33,8 +33,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
-from microcosm.simulation.explore.machines import Machines
-from microcosm.simulation.explore.state import Fault, Scope, Setup, State, Step
+from microcosm.simulation.explore_state import Fault, Machines, Scope, Setup, State, Step
 
 ROUNDS = 12
 """After so many rounds of ticks without further loss, everything must have been delivered."""

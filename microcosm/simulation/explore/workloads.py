@@ -23,8 +23,7 @@ from itertools import combinations, combinations_with_replacement, permutations,
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.simulation.explore.explore import Explored, Explorer
-from microcosm.simulation.explore.machines import Machines
-from microcosm.simulation.explore.state import Programs, Scope
+from microcosm.simulation.explore_state import Machines, Programs, Scope
 
 Receivers = tuple[int, ...]
 
