@@ -4,7 +4,7 @@ from microcosm.orderings.computation import build
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import classify
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.workload import Setting, simulate
+from microcosm.simulation.simulate import Setting, simulate
 
 SEEDS = range(3)
 PROCESSES = 5

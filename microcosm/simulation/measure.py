@@ -17,7 +17,7 @@ from microcosm.protocol.packets import Packet
 from microcosm.simulation.events import CausalCheck, carries_message
 from microcosm.simulation.run import Application, Constant, Link, Network, Run
 from microcosm.simulation.statistics import Gauge, Statistics
-from microcosm.simulation.workload import Mixture, Stream
+from microcosm.simulation.simulate import Mixture, Stream
 
 SIZES = (5, 10, 20, 40)
 MESSAGES = 400

@@ -44,7 +44,7 @@ from microcosm.simulation.events import (
     carries_message,
     process_name,
 )
-from microcosm.simulation.workload import Setting, chosen
+from microcosm.simulation.simulate import Setting, chosen
 
 HEAD = re.compile(
     r"(?P<protocol>[a-z-]+), (?P<size>\d+) processes(?:, (?:budget (?P<budget>\d+)|(?P<topology>\S.*)))?"

@@ -12,7 +12,7 @@ from microcosm.protocol.hybrid.dependencies import BUDGET
 from microcosm.simulation.events import DELIVER, SEND, Event, check
 from microcosm.simulation.run import Application, Constant, Link, Network, Run
 from microcosm.simulation.statistics import Gauge, Statistics
-from microcosm.simulation.workload import Script, Stream
+from microcosm.simulation.simulate import Script, Stream
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]
 

@@ -16,7 +16,7 @@ from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray,
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.simulation.explore.explore import Explored, Explorer, explore, survey, workloads
+from microcosm.simulation.explore import Explored, Explorer, explore, survey, workloads
 from microcosm.simulation.explore_state import Scope, State
 
 HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps")

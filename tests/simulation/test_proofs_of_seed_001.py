@@ -26,7 +26,7 @@ from microcosm.simulation.events import (
     check,
     sent_too_early,
 )
-from microcosm.simulation.explore.explore import Explorer
+from microcosm.simulation.explore import Explorer
 from microcosm.simulation.explore_state import Fault, Machines, Scope, State, Step
 from tests.protocol.random_net import RandomNet
 

@@ -16,7 +16,7 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
 from microcosm.simulation.run import Constant, Exponential, Link, Network, Partition, Pause, Run, Uniform
 from microcosm.simulation.statistics import Gauge
-from microcosm.simulation.workload import (
+from microcosm.simulation.simulate import (
     Mixture,
     Script,
     Setting,
@@ -61,7 +61,7 @@ def test_the_same_seed_gives_the_same_run(name: str) -> None:
 PROGRAM = """
 import json, sys
 from microcosm.simulation.events import TraceLines
-from microcosm.simulation.workload import Setting, simulate
+from microcosm.simulation.simulate import Setting, simulate
 lines = TraceLines()
 setting = Setting(messages=60, seed=7, **json.loads(sys.argv[2]))
 simulate(sys.argv[1], setting, lambda event: print(json.dumps(lines.line(event))))

@@ -8,7 +8,7 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Send
 from microcosm.protocol.packets import Permit
 from microcosm.simulation.events import Event, Strategy, check, sent_too_early
-from microcosm.simulation.workload import Setting, simulate
+from microcosm.simulation.simulate import Setting, simulate
 
 SPS, CSPS = Strategy.SPS, Strategy.CSPS
 

@@ -11,7 +11,7 @@ from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
     from microcosm.protocol.catalogue import Protocol
-    from microcosm.simulation.explore.explore import Explored, Surveyed
+    from microcosm.simulation.explore import Explored, Surveyed
     from microcosm.simulation.explore_state import Scope
 
 app = typer.Typer()
@@ -102,7 +102,7 @@ def _outside(protocol: Protocol, scope: Scope) -> list[str]:
 
 
 def _explored(protocol: Protocol, scope: Scope, by_workload: bool) -> Explored | Surveyed:
-    from microcosm.simulation.explore.explore import Explorer, survey, workloads
+    from microcosm.simulation.explore import Explorer, survey, workloads
 
     if not by_workload:
         return Explorer(protocol, scope).run()

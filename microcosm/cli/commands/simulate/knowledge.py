@@ -14,7 +14,7 @@ from microcosm.protocol.packets import Packet
 from microcosm.queries.possible import Worlds
 from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
 from microcosm.simulation.run import Constant, Link, Network, Run
-from microcosm.simulation.workload import Mixture
+from microcosm.simulation.simulate import Mixture
 from microcosm.state.microcosm import Microcosm
 
 PROCESSES, MESSAGES = 4, 40

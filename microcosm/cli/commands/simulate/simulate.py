@@ -11,7 +11,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.simulation.workload import Outcome, Setting
+    from microcosm.simulation.simulate import Outcome, Setting
 
 app = typer.Typer()
 
@@ -82,7 +82,7 @@ def simulate(
             raise exits.UsageError("--topology and --budget go with one protocol")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
     from microcosm.protocol.catalogue import PROTOCOLS
-    from microcosm.simulation.workload import Setting
+    from microcosm.simulation.simulate import Setting
 
     if protocol not in PROTOCOLS:
         said = f"no protocol {protocol!r}; there" if protocol else "which protocol? There"
@@ -122,7 +122,7 @@ def _run(protocol: str, setting: Setting, trace: str | None) -> Outcome:
     from microcosm import files
     from microcosm.errors import ProtocolError
     from microcosm.simulation.events import TraceLines
-    from microcosm.simulation.workload import simulate as run
+    from microcosm.simulation.simulate import simulate as run
 
     try:
         if trace is None:
