@@ -131,7 +131,7 @@ def measure(size: int, processes: int, questions: int) -> dict[str, float]:
     if rows is not None:
         assert single == _asked(found, rows, few)
     gc.collect()
-    arrays, pairs = LabelArrays(labels), np.array(asked)
+    arrays, pairs = LabelArrays(labels.cover), np.array(asked)
     many = timed("a question to labels by numpy", lambda: arrays.before(pairs[:, 0], pairs[:, 1]), len(asked))
     names = [(f"e{a}", f"e{b}") for a, b in few]
     online = timed("a question online", lambda: [known.online(a, b) for a, b in names], len(few))

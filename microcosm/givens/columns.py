@@ -1,4 +1,9 @@
-"""What was sent and received: one message by one, or many at once, in columns."""
+"""Messages one by one, and messages and `a < b` in columns: names once each, numbers in their place.
+
+A log of a million events is some million such correspondences. What reads them, numbers them and orders
+them needs no object for each; whoever asks for one gets all of them made (`Givens.external`). The same is
+true of messages (`Givens.messages`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Whether a single fact is given, and by what: plain and complete, for proofs rest on it."""
+"""What is given of single events and pairs: by what a fact is given, and what a rule may ask of messages.
+
+Plain and complete, for proofs rest on it. The base predicates have one meaning for everybody who evaluates
+rules:
+
+    send(a)             a sends some message
+    receive(a)          a receives some message
+    matches(a, b)       a sends a message that b receives (the same message id)
+    same_process(a, b)  a and b are message events of one process
+    unicast(a)          a sends one message to one receiver, as its statement says
+    answered(a, b)      a sends what b receives: the same message id, of which b's process is a
+                        receiver if receivers are stated, and no other event can have sent it there
+    stamped_out(a, b)   the stamps of a and b rule out that a is before b
+    causal(a, b)        answered(a, b), and the network is stated to keep Causal, or a stronger
+                        ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
+    causal_interior(a, b)   the same of its interior; likewise the others
+    complete(a, b)      a and b are message events of a log that is stated to be complete, and that
+                        orders the events of each process and each sending before its receptions
+
+The binary ones relate two different events, as every relation here does. What a process receives from
+itself is not answered. Nor is what it receives twice: which of the two came first is not known here.
+"""
 
 from __future__ import annotations
 

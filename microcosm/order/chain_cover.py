@@ -15,7 +15,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from microcosm.errors import MicrocosmError
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
-from microcosm.order.labels import Labels
 
 FIELD = 32
 """Bits a component."""
@@ -244,18 +243,19 @@ Array = Any
 
 
 class LabelArrays:
-    """A copy of labels as they stand. Cost: linear in them; a question is some memory accesses.
+    """A copy of labels as they stand, as numpy arrays: many questions at once, answered as by `Labels`.
+
+    Cost: linear in them; a question is some memory accesses.
 
     Raises `ImportError` without numpy. Memory: 4 bytes for each chain and distinct vector, 12 an event.
 
-    >>> LabelArrays(Labels(3, [(0, 1), (1, 2)])).before([0, 2], [2, 0]).tolist()
+    >>> LabelArrays(cover(3, [(0, 1), (1, 2)])).before([0, 2], [2, 0]).tolist()
     [True, False]
     """
 
-    def __init__(self, labels: Labels) -> None:
+    def __init__(self, cover: Cover) -> None:
         import numpy as np
 
-        cover = labels.cover
         width = len(cover.chains) + 1  # the last component is that of no chain, and 0
         self._chain = np.array([width - 1 if c == UNPLACED else c for c in cover.chain], dtype=np.int32)
         self._index = np.array(cover.index, dtype=np.uint32)

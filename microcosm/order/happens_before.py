@@ -1,7 +1,8 @@
 """Happens-before as a transitively closed relation over positions, behind one interface.
 
 A position is a small integer that stands for an event. `HappensBefore` is what the engine asks for;
-`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows.
+`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows. `Graph` is an acyclic
+set of pairs that is closed once, and not kept.
 """
 
 from __future__ import annotations

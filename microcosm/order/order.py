@@ -1,4 +1,9 @@
-"""Which representation of happens-before suits a set of edges: rows, or labels where chains are few."""
+"""The order of some givens: rows or labels, whichever suits, and whether a complete log orders what it must.
+
+Of a complete log what is not ordered is concurrent. That holds only where the log orders all that is
+ordered by definition: the message events of each process, and a sending and its reception. Where it does
+not, its silence about a pair proves nothing.
+"""
 
 from __future__ import annotations
 

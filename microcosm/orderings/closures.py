@@ -2,6 +2,11 @@
 
 Each asks for more edges than the causal ones; where they close no cycle, any order that extends them
 all is an answer (seed 004, Lemmas 16 and 29 with "acyclic" for "antisymmetric", Theorem 13).
+
+Where there is none, the reason is a short cycle of what its executions would have to obey, found in linear
+time. A path goes along peers at no cost and jumps along messages and along edges that an ordering adds. One
+with the fewest jumps enters a peer at most once, or once more where it closes a cycle, so it is short however
+long the log is; and of the computation it needs no other messages than those it jumps along.
 """
 
 from __future__ import annotations

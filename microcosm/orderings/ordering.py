@@ -1,4 +1,16 @@
-"""The six message orderings (seed 004, Table 1, in its corrected form: strict orders, distinct messages)."""
+"""The six message orderings (seed 004, Table 1, in its corrected form), and their monitors.
+
+Orders are strict, and messages distinct.
+
+The predicates are checked event by event as they happen. A violation of any is a pair of messages: the first
+is sent first and received last (RSC: the second is sent between the first one's send and its reception). The
+same checks decide whether a whole execution satisfies an ordering. What is remembered is bounded by the peers
+and the messages in transit: one vector for each message that may still be received.
+
+`Stream` watches an unbounded execution in bounded memory. A monitor remembers the messages in transit. Which
+those are is known where sends name their receivers; of others, and of messages that are lost, the oldest are
+forgotten when there are more than a limit.
+"""
 
 from __future__ import annotations
 

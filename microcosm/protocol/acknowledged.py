@@ -1,9 +1,4 @@
-"""Mattern and Fünfrocken (1994): one message at a time, the next when this one's ack is there.
-
-What happened before a message has been delivered before it is sent, so it is delivered at once. One
-integer a message; throughput is one message a round trip. For one receiver a message: of two, one
-could act on the message before the other has it.
-"""
+"""Two protocols that wait for acks before they send, or before a receiver may: MF and Cykas."""
 
 from __future__ import annotations
 
@@ -16,7 +11,14 @@ from microcosm.protocol.packets import Ack, Plain, Secret, YouCanTell
 
 
 class MF(Machine):
-    """One process. Constant time a message."""
+    """Mattern and Fünfrocken (1994): one message at a time, the next when this one's ack is there.
+
+    What happened before a message has been delivered before it is sent, so it is delivered at once. One
+    integer a message; throughput is one message a round trip. For one receiver a message: of two, one
+    could act on the message before the other has it.
+
+    One process. Constant time a message.
+    """
 
     __slots__ = ("_clock", "_delivered", "_outstanding", "_queue")
 
@@ -89,7 +91,17 @@ class MF(Machine):
 
 
 class Cykas(Machine):
-    """One process. For reliable networks, in any order."""
+    """Cykas, "can you keep a secret?" (Tong and Kuper 2024), as seed 001, section 4.3, describes it.
+
+    A message that goes out while earlier ones are unacknowledged is a secret: its receiver delivers it, and
+    sends nothing until told that it can. One counter a process holds all secrets, so others' later secrets
+    keep it from sending: it can starve. One message is in transit to each receiver.
+
+    As described it is unsafe on a reordering network: the permission can overtake the acknowledged message.
+    Here a permission waits for the message's own ack as well.
+
+    One process. For reliable networks, in any order.
+    """
 
     __slots__ = ("_clock", "_in_flight", "_queue", "_unacked", "_untold", "mode")
 

@@ -1,9 +1,4 @@
-"""Raynal, Schiper and Toueg (1991): every message carries a matrix of what was sent from whom to whom.
-
-SENT[k][j] counts the messages from k to j in the causal past. A message is delivered when all those to
-its receiver that its matrix counts have been. Nobody waits longer than causality demands, and every
-message costs n² integers. For reliable networks, in any order.
-"""
+"""Three protocols that send what a receiver has to wait for: a matrix (RST), a log (KS), a clock (Newtop)."""
 
 from __future__ import annotations
 
@@ -15,7 +10,14 @@ from microcosm.protocol.packets import Clocked, Logged, Stamped, Vector
 
 
 class RST(FixedGroup):
-    """One of `size` processes. Time and space n² a message."""
+    """Raynal, Schiper and Toueg (1991): every message carries a matrix of what was sent from whom to whom.
+
+    SENT[k][j] counts the messages from k to j in the causal past. A message is delivered when all those to
+    its receiver that its matrix counts have been. Nobody waits longer than causality demands, and every
+    message costs n² integers. For reliable networks, in any order.
+
+    One of `size` processes. Time and space n² a message.
+    """
 
     __slots__ = ("_clock", "_delivered", "_held", "_sent")
 
@@ -95,7 +97,15 @@ Log = dict[tuple[int, int], frozenset[int]]
 
 
 class KS(FixedGroup):
-    """One of `size` processes. Time and space n² a message in the worst case, much less as a rule."""
+    """Kshemkalyani and Singhal (1998): of the causal past, only what is still needed.
+
+    The log holds, for message t of sender s, the receivers for which delivery is not yet known to be ensured.
+    A receiver is dropped once a later message to it is on its way (that one will wait for the earlier one),
+    or once the message was delivered there; an entry without receivers is kept only as the newest of its
+    sender, to tell others what they need not remember. For reliable networks; delivers as early as RST.
+
+    One of `size` processes. Time and space n² a message in the worst case, much less as a rule.
+    """
 
     __slots__ = ("_clock", "_delivered", "_held", "_log")
 
@@ -205,7 +215,15 @@ def _written(log: Log) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
 
 
 class Newtop(FixedGroup):
-    """One of `size` processes."""
+    """The causal part of Newtop (Ezhilchelvan, Macêdo and Shrivastava 1995): one Lamport clock a message.
+
+    Every message goes to all processes, to those that it is not meant for as a null. A process delivers in
+    the order of clock and sender, up to the least of the last clocks it heard from each process: an idle
+    one holds up all others until it breaks its silence, by a null of its own on `tick`.
+    For reliable FIFO networks.
+
+    One of `size` processes.
+    """
 
     __slots__ = ("_announced", "_heard", "_held", "_wanted", "clock")
 

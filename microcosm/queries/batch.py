@@ -128,7 +128,7 @@ class Batch:
             from microcosm.order.chain_cover import LabelArrays
 
             try:
-                self._arrays = LabelArrays(labels)
+                self._arrays = LabelArrays(labels.cover)
             except ImportError:
                 return None
         return self._arrays

@@ -22,7 +22,22 @@ state in which nothing is on the way, and no fault:
     (say it stops there), and follows from the steps before on which this one depends: they keep their order,
     and p delivers nothing. So where a run goes wrong, one that is followed does too.
 
-All workloads of so many messages, one by one, are every behaviour of so many messages (`explore_workloads`).
+All workloads of so many messages, one by one, are every behaviour of so many messages (`survey`).
+
+Each can be explored by itself, for scopes that one search cannot hold. What the processes send to whom, and
+in which order each of them, is fixed in a workload; when they do is not. So every run of so many messages is
+a run of one workload (one of fewer messages is the beginning of such a run), and a search of each finds what
+a search of all would. What is gained:
+
+- where processes differ by nothing but their numbers, workloads that differ by nothing else are the same;
+- receivers are named in one order only, which makes no difference: copies go out in that order, but to
+  different links. SPS-optimal multicast keeps its copies so; yet what it sends, flags and permits is, after
+  every step, what definitions say that do not mention the order (`_check`);
+- a process that has sent all that it will is known to be silent, and the search can be reduced by what that
+  makes indifferent (see above);
+- only one workload is in memory at a time. What machines do is looked up across all of them.
+
+A fault is searched again without reduction, so that its scenario is the shortest of its workload.
 """
 
 from __future__ import annotations

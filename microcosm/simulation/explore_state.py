@@ -1,7 +1,10 @@
-"""What machines do in an exploration, worked out once for each machine and input and then looked up.
+"""The states of an exploration, what an observer knows in each, and what machines do, worked out once.
 
 A process is in far fewer states than all processes together, so most steps of an exploration repeat what
 a machine has done before. Machines and packets are kept as bytes, each with a number.
+
+Machines and packets are numbers here, and messages are named by their senders, so that
+steps of different processes lead to the same state whichever comes first.
 """
 
 from __future__ import annotations

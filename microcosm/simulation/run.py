@@ -1,6 +1,9 @@
 """One run of a protocol: a virtual clock, a network that delays and loses, applications that react.
 
 Everything follows from the seed: two runs with the same arguments are the same, event for event.
+
+What the network does to packets are values: delays, order, loss, duplication, partitions that heal. Times are
+in whatever unit the latencies are in; by default a round trip takes about 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What processes send: a mixture by default, and the patterns by which protocols are compared.
+"""A protocol under a workload on a network of a few parameters: what `microcosm simulate` runs.
 
-A workload makes exactly as many causal sends as it was told, and nothing random but by the run's source.
+Processes send a mixture by default, or the patterns by which protocols are compared. A workload makes exactly
+as many causal sends as it was told, and nothing random but by the run's source.
 """
 
 from __future__ import annotations

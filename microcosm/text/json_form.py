@@ -1,4 +1,7 @@
-"""The JSON form of a microcosm, `microcosm/1`: the same givens as a `.mc` file, strictly checked."""
+"""The JSON form of a microcosm, `microcosm/1`: the same givens as a `.mc` file, strictly checked.
+
+Members are read as the types that are expected, or a fault names their JSON path.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, in_json, number_or_infinity, of_float, written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import SHOWN, is_default, member_of, shown, stated, unfit
-from microcosm.text.statement import INTERIOR, ORDERINGS
+from microcosm.text.names import SHOWN, shown, unfit
+from microcosm.text.statement import INTERIOR, ORDERINGS, is_default, member_of, stated
 
 SCHEMA = "microcosm/1"
 

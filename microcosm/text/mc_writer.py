@@ -9,7 +9,8 @@ from microcosm.givens.columns import Message
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.text.names import is_default, quote, string
+from microcosm.text.names import quote, string
+from microcosm.text.statement import is_default
 
 
 def write_mc(givens: Givens, sources: bool = True) -> str:

@@ -1,7 +1,12 @@
-"""What one line of a microcosm file says, as data; and the checks that one statement can fail.
+"""What one line of a microcosm file says, as data, the checks that it can fail, and a way to read it soon.
 
-Two readers make statements: the grammar (`statement_grammar`, which defines them and words the
-errors) and the fast lane (`statement_lane`). Both build through this module, so that they agree.
+Statements are made word by word (`text.statement_reader`) or by the short cut, which reads lines that are
+right and of the common kinds in half the time: the words of a line are cut and looked at all at once, and
+whatever is not plain enough is left to the other. Both build through the functions here, so that they agree.
+
+Where a given came from is stated by `from "…"`, or else the place in the file, which need not be written. A
+source is plain text. One that reads like a place in a file is taken for the default and not written, unless
+someone stated it: then it is `Stated`, and kept.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from microcosm.givens import exact
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, stated, unfit, unquote
+from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
 """The message orderings of seed 004 that a network may be known to keep."""
@@ -32,6 +37,39 @@ JOINS = {
     if relation not in (Relation.UNKNOWN, Relation.NOT_CONCURRENT, Relation.NOT_RELATED)
 }
 """The signs that may stand between two events: the relation given, and whether of the right to the left."""
+
+
+_place = re.compile(r"(?:(?:.*:|line )\d+|(?:.*:)?(?:external|refuted)\[\d+\])\Z", re.DOTALL).match
+
+
+class Stated(str):
+    """A source that looks like a place in a file and yet was stated in words."""
+
+    __slots__ = ()
+
+
+def stated(source: str) -> str:
+    """`source`, marked where that is needed to tell it from a default.
+
+    >>> is_default(stated("node.log:12")), is_default("album.mc:12"), is_default("message m7")
+    (False, True, False)
+    """
+    return Stated(source) if _place(source) else source
+
+
+def is_default(source: str | None) -> bool:
+    """Whether nobody stated this source: it is none at all, or a place given by a reader."""
+    return source is None or (not isinstance(source, Stated) and _place(source) is not None)
+
+
+def line_of(file: str | None, line: int) -> str:
+    """The default source of what stands on a line."""
+    return f"line {line}" if file is None else f"{file}:{line}"
+
+
+def member_of(file: str | None, field: str, index: int) -> str:
+    """The default source of a member of a JSON list."""
+    return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
 
 
 @dataclass(frozen=True, slots=True)

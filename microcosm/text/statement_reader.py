@@ -28,8 +28,8 @@ from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.text import statement as build
-from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, stated, unfit, unquote
-from microcosm.text.statement import JOINS, Fault, Statement, short_cut
+from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, unfit, unquote
+from microcosm.text.statement import JOINS, Fault, Statement, short_cut, stated
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "

@@ -289,7 +289,12 @@ class Possibilities:
 
 @dataclass
 class Part:
-    """Some positions of a knowledge, ascending; all of which more than a stamp is stated are among them.
+    """A knowledge with `<>` of which most events have nothing but a stamp: the few others are asked about.
+
+    An event of which only a stamp is stated stands on no way from one event to another, but where a question
+    puts it there. So rows, which cost n²/8 bytes, are made of the other events and of those asked about.
+
+    Some positions of a knowledge, ascending; all of which more than a stamp is stated are among them.
 
     Cost of its methods: linear in the positions and the pairs.
     """

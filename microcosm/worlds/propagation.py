@@ -1,9 +1,12 @@
-"""A `Knowledge` closed under propagation, and kept so while directions are put on `<>`, one by one.
+"""What follows by propagation alone: of a knowledge whose `<>` are ordered one by one, of one without `<>`.
 
 Three rows an event are enough for every rule of offline propagation (seed 003, section 4 and Figure 5):
 what is at or after it (`future`), at or before it (`past`), and what is refuted of something at or before
 it (`beyond`; `||` refutes both ways). Then a !< b iff b ≤ a, or `beyond[a]` meets `future[b]`: all of
 No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be propagated.
+
+What propagation does not refute in a knowledge without `<>`, some world has: `Plain` answers single pairs
+and closes nothing before it is needed, `Table` holds what is possible of all pairs at once, as rows.
 """
 
 from __future__ import annotations

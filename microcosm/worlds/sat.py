@@ -4,6 +4,11 @@ One variable an open pair. A set of directions fails iff it has a path p1 < q1 â
 â‰¤ being known and p1 !< qk refuted by propagation (a cycle ends in an irreflexive pair, so it is one of
 these). Short paths are stated at once, longer ones when the solver runs into them: there is no cubic
 list of transitivity.
+
+Why no directions fit is told in a form that any checker of DRAT proofs reads. Two things are to be checked,
+and both can be by others: that the clauses cannot all hold, of which the solver's proof is the evidence; and
+that each clause follows from what is given, for which comments tell how: it forbids a path of directions,
+between which `<=` is known and whose ends are refuted, by propagation alone.
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ What a choice of all directions does wrong tells which `<>` to decide: it is ord
 propagates, and the rest is chosen anew. On all but crafted inputs a few decisions are enough and none is
 taken back; deciding in general is NP-complete (the comparability-graph sandwich problem), so the search
 counts its backtracks and can be stopped.
+
+One choice of all directions is that of one line of events, closed in one pass. Put into a line by how much is
+before and how little is after them, events seldom order a `<>` wrongly that propagation has left open. Where
+nothing that is refuted comes out, a world is found; where something does, the choice says by way of which
+`<>`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
 from microcosm.simulation.events import DELIVER, SEND, Event, check
 from microcosm.simulation.run import Application, Constant, Link, Network, Run
-from microcosm.simulation.statistics import Gauge, Statistics
 from microcosm.simulation.simulate import Script, Stream
+from microcosm.simulation.statistics import Gauge, Statistics
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]
 

@@ -15,7 +15,6 @@ from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
 from microcosm.simulation.run import Constant, Exponential, Link, Network, Partition, Pause, Run, Uniform
-from microcosm.simulation.statistics import Gauge
 from microcosm.simulation.simulate import (
     Mixture,
     Script,
@@ -25,6 +24,7 @@ from microcosm.simulation.simulate import (
     patterns,
     simulate,
 )
+from microcosm.simulation.statistics import Gauge
 
 FAULTY = {"loss": 0.3, "duplicate": 0.2, "reorder": True}
 

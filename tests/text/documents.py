@@ -10,7 +10,7 @@ from microcosm.givens.exact import of_float
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
-from microcosm.text.names import Stated
+from microcosm.text.statement import Stated
 from tests.strategies import event_names
 
 ALBUM = """\

@@ -10,7 +10,8 @@ from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.text.names import is_default, quote
+from microcosm.text.names import quote
+from microcosm.text.statement import is_default
 
 GIVEN = "given"
 

@@ -198,7 +198,28 @@ class Copy:
 
 
 class HybridMulticastSPS(HybridOptimal[Copy]):
-    """One process. Amortised constant time a copy; three integers a copy."""
+    """SPS-optimal multicast, which seed 001 leaves to the reader (sections 5.6 and 5.7).
+
+    The unit is a copy: message m to receiver j. Process i gives (m, j) to the network once every copy of an
+    earlier message, to others than i, from a process other than i and j that sent to i, has been delivered.
+    So that the receiver can tell, the flag of (m, j), and its permit, wait for the copies to processes other
+    than j of earlier messages *and of m itself*. Permits stay cumulative for each sender and receiver.
+
+    The copies of all messages share one sliding array; those of a message are neighbours, and `end` is the
+    index behind them. Then a permit for (m, j) is due when
+
+        all copies before m.end are acknowledged                                   (first >= m.end), or
+        all of them to others than j are, j being the first receiver that is not   (u2 >= m.end)
+
+    with u2 as in Algorithm 2: the first unacknowledged copy to another receiver than the first one's. Both
+    only grow, so each copy is passed once by either, and looked at a constant number of times. When a copy
+    goes to the network is decided as in Algorithm 2 (`HybridOptimal`), with copies in place of messages.
+
+    Invariants: a copy that is neither flagged nor waiting for its permit satisfies the condition above; the
+    indexes equal their definitions; every copy that may be sent has been sent. `_check` asserts all three.
+
+    One process. Amortised constant time a copy; three integers a copy.
+    """
 
     __slots__ = ("_groups",)
 

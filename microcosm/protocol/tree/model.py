@@ -1,10 +1,20 @@
 """The formal model of seed 000, section 3: configurations of a tree of nodes, and the steps between them.
 
-A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a
-configuration is
-the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
+A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a configuration
+is the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
 corrected (docs/errata-protocols.md): M-Route passes on only what has not arrived, M-Forward pushes into the
 queue of the node that it reaches, and nobody sends to itself.
+
+Cause and arrival: Figures 7 and 8, Definition 3.8. *Arrives before* (m ≺ m′) is to say that m is sure to
+arrive at its destination before m′ could arrive there. As printed (Figure 8) it does not: it is neither kept
+by execution (Lemma 4.4) nor implied by causality. Corrected, with the channel from w to v being the queue
+into v from w, then the queue out of w to v; and with "y is on w's side" for: the edge (w, v) lies on the path
+from y to the destination of m:
+
+1. m has been received, and before m′ if both have been, at the same node;
+2. both are on one channel, m′ behind;
+3. m is on the channel from w to v, and m′ on another one, whose end is on w's side;
+4. m is on the channel from w to v, and m′ has been received on w's side.
 """
 
 from __future__ import annotations

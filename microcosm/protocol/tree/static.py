@@ -3,6 +3,10 @@
 The four rules are: M-Send puts a new message on the way to its receiver; M-Forward is the link; M-Route
 passes a message on that has not arrived; M-Receive delivers one that has. A message to several
 receivers travels once along a link and is copied where their ways part. For reliable FIFO networks.
+
+Seed 000 leaves open how a tree is built. A topology is a word: `binary` (complete, root 0), `star` (all
+others are children of 0), `path` (each node's parent is the one before it), `K-ary` (complete, K children
+each) or the parents of all nodes in their order, as in `p2,p3,p3,p3`, where the root names itself.
 """
 
 from __future__ import annotations
@@ -178,7 +182,22 @@ class Snapshot:
 
 
 class SnapshotNode(TreeNode):
-    """A node of a tree that takes part in snapshots; each marker costs the number of its neighbours.
+    """Snapshots of a tree: a consistent state of nodes and links, while messages go on (seed 000, section 5).
+
+    The seed wants to draw on distributed snapshots for recovery. Links of the tree are FIFO, so markers do
+    (Chandy and Lamport): who begins records its state and sends a marker to all neighbours. The first marker
+    makes a node record its own state, and pass the marker on to all neighbours, before anything else is sent.
+    What comes from a neighbour between the node's own record and that neighbour's marker was on the link: it
+    is part of the snapshot. In a tree each link is crossed by two markers, and nobody needs to know how many
+    nodes there are.
+
+    The cut is consistent: what a node sends after its record is behind its marker on each link, so whoever
+    gets it has recorded before; and so on along the way. Each copy of a message that was sent before the cut
+    and is delivered after it stands on exactly one link of the snapshot: it passed some nodes before their
+    records (then it is before the marker on the link behind the last of these), and was received at the next
+    one after its record.
+
+    A node of a tree that takes part in snapshots; each marker costs the number of its neighbours.
 
     `on_record` gives the state of the application, when it is asked for it. `snapshots` are this node's
     parts, by who began and the number there.

@@ -14,8 +14,8 @@ from microcosm.simulation.events import Event, Strategy, check, sent_too_early
 from microcosm.simulation.explore import Explorer, survey
 from microcosm.simulation.explore_state import Scope
 from microcosm.simulation.run import Constant, Link, Network, Run
-from microcosm.simulation.statistics import Gauge, Statistics
 from microcosm.simulation.simulate import Mixture
+from microcosm.simulation.statistics import Gauge, Statistics
 from tests.protocol.random_net import RandomNet
 
 BUDGETS = [0, 1, None]
