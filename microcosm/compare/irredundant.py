@@ -6,9 +6,8 @@ transitive reduction of a strict order is unique, and `||` and `<>` follow from 
 
 from __future__ import annotations
 
-from microcosm.compare.analogy import analogous
 from microcosm.compare.removals import GivenOrder
-from microcosm.compare.verdict_rows import related_names, seeds_own, transposed, verdict_rows
+from microcosm.compare.verdict_rows import analogous, related_names, seeds_own, transposed, verdict_rows
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
 from microcosm import tuning
-from microcosm.compare.analogy import first_difference
+from microcosm.compare.verdict_rows import first_difference
 from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
