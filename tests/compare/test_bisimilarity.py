@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation, bisimilar
 from microcosm.compare.bisimilarity import Bisimilarity, after
-from microcosm.compare.irredundant import is_irredundant
+from microcosm.compare.removals import is_irredundant
 from microcosm.compare.verdict_rows import analogous
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

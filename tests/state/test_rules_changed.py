@@ -16,7 +16,7 @@ from microcosm import Microcosm
 from microcosm.compare.bisimilarity import after, bisimilar
 from microcosm.compare.difference import difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
-from microcosm.compare.irredundant import irredundant
+from microcosm.compare.removals import irredundant
 from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.form import closes_givens
 from microcosm.engine.naive import Naive
