@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm
-from microcosm.compare.digest import analogy_digest, analogy_digest_of, givens_digest
-from microcosm.compare.same_givens import same_givens
+from microcosm.compare.digest import analogy_digest, analogy_digest_of, givens_digest, same_givens
 from microcosm.compare.verdict_rows import analogous
 from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import read_givens
