@@ -14,11 +14,10 @@ from functools import cached_property
 from microcosm import tuning
 from microcosm.engine.body import Pred
 from microcosm.engine.clash_prefilter import surely_clean
-from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
-from microcosm.engine.processes import Processes
 from microcosm.errors import MicrocosmError
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.body import Pred, Source
-from microcosm.engine.ground import Ground
+from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
 from microcosm.engine.plan import Shape
-from microcosm.engine.processes import Processes
 from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
