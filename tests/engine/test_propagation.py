@@ -9,7 +9,7 @@ import pytest
 
 from microcosm import tuning
 from microcosm.engine import propagation as sweep
-from microcosm.engine import saturate as fixpoint
+from microcosm.engine import table as fixpoint
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
 from microcosm.engine.proofs.prove import Witness
