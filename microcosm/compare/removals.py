@@ -31,7 +31,7 @@ from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.state.microcosm import Microcosm
 
 Pair = tuple[str, str]

@@ -27,7 +27,7 @@ from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows

@@ -22,7 +22,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, lowest
 from microcosm.order.happens_before import Cycle, HappensBefore

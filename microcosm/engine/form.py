@@ -16,8 +16,7 @@ from microcosm.engine.plan import Shape, is_symmetry, is_transitivity
 from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import Given
+from microcosm.logic.rule import Given, Judgement
 from microcosm.logic.rulebook import RuleBook
 
 

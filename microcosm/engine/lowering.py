@@ -15,8 +15,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body
 from microcosm.engine.plan import Draft, Plan, Shape, planned
 from microcosm.engine.strata import Stratum, strata
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Instance, Judged, Premise
+from microcosm.logic.rule import ANY, Instance, Judged, Judgement, Premise
 from microcosm.logic.rulebook import RuleBook
 
 

@@ -15,7 +15,7 @@ from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order import representation as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore

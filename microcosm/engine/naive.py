@@ -13,17 +13,18 @@ from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.given_facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rule import (
     ANY,
     Assume,
     Base,
+    Fact,
     Given,
     In,
     Incompatible,
     InProfile,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

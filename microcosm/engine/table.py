@@ -24,7 +24,7 @@ from microcosm.engine.plan import Plan
 from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Pointwise
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits
 
 

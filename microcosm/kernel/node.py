@@ -12,7 +12,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.kernel.plan import Binding
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.text.names import quote
 
 JUDGEMENTS = {judgement.value: judgement for judgement in Judgement}

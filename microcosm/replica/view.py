@@ -20,7 +20,7 @@ from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.replica.conflicts.by_rules import set_aside
 from microcosm.replica.conflicts.conflicts import Conflict, quarantine

@@ -20,8 +20,7 @@ from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Instance, Judged, MostAccurate, Not, finer
+from microcosm.logic.rule import ANY, Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
 from microcosm.state import contradiction
 from microcosm.text.mc_reader import parse_correspondences

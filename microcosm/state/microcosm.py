@@ -23,7 +23,7 @@ from microcosm.givens.given_view import GivenView
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement, read_judgement
+from microcosm.logic.rule import Judgement, read_judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct

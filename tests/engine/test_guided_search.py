@@ -22,7 +22,7 @@ from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from tests.engine.test_propagation import OTHER_LINKS, UN_2, by_sets, log, table_of
 from tests.rulesets import edited, ten

@@ -14,7 +14,7 @@ from microcosm.engine.lowering import online
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
 
 SIZE = 9

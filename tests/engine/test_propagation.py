@@ -18,7 +18,7 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.labels import Labels
 from tests.rulesets import edited, extended

@@ -19,7 +19,6 @@ from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.plan import Goal, Program, planned
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     ANY,
     Base,
@@ -27,6 +26,7 @@ from microcosm.logic.rule import (
     In,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

@@ -24,7 +24,7 @@ from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.queries.drawing import drawing_of
 from microcosm.queries.offline import are_shipped

@@ -16,7 +16,7 @@ from microcosm.engine.memo import Memo
 from microcosm.engine.proofs.steps import Env, Steps
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import ASSUME, CLASH, CONTRADICTION, Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, from_positions
 
 Fact = tuple[Relation, int, int]

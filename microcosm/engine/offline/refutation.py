@@ -19,8 +19,7 @@ from microcosm.engine.proofs.steps import Steps
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import Judged, NoneWith, Not
+from microcosm.logic.rule import Judged, Judgement, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
 from microcosm.worlds.search import Stop
 

@@ -25,7 +25,7 @@ from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 
 

@@ -16,8 +16,7 @@ from microcosm.givens.given_facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not
+from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not
 from microcosm.order.bits import bits
 
 Env = dict[int, int]

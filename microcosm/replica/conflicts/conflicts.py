@@ -30,7 +30,7 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.conflicts.by_rules import sides
 from microcosm.replica.conflicts.order_graph import Edge, OrderGraph
