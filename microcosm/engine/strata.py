@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NoReturn
 
-from microcosm.engine.offline.assumption import Assumptions, assumptions
+from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
-from microcosm.engine.offline.refutation import Refutation, Stopped
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
+from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.errors import MicrocosmError, readable
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from microcosm.engine.engine import Clash, CyclicGivens
 from microcosm.engine.lowering import compile_rules, initial
 from microcosm.engine.plan import Shape
-from microcosm.engine.proofs.prove import Witness, balanced
+from microcosm.engine.prove import Witness, balanced
 from microcosm.errors import Contradiction
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.given_facts import GivenFacts

@@ -14,7 +14,7 @@ from itertools import product
 
 from microcosm.engine.body import body
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
 from microcosm.engine.engine import Engine
-from microcosm.engine.proofs.prove import Witness
-from microcosm.engine.proofs.why_not import WhyNot, why_not
+from microcosm.engine.prove import Witness
+from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.exact import json_text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.naive import Naive
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

@@ -14,8 +14,8 @@ from microcosm.engine import table
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.proofs.prove import Witness
-from microcosm.engine.proofs.steps import Goal
+from microcosm.engine.proof_steps import Goal
+from microcosm.engine.prove import Witness
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message

@@ -12,7 +12,7 @@ from microcosm.engine import propagation as sweep
 from microcosm.engine import table as fixpoint
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
 from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens

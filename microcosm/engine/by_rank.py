@@ -6,7 +6,7 @@ from math import inf
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Source
 from microcosm.engine.memo import Memo
-from microcosm.engine.proofs.steps import Env, Goal, Steps
+from microcosm.engine.proof_steps import Env, Goal, Steps
 from microcosm.engine.table import Tables
 from microcosm.logic.derivation import Derivation
 
