@@ -15,11 +15,10 @@ from itertools import pairwise
 from microcosm import tuning
 from microcosm.engine.backward_search import Trail
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
-from microcosm.engine.by_rank import Ranked
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.plan import Shape
-from microcosm.engine.proof_steps import Env, Goal, Steps
+from microcosm.engine.proof_steps import Env, Goal, Ranked, Steps
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
