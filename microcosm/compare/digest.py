@@ -4,6 +4,11 @@ Two microcosms are analogous exactly if their analogy digests are equal, and are
 their givens digests are equal (but for collisions of SHA-256). Both depend on names and relations alone:
 not on the order of arrival, the process, the machine or the version of this program, as long as the first
 byte of what is hashed stays as it is here.
+
+To be given the same is to have equal I and equal X, symmetric relations unordered (seed 003, Definition 6.1); and
+equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which are givens too. Names,
+provenance, the order in which things were told, and what a writer may leave out (zero entries of clocks,
+tokens without events) do not matter.
 """
 
 from __future__ import annotations
@@ -85,7 +90,7 @@ def rows_digest(table: VerdictRows) -> str:
 
 
 def givens_digest(givens: Givens) -> str:
-    """The digest of all that is given (`microcosm.compare.digest`), in hexadecimal.
+    """The digest of all that is given (`given_items`), in hexadecimal.
 
     SHA-256 of the byte 01 and the UTF-8 bytes of a JSON array in ASCII, without spaces: one array for
     each given, tuples as arrays, in the order of their JSON texts by code points. Cost: n log n.

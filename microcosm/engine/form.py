@@ -11,9 +11,7 @@ from functools import lru_cache
 
 from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
 from microcosm.engine.lowering import compile_rules, initial
-from microcosm.engine.memo import Memo
 from microcosm.engine.plan import Shape, is_symmetry, is_transitivity
-from microcosm.engine.views import Closure
 from microcosm.givens.correspondence import GIVEN_RELATIONS
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Given, Judgement
@@ -66,15 +64,3 @@ def tells_given_order(rules: RuleBook) -> bool:
         for instance in rules.instances
         for premise in instance.premises
     )
-
-
-def is_transitive(memo: Memo, pred: Pred) -> bool:
-    """Whether a predicate is transitive whatever is given: a rule says so, or nothing concludes it.
-
-    So is one that only renames another that is.
-    """
-    relation = memo.judged(pred)
-    if isinstance(relation, Closure) or pred not in memo.program.concluding:
-        return True
-    same = [other for other in memo.program.of if memo.judged(other) is relation]
-    return any(is_transitivity(rule) for other in same for rule in memo.program.concluding[other])

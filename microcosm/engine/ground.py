@@ -1,7 +1,9 @@
 """The ground that rules stand on: events as positions, and what is given and predicated of them.
 
 Positions are near to causal order, in which rows are short. Nothing is expanded, and what is seldom asked for
-(stamps, base predicates, who names an event) is made when it is.
+(stamps, base predicates, who names an event) is made when it is. So is whose event each position is, which
+chain-cover labels ask for: a hint and never a judgement, for events of one process are put on one chain only
+where a given links them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One step of a derivation: which events satisfy a rule's premises, and what the step looks like.
 
 Intermediate events are chosen among those that givens link directly to what is known already, where there
-are any: proofs stay short so.
+are any: proofs stay short so. Where a search for a short proof takes too long, the order in which saturation
+found the pairs leads to one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Predicates that need a fixpoint: recursive ones, and those with intermediate events.
 
-Saturation (`microcosm.engine.table`) goes row by row. A row is only ever asked for what it lacks within
-its *bound* (what the rules could at most give it, judging by the two events alone). What is kept is what
-stayed lacking: of the `?` of online decision making, the silent pairs, which are few.
+Saturation goes row by row and in place. A row is only ever asked for what it lacks within its *bound* (what
+the rules could at most give it, judging by the two events alone), and tried again only for what changed since
+(semi-naive). What is kept is what stayed lacking: of the `?` of online decision making, the silent pairs, which
+are few.
 
 One pair is decided without saturating, by a search from the goal (`microcosm.engine.backward_search`).
 """
