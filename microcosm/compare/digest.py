@@ -5,10 +5,10 @@ their givens digests are equal (but for collisions of SHA-256). Both depend on n
 not on the order of arrival, the process, the machine or the version of this program, as long as the first
 byte of what is hashed stays as it is here.
 
-To be given the same is to have equal I and equal X, symmetric relations unordered (seed 003, Definition 6.1); and
-equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which are givens too. Names,
-provenance, the order in which things were told, and what a writer may leave out (zero entries of clocks,
-tokens without events) do not matter.
+To be given the same is to have equal I and equal X, symmetric relations unordered (seed 003, Definition 6.1);
+and equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which are givens too.
+Names, provenance, the order in which things were told, and what a writer may leave out (zero entries of
+clocks, tokens without events) do not matter.
 """
 
 from __future__ import annotations

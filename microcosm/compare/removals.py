@@ -9,9 +9,9 @@ some link of the chain from x to y in the former does not follow in the latter, 
 In a cut each external `<` is a link of strength one. The internal chain and clocks cannot be removed; their
 links are as strong as it takes.
 
-A microcosm is *irredundant* where nothing given follows from the rest (Theorems 6.3 to 6.6). On those with the
-same internal events analogy and backward bisimilarity coincide: the transitive reduction of a strict order is
-unique, and `||` and `<>` follow from nothing else.
+A microcosm is *irredundant* where nothing given follows from the rest (Theorems 6.3 to 6.6). On those with
+the same internal events analogy and backward bisimilarity coincide: the transitive reduction of a strict
+order is unique, and `||` and `<>` follow from nothing else.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ whether an event is in M. A pair has some relation of `|-0` exactly where it has
 In-OK holds back is outranked on the same pair; and an event of which nothing is known is `?` to every
 other, in M (Un-3) or not (Un-4). `tests/compare/test_analogy.py` tries it.
 
-Two microcosms are *analogous* whose verdicts are the same on every pair (Definition 5.1). They stay so whatever
-both are told (Theorem 5.10), so that analogy is what decides whether two replicas can ever deduce differently.
+Two microcosms are *analogous* whose verdicts are the same on every pair (Definition 5.1). They stay so,
+whatever both are told (Theorem 5.10): analogy decides whether two replicas can ever deduce differently.
 
 Under these rules the rows can also be had straight from the givens (`known_rows`): for many small microcosms
 building an engine costs more than everything that is asked of it.

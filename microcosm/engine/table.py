@@ -2,8 +2,8 @@
 
 Saturation goes row by row and in place. A row is only ever asked for what it lacks within its *bound* (what
 the rules could at most give it, judging by the two events alone), and tried again only for what changed since
-(semi-naive). What is kept is what stayed lacking: of the `?` of online decision making, the silent pairs, which
-are few.
+(semi-naive). What is kept is what stayed lacking: of the `?` of online decision making, the silent pairs,
+which are few.
 
 One pair is decided without saturating, by a search from the goal (`microcosm.engine.backward_search`).
 """

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Set
 from itertools import permutations
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.form import closes_givens
+from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens

@@ -18,7 +18,7 @@ from microcosm.compare.difference import difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
 from microcosm.compare.removals import irredundant
 from microcosm.compare.verdict_rows import analogous
-from microcosm.engine.form import closes_givens
+from microcosm.engine.lowering import closes_givens
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.givens.givens import Givens

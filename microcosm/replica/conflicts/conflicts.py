@@ -15,7 +15,7 @@ whatever lies between them.)
 
 A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
 `<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So
-it is under rules whose initial judgements are the givens, `<` closed (`engine.form.closes_givens`); what
+it is under rules whose initial judgements are the givens, `<` closed (`engine.lowering.closes_givens`); what
 contradicts under others, `quarantine_by_rules` asks of these.
 """
 
