@@ -21,8 +21,7 @@ What it shares with the search for proofs, so that a fault there deceives both:
     givens.stamp           what two stamps rule out
     givens.given_facts     whether a single fact is given, and by what
     givens.predicates      what a rule may ask of messages
-    logic.judgement        the three judgements
-    logic.rule             a rule as data, and its instances
+    logic.rule             the three judgements; a rule as data, and its instances
     text.names             how a name is written in a fault
     errors                 the errors
 
