@@ -19,9 +19,8 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
+from microcosm.givens.columns import Links, Told
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Told
-from microcosm.givens.order_columns import Links
 from microcosm.traces.extraction import Extraction
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import open_lines

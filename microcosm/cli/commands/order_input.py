@@ -15,14 +15,13 @@ from microcosm.errors import TextError
 from microcosm.files import STDIN, display_name
 from microcosm.orderings.computation import Computation, NoComputation, build
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.execution import Execution, executions
+from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.messages import Exchange, exchange
 from microcosm.traces.reading import nearest
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.restarts import names_of
 
 if TYPE_CHECKING:
-    from microcosm.orderings.stream import Watch
+    from microcosm.orderings.ordering import Watch
 
 
 def communication(
@@ -183,8 +182,7 @@ def logs_of(
     `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
     then each is read by itself, and what may be one log once more as such. Raises as readers do.
     """
-    from microcosm.traces.joined import parts_of_logs
-    from microcosm.traces.reading import picked
+    from microcosm.traces.reading import parts_of_logs, picked
     from microcosm.traces.report import Report
 
     def log(files: list[str]) -> Log:
@@ -230,8 +228,7 @@ def watch_all(
     traces: list[str], level: str, trace: str | None, strict: bool, transit: int, json: bool
 ) -> int:
     """Watch one log after the other, each as an execution of its own."""
-    from microcosm.orderings.ordering import Ordering
-    from microcosm.orderings.stream import Watch
+    from microcosm.orderings.ordering import Ordering, Watch
 
     for file in traces:
         report = report_of(strict)
@@ -264,8 +261,8 @@ def _violations(
 ) -> Iterator[tuple[TraceEvent, list[str]]]:
     """The events at which an ordering is violated for the first time."""
     from microcosm.errors import TextError
-    from microcosm.orderings.stream import Unfit
-    from microcosm.traces.restarts import UNNAMED
+    from microcosm.orderings.ordering import Unfit
+    from microcosm.traces.execution import UNNAMED
 
     application = None if level == "application" else False
     last: dict[str, int] = {}

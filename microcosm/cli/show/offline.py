@@ -113,7 +113,7 @@ def possible_fields(left: str, right: str, found: Possibility) -> dict[str, obje
 def possible_lines(left: str, right: str, found: Possibility) -> Iterator[str]:
     """What is possible of two events, for people, with a world for each possibility."""
     from microcosm.cli.show.verdict import statement
-    from microcosm.worlds.possible_table import MEMBERS
+    from microcosm.worlds.propagation import MEMBERS
 
     shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
     ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]
@@ -213,7 +213,7 @@ def beyond(givens: Givens) -> str:
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     """That possibilities may be too many, for what was not taken into account, and why it was not."""
-    from microcosm.order.whole import lacking
+    from microcosm.order.order import lacking
 
     said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
     why = lacking(givens) if "complete" in ignored else None
@@ -230,7 +230,7 @@ def statements(conflict: Sequence[Given] | None) -> list[str] | None:
 def conflict_lines(conflict: Sequence[Given]) -> list[str]:
     """A conflict for people: each given with where it comes from."""
     from microcosm.cli.show.proofs import given_from
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.queries.conflict import statement
 
     return [

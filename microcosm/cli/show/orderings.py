@@ -9,8 +9,8 @@ from html import escape
 
 from microcosm.cli import output
 from microcosm.cli.output import printable
+from microcosm.orderings.closures import along_messages, shortest
 from microcosm.orderings.computation import Computation, linear_extension
-from microcosm.orderings.cycles import along_messages, shortest
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import Verdict
 

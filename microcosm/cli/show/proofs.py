@@ -13,12 +13,12 @@ from typing import Any, TextIO
 
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
 from microcosm.givens.clock import Clock
-from microcosm.givens.given_facts import Evidence, GivenFacts
+from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import ASCII, PAPER, Derivation, Signs, tree_lines
 from microcosm.text.names import quote
-from microcosm.text.provenance import is_default
+from microcosm.text.statement import is_default
 
 
 @dataclass(frozen=True, slots=True)

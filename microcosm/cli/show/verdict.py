@@ -18,7 +18,7 @@ from microcosm.logic.derivation import ABSENT, Conclusion, Derivation, is_transi
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
-    from microcosm.engine.proofs.why_not import PremiseLine
+    from microcosm.engine.why_not import PremiseLine
     from microcosm.state.microcosm import Microcosm
 
 
