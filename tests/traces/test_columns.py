@@ -66,6 +66,7 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
     found, expected = plain_extraction(path, mine), careful(path, theirs)
     assert found is not None
     assert found == expected
+    assert found.givens.events == expected.givens.events
     assert list(found.givens.external.items()) == list(expected.givens.external.items())
     assert [f.source for f in found.givens.external.values()] == [
         f.source for f in expected.givens.external.values()
