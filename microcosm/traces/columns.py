@@ -23,8 +23,7 @@ from microcosm.givens.event_table import EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Told
 from microcosm.givens.order_columns import Links
-from microcosm.traces.extraction import Extraction
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 

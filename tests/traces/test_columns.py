@@ -13,8 +13,7 @@ from microcosm.errors import TraceError
 from microcosm.traces import reading as formats
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.extract import extract
-from microcosm.traces.extraction import Extraction
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 
 Step = tuple[int, int]
 
