@@ -23,10 +23,9 @@ from microcosm.givens.relation import Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
-from microcosm.traces.execution import Execution, executions
+from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import Extraction, Report
-from microcosm.traces.restarts import names_of
 from microcosm.tuning import gc_paused
 
 

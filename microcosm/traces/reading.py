@@ -20,10 +20,10 @@ from typing import Protocol, cast
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.event import TraceEvent
+from microcosm.traces.execution import UNNAMED, names_of, told_apart
 from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.restarts import UNNAMED, names_of, told_apart
 from microcosm.traces.text.lines import Lines, open_lines
 
 CERTAIN = 2
