@@ -8,6 +8,7 @@ for any of them: a row is made when somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -50,49 +51,32 @@ class EventRow(NamedTuple):
         return f"{self.file}:{self.line}" if self.file and self.line else None
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class EventTable:
     """The events of a log, an entry for each in every column, in the order of reading; never changed.
 
     The columns are the fields of `EventRow`, in the plural. No two events have the same name. Cost: none to
     make; the first look-up of a name is linear in the events, each further one constant.
 
-    >>> table = EventTable(["p:1", "q:1"], labels=["start", None], files=["a.log"] * 2, lines=[1, 2])
-    >>> table.label("p:1"), table.place("q:1"), table.row("r:1"), len(table), "q:1" in table
-    ('start', 'a.log:2', None, 2, True)
+    >>> builder = EventTableBuilder()
+    >>> builder.add(EventRow("p:1", label="start", file="a.log", line=7))
+    >>> table = builder.table()
+    >>> table.label("p:1"), table.place("p:1"), table.row("q:1"), len(table), "p:1" in table
+    ('start', 'a.log:7', None, 1, True)
     """
 
-    __slots__ = (
-        "_numbers", "attributes", "files", "kinds", "labels", "lines", "messages", "names", "processes",
-        "seqs", "times", "traces",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        processes: Sequence[str] | None = None,
-        seqs: Sequence[int] | None = None,
-        kinds: Sequence[str] | None = None,
-        messages: Sequence[str | None] | None = None,
-        labels: Sequence[str | None] | None = None,
-        traces: Sequence[str | None] | None = None,
-        attributes: Sequence[Mapping[str, object]] | None = None,
-        times: Sequence[object | None] | None = None,
-        files: Sequence[str] | None = None,
-        lines: Sequence[int] | None = None,
-    ) -> None:
-        many = len(names)
-        self.names = names
-        self.processes = processes if processes is not None else Repeated("", many)
-        self.seqs = seqs if seqs is not None else Repeated(0, many)
-        self.kinds = kinds if kinds is not None else Repeated("", many)
-        self.messages = messages if messages is not None else Repeated(None, many)
-        self.labels = labels if labels is not None else Repeated(None, many)
-        self.traces = traces if traces is not None else Repeated(None, many)
-        self.attributes = attributes if attributes is not None else Repeated(NOTHING, many)
-        self.times = times if times is not None else Repeated(None, many)
-        self.files = files if files is not None else Repeated("", many)
-        self.lines = lines if lines is not None else Repeated(0, many)
-        self._numbers: dict[str, int] | None = None
+    names: Sequence[str]
+    processes: Sequence[str]
+    seqs: Sequence[int]
+    kinds: Sequence[str]
+    messages: Sequence[str | None]
+    labels: Sequence[str | None]
+    traces: Sequence[str | None]
+    attributes: Sequence[Mapping[str, object]]
+    times: Sequence[object | None]
+    files: Sequence[str]
+    lines: Sequence[int]
+    _numbers: dict[str, int] | None = field(default=None, init=False)
 
     @property
     def columns(self) -> tuple[Sequence[Any], ...]:
@@ -137,7 +121,7 @@ class EventTable:
         number = self.number(name)
         return None if number is None else self.labels[number]
 
-    __hash__ = None  # type: ignore[assignment]  # equal by what it says, which may be a million rows
+    __hash__ = None  # type: ignore[assignment]  # equal by what it says, which may be much
 
     def __eq__(self, other: object) -> bool:
         """Whether two tables have the same rows in the same order. Cost: linear."""
@@ -149,20 +133,15 @@ class EventTable:
         return f"<EventTable of {len(self)} events>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        if isinstance(self.attributes, Repeated):
-            attributes = None
-        else:
-            attributes = [dict(each) if each else None for each in self.attributes]
-        columns = [None if each is self.attributes else each for each in self.columns]
-        return _unpickled, (columns, attributes)
+        attributes = [dict(each) if each else None for each in self.attributes]
+        columns = [attributes if each is self.attributes else each for each in self.columns]
+        return _unpickled, (columns,)
 
 
-def _unpickled(columns: Sequence[Any], attributes: Sequence[dict[str, object] | None] | None) -> EventTable:
-    """A table of columns, of which the attributes come apart: the shared empty ones cannot be pickled."""
+def _unpickled(columns: Sequence[Any]) -> EventTable:
+    """A table of columns, with None for the attributes of an event that has none: what is shared stays so."""
     table = EventTable(*columns)
-    table.attributes = Repeated(NOTHING, len(table))
-    if attributes is not None:
-        table.attributes = [NOTHING if each is None else each for each in attributes]
+    table.attributes = [NOTHING if each is None else each for each in table.attributes]
     return table
 
 

@@ -19,7 +19,7 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
-from microcosm.givens.event_table import EventTable, Mapped, Repeated
+from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Told
 from microcosm.givens.order_columns import Links
@@ -212,6 +212,10 @@ class _Log:
             Mapped(self._ids, _seq_of),
             Mapped(self._kind, _KINDS.__getitem__),
             Mapped(self._message, _or_none),
+            labels=Repeated(None, many),
+            traces=Repeated(None, many),
+            attributes=Repeated(NOTHING, many),
+            times=Repeated(None, many),
             files=Repeated(self.file, many),
             lines=range(1, many + 1),
         )

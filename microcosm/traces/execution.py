@@ -1,9 +1,13 @@
-"""One execution of a trace: its events numbered, each process in program order.
+"""The executions of a trace: told apart, and the events of each numbered, every process in program order.
 
 Program order is that of the recorded positions (`seq`). Where clocks contradict it they are
 believed, and an event without a clock keeps only its order among its like; of events with equal clocks
-nothing is known then. Executions that follow each other without a boundary are told apart where clocks
-begin again (`microcosm.traces.execution`).
+nothing is known then.
+
+Executions may follow one another in a log without a line between them: clocks that begin again tell. Within
+an execution the own clock component of a process never falls. In a log it may seem to, for lines are
+written late; but where it falls to a value that another event of the process bears, there are two executions.
+Then every fall is a boundary: what is on one side of it says nothing of what is on the other.
 """
 
 from __future__ import annotations

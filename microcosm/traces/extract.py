@@ -16,7 +16,7 @@ from typing import Any, Literal
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.event_table import EventTable
+from microcosm.givens.event_table import EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Message
 from microcosm.givens.relation import Relation
@@ -110,17 +110,16 @@ def _extract(
         _check_attribute(parts, token)
         for part in parts:
             part.group_by(token, givens)
-    givens.events = _table_of(parts, list(files))
+    givens.events = table = _table_of(parts, list(files))
     named = set(givens.named())
-    events_kept = sum(len(part.kept) for part in parts)
     return Extraction(
         givens=givens,
-        events=events_kept,
-        processes=sum(part.processes() for part in parts),
+        events=len(table.names),
+        processes=len(set(zip(table.traces, table.processes, strict=True))),
         messages=sum(part.messages() for part in parts),
         correspondences=len(givens.external) + max(0, len(givens.internal) - 1),
         isolated=sum(part.report_isolated(named) for part in parts),
-        outside=sum(len(run.events) for run in runs) - events_kept,
+        outside=sum(len(run.events) for run in runs) - len(table.names),
         reported=dict(report.counts),
     )
 
@@ -130,7 +129,7 @@ def _table_of(parts: list[_Part], files: list[str]) -> EventTable:
     rows = [part.columns() for part in parts]
     columns = rows[0] if len(rows) == 1 else [[*chain(*each)] for each in zip(*rows, strict=True)]
     if not columns:
-        return EventTable([])
+        return EventTableBuilder().table()
     of_file, lines = columns[-2:]
     if len(files) == 1:
         order = sorted(range(len(lines)), key=lines.__getitem__)
@@ -296,9 +295,6 @@ class _Part:
             [entry.file for entry in entries],
             [entry.line for entry in entries],
         ]
-
-    def processes(self) -> int:
-        return sum(not self.kept.isdisjoint(chain(*chains)) for chains in self.run.chains.values())
 
     def messages(self) -> int:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""

@@ -1,10 +1,16 @@
-"""The formats a trace can be in: one module each, found by name or told by the beginning of a file.
+"""Traces of any format, from files to events; and which of several files are one log.
 
-A format is a module of this package, or an entry point of the group `microcosm.traces`, that has
-`NAME`, `detects` and `read` (see `Format`). Adding one is adding one file and its tests.
+A format is told by the beginning of a file, or found by name. It is a module of `traces.formats`, or an entry
+point of the group `microcosm.traces`, that has `NAME`, `detects` and `read` (see `Format`). Adding one is
+adding one file and its tests.
 
 Several files are one log, whichever their order where the format tells it. What a format must know of
 the files before, and the events that must wait until all are read, are kept in `Options.state`.
+
+Files that have an event of the same process and position are separate runs (`parts_of_logs`). Others are
+parts of one log where a message was sent in one and received in the other, where a process goes on from one
+to the other, or where both name the same execution. Nothing else joins them: not even that their processes
+differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is odd about a trace: each irregularity said once, with its place, and counted by kind.
+"""What came out of a trace: its microcosm, and what is odd about it, said once each and counted by kind.
 
 No event is lost silently: the events of a log are those that its reader yields and those that are
 reported here as lost. Under `--strict` the first irregularity is an error.

@@ -46,7 +46,8 @@ def test_tables_are_equal_by_what_they_say() -> None:
 
 def test_a_table_is_pickled() -> None:
     assert pickle.loads(pickle.dumps(table())) == table()
-    plain = EventTable(["p:1", "p:2"], files=Repeated("a", 2), lines=range(1, 3))
+    columns = table().columns
+    plain = EventTable(*columns[:-2], Repeated("a", 3), range(1, 4))
     assert pickle.loads(pickle.dumps(plain)) == plain
 
 
