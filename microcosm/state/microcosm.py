@@ -17,6 +17,7 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Witness
 from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
+from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation, read_relation
@@ -165,6 +166,11 @@ class Microcosm:
     def givens(self) -> Givens:
         """What is given now; read only, for changes are made by the methods here. Its `copy()` is free."""
         return GivenView(self._givens)
+
+    @property
+    def events_table(self) -> EventTable | None:
+        """What the log says of its events: labels, attributes, places; None where no log was read."""
+        return self._givens.events
 
     @property
     def name(self) -> str | None:
