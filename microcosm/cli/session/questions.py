@@ -161,8 +161,27 @@ def between(session: Session, sentence: Sentence) -> Answer:
 
 
 def events(session: Session, sentence: Sentence) -> Answer:
-    """`events`: every event that is named, sorted."""
-    return _listed(iter(session.names()), "in all")
+    """`events`: every event in natural order; `events /write/ kind=send`: those in which that is found.
+
+    Text that is no `/regex/` is looked for as it is.
+    """
+    from re import escape
+
+    from microcosm.cli.commands.events import fields, lines
+    from microcosm.queries.events import having, matching, rows_of
+
+    known, words = session.known, sentence.of("EVENT")
+    rows = list(rows_of(known))
+    for part in words:
+        one = len(part.text) > 2 and part.text[0] == part.text[-1] == "/" and not part.quoted
+        found = {row.name for row in matching(part.text[1:-1] if one else escape(part.text), known)}
+        rows = [row for row in rows if row.name in found]
+    wanted = dict(part.text.split("=", 1) for part in sentence.of("FIELD"))
+    rows = [*having(rows, {name: value.strip('"') for name, value in wanted.items()})]
+    if known.givens.events is None and not words and not wanted:
+        return _listed((row.name for row in rows), "in all")
+    told = [*lines(rows), f"{len(rows):,} {'event' if len(rows) == 1 else 'events'}"]
+    return Answer(told, lambda: {"events": [fields(row) for row in rows]})
 
 
 def givens(session: Session, sentence: Sentence) -> Answer:
