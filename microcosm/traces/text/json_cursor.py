@@ -11,7 +11,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.traces.event import writable
 from microcosm.traces.text.lines import LINE_LIMIT
 
-_decode = JSONDecoder().raw_decode
+_decode_value = JSONDecoder().raw_decode
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"|[{}\[\]"\n]')
 _SCALAR = re.compile(r"[^,}\]\n]*")
@@ -56,7 +56,7 @@ class JsonCursor:
         self.sign()
         while True:
             try:
-                value, end = _decode(self._text, self._at)
+                value, end = _decode_value(self._text, self._at)
             except JSONDecodeError as error:
                 unended = error.msg.startswith("Unterminated") or error.pos >= len(self._text) - _SOON
                 if unended and len(self._text) - self._at <= LINE_LIMIT and self._more():
