@@ -17,28 +17,27 @@ from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
 
-NAME = "csight_2pc"
+_TWO_PHASE = "csight_2pc"
 
 _MESSAGE = re.compile(r"\s*([^\s,]+),\s*([^\s,]+),\s*([^\s,]+),\s*([^\s,]+)\s*")
 _NUMBERS = re.compile(r"[\d.\s,+-]*")
-_LOOKED_AT = 20
 
 
-def detects(head: str, path: str) -> int:
+def detects_two_phase(head: str, path: str) -> int:
     """1 where each of the first lines has four words with commas, and some are no numbers."""
-    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
+    lines = [line for line in head.split("\n")[:20] if line.strip()]
     fit = all(_MESSAGE.fullmatch(line) and not _NUMBERS.fullmatch(line) for line in lines)
     return int(fit and any("tx_" in line for line in lines)) * 2
 
 
-def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+def read_two_phase(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each line; lines that are none are reported as `bad-line`.
 
     A line that is there already is the same message told again. What a later file says of a process is a
     process of its own, for nothing orders the files. Memory: a number for each message.
     """
-    known: dict[int, None] = options.shared(NAME, dict)
-    home: dict[str, str] = options.shared(f"{NAME} files", dict)
+    known: dict[int, None] = options.shared(_TWO_PHASE, dict)
+    home: dict[str, str] = options.shared(f"{_TWO_PHASE} files", dict)
     for number, text in stream:
         if not text or text.isspace():
             continue

@@ -27,31 +27,31 @@ from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
 from microcosm.traces.text.records import between_executions
 
-NAME = "csight_channels"
+_CHANNELS = "csight_channels"
 
-_EVENT = re.compile(r"\s*(\d+(?:,\d+)*)\s+([^\s!?]+)([!?])(\S+)\s*(?:#\s*(.*))?")
+_ON_CHANNEL = re.compile(r"\s*(\d+(?:,\d+)*)\s+([^\s!?]+)([!?])(\S+)\s*(?:#\s*(.*))?")
 _INDEX = re.compile(r"#\s*index (\d+):\s*(\S+)")
 _CHANNEL = re.compile(r"#\s*(\S+)\s*=\s*(\S+?)\s*->\s*(\S+)\s*")
 _RUN = re.compile(r"#\s*(run \d+)\b")
 
 
-def detects(head: str, path: str) -> int:
+def detects_channels(head: str, path: str) -> int:
     """2 where a line that is no comment has a clock and a channel with `!` or `?`."""
     lines = (line for line in head.split("\n") if line.strip() and not line.startswith("#"))
-    return 2 * (_EVENT.fullmatch(next(lines, "")) is not None)
+    return 2 * (_ON_CHANNEL.fullmatch(next(lines, "")) is not None)
 
 
-def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+def read_channels(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; lines that are neither events nor comments are reported as `bad-line`.
 
     Memory: two counts for each content on a channel.
     """
-    names: dict[str, str] = options.shared(f"{NAME} names", dict)
-    ends: dict[str, tuple[str, str]] = options.shared(f"{NAME} ends", dict)
-    run = options.state.setdefault(NAME, LineRun())
+    names: dict[str, str] = options.shared(f"{_CHANNELS} names", dict)
+    ends: dict[str, tuple[str, str]] = options.shared(f"{_CHANNELS} ends", dict)
+    run = options.state.setdefault(_CHANNELS, LineRun())
     assert isinstance(run, LineRun)
     of_runs: defaultdict[str | None, Contents[tuple[str, str]]]
-    of_runs = options.shared(f"{NAME} contents", lambda: defaultdict(Contents))
+    of_runs = options.shared(f"{_CHANNELS} contents", lambda: defaultdict(Contents))
     last: dict[str, int] = {}
     for number, text in stream:
         if text.startswith("#"):
@@ -75,9 +75,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if boundary is not None or not text.strip():
             continue
         try:
-            clock, channel_name, sends, content, note = _event(text)
+            clock, channel_name, sends, content, note = _on_channel(text)
             named = {names.get(entry, entry): value for entry, value in clock.items()} if names else clock
-            process = _process(ends.get(channel_name), sends, names, clock, named, last)
+            process = _acting(ends.get(channel_name), sends, names, clock, named, last)
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
@@ -108,15 +108,15 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         )
 
 
-def _event(text: str) -> tuple[dict[str, int], str, bool, str, str]:
+def _on_channel(text: str) -> tuple[dict[str, int], str, bool, str, str]:
     """The clock, the channel, whether it sends, the content, and a comment. Raises `BadLine`."""
-    found = _EVENT.fullmatch(text)
+    found = _ON_CHANNEL.fullmatch(text)
     if found is None:
         raise BadLine("not an event: `1,0 channel!message` or `1,0 channel?message` is expected")
     return numbered_clock(found[1]), found[2], found[3] == "!", found[4], found[5] or ""
 
 
-def _process(
+def _acting(
     ends: tuple[str, str] | None,
     sends: bool,
     names: dict[str, str],

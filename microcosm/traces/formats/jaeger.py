@@ -15,21 +15,19 @@ from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import Elements, Unit, marks_in, units
 from microcosm.traces.text.lines import Lines
 
-NAME = "jaeger"
-
-_KEYS = frozenset(("data",))
+_JAEGER_KEYS = frozenset(("data",))
 _SPANS = frozenset(("spans",))
 
 
-def detects(head: str, path: str) -> int:
+def detects_jaeger(head: str, path: str) -> int:
     """2 where the text begins as JSON and has Jaeger's fields."""
     return 2 * (head.lstrip()[:1] in ("[", "{") and '"traceID"' in head and '"spanID"' in head)
 
 
-def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+def read_jaeger(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is no trace or no span is reported as `bad-line`."""
     spans = Spans.of(options, report)
-    for unit in units(stream, _KEYS, file, report, (_SPANS,), "spanID"):
+    for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), "spanID"):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         if not isinstance(records, Elements):
             lost = 2 * max(1, marks_in(unit.value, "spanID"))
@@ -37,7 +35,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         known = processes if type(processes) is dict else {}
         for record, line in zip(records, records.lines, strict=True):
-            span = _span(record, line, unit, known)
+            span = _jaeger_span(record, line, unit, known)
             if span is None:
                 message = "not a span: `traceID` and `spanID` are expected"
                 report.add("bad-line", message, file=file, line=line, lost=2)
@@ -46,7 +44,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     yield from ()
 
 
-def _span(record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]) -> Span | None:
+def _jaeger_span(record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]) -> Span | None:
     trace = text_of(record.get("traceID")) or text_of(unit.value.get("traceID"))
     identity = text_of(record.get("spanID"))
     if not trace or not identity:

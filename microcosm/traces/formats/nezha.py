@@ -17,8 +17,6 @@ from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
 
-NAME = "nezha"
-
 _COLUMNS = (
     "TraceID",
     "SpanID",
@@ -31,12 +29,12 @@ _COLUMNS = (
 _NO_PARENT = ("", "root")
 
 
-def detects(head: str, path: str) -> int:
+def detects_nezha(head: str, path: str) -> int:
     """2 where the first line names the columns."""
     return 2 * head.lstrip().startswith(",".join(_COLUMNS[:3]))
 
 
-def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+def read_nezha(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each line; lines that are no spans are reported as `bad-line`."""
     spans = Spans.of(options, report)
     columns: list[int] = []

@@ -15,23 +15,21 @@ from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import Elements, marks_in, units
 from microcosm.traces.text.lines import Lines
 
-NAME = "otlp"
-
-_KEYS = frozenset(("resourceSpans",))
+_OTLP_KEYS = frozenset(("resourceSpans",))
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
 _INNER = (frozenset(_SCOPES), frozenset(("spans",)))
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 
 
-def detects(head: str, path: str) -> int:
+def detects_otlp(head: str, path: str) -> int:
     """2 where the text begins as JSON and has spans of resources."""
     return 2 * (head.lstrip()[:1] in ("[", "{") and '"resourceSpans"' in head)
 
 
-def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
     spans = Spans.of(options, report)
-    for unit in units(stream, _KEYS, file, report, _INNER, "spanId"):
+    for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId"):
         resource = unit.value
         scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
         if not scopes and not any(name in resource for name in _SCOPES):
@@ -49,7 +47,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("bad-line", message, file=file, line=unit.line, lost=2 * many)
                 continue
             for record, line in zip(records, records.lines, strict=True):
-                span = _span(record, line, service)
+                span = _otlp_span(record, line, service)
                 if span is None:
                     message = "not a span: `traceId` and `spanId` are expected"
                     report.add("bad-line", message, file=file, line=line, lost=2)
@@ -62,7 +60,7 @@ def _objects(value: object) -> list[dict[str, object]]:
     return [one for one in value if type(one) is dict] if isinstance(value, list) else []
 
 
-def _span(record: dict[str, object], line: int, service: str) -> Span | None:
+def _otlp_span(record: dict[str, object], line: int, service: str) -> Span | None:
     trace, identity = text_of(record.get("traceId")), text_of(record.get("spanId"))
     if not trace or not identity:
         return None

@@ -15,19 +15,17 @@ from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import Unit, units
 from microcosm.traces.text.lines import Lines
 
-NAME = "zipkin"
 
-
-def detects(head: str, path: str) -> int:
+def detects_zipkin(head: str, path: str) -> int:
     """2 where the text begins as JSON and has Zipkin's fields."""
     return 2 * (head.lstrip()[:1] in ("[", "{") and '"traceId"' in head and '"id"' in head)
 
 
-def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+def read_zipkin(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; objects that are no spans are reported as `bad-line`."""
     spans = Spans.of(options, report)
     for unit in units(stream, frozenset(), file, report, mark="traceId"):
-        span = _span(unit)
+        span = _zipkin_span(unit)
         if span is None:
             message = "not a span: `traceId` and `id` are expected"
             report.add("bad-line", message, file=file, line=unit.line, lost=2)
@@ -36,7 +34,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     yield from ()
 
 
-def _span(unit: Unit) -> Span | None:
+def _zipkin_span(unit: Unit) -> Span | None:
     record = unit.value
     trace, identity = text_of(record.get("traceId")), text_of(record.get("id"))
     if not trace or not identity:

@@ -1,4 +1,8 @@
-"""The encoding of a log: what is no UTF-8 is made so, and the bytes that are no text are told apart.
+"""From the bytes of a log to its text: what is packed is unpacked, what is no UTF-8 is made so.
+
+What packs a file (gzip, bzip2, xz, zstd) is told by its first bytes, not by its name; several packed pieces
+may follow one another. A piece that is damaged or cut off gives what can be unpacked of it, and one
+`bad-archive` is reported.
 
 A byte order mark tells UTF-8, UTF-16 and UTF-32; UTF-16 without one is told by its zero bytes. In what
 should be UTF-8, a byte that is none becomes U+FFFD and its two hexadecimal digits: by U+FFFD alone two

@@ -1,4 +1,8 @@
-"""JSON objects in lines of text, and why a line is none."""
+"""JSON in a log: the object that a line is, and text of any length, read value by value.
+
+`json_object` says why a line is none. `JsonCursor` goes through text from left to right, with ways to go on
+behind a fault.
+"""
 
 from __future__ import annotations
 

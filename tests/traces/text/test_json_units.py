@@ -131,7 +131,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(json_units, "JsonCursor", Watched)
-        patch.setattr(json_cursor, "_decode", watched)
+        patch.setattr(json_text, "_decode_value", watched)
         patch.setattr(lines, "_BLOCK", 4096)
         read_text(text, form)
     return done
