@@ -1,10 +1,11 @@
 """What a reader is given besides the text, and what the readers of one trace share.
 
-One `Options` goes through all files of a log. A format that must remember something from one file to the next
-asks it for an object by name (`shared`), which is made for the first file and found again for the others. If
-that object has a method `rest`, it is `Waiting`: what `rest` gives after the last file are events, too. So
-spans wait, whose halves may stand in two files, and so do the lines of MPI ranks. What waits is put aside in a
-`Spool`, so that a log may be larger than memory though its end tells what its first line means.
+One `Options` goes through all files of a log. A format that must remember something from one file to the
+next asks it for an object by name (`shared`), which is made for the first file and found again for the
+others. If that object has a method `rest`, it is `Waiting`: what `rest` gives after the last file are
+events, too. So spans wait, whose halves may stand in two files, and so do the lines of MPI ranks. What waits
+is put aside in a `Spool`, so that a log may be larger than memory though its end tells what its first line
+means.
 """
 
 from __future__ import annotations

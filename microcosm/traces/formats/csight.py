@@ -1,11 +1,25 @@
-"""CSight's logs of one event a line: process, vector time, what happened.
+"""CSight's logs: of one event a line, of channels, and of two-phase commit.
 
-    4 0,0,0,1,2 recv 1 0 3 4
+    4 0,0,0,1,2 recv 1 0 3 4     `csight`: process, vector time, what happened
+    1,1 cs?syn # inferred        `csight_channels`: vector time, channel, `!` or `?`, message
+    TM, 0, tx_prepare, 0         `csight_2pc`: sender, receiver, type, transaction
 
-Processes are the numbers of the entries of the clock. The last word of a `send` or `recv` names the
-message. Events that neither send nor receive need not tick, so that several may show equal clocks:
-the order of lines is the program order. Another execution begins after a line of dashes or `=== … ===`, and
-where the own entry of a process falls.
+In the first, processes are the numbers of the entries of the clock. The last word of a `send` or `recv` names
+the message. Events that neither send nor receive need not tick, so that several may show equal clocks: the
+order of lines is the program order.
+
+In the second, comments may name the processes of the entries of clocks (`# index 0: server
+(127.0.0.1:2020)`) and the ends of channels (`# cs = client->server`); otherwise the process of an event is
+the entry that grew by one since its last event, and processes are numbers. Comments hold in the files
+behind, too; where they come, or change, behind events, another execution begins. Messages are told apart by
+channel, content and order.
+
+In these two another execution begins after a line of dashes, `=== … ===` or `# run …` (of channels), and
+where the own entry of a process falls (of channels: does not grow).
+
+In the third, a line stands for the sending of a message and for its reception at the same place: that nothing
+happened in between is assumed, and both events are marked so (attribute `assumed`). Of several files each
+goes on where the one before it ended.
 """
 
 from __future__ import annotations

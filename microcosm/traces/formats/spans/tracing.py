@@ -1,7 +1,19 @@
-"""OpenTelemetry's JSON: documents `{"resourceSpans": […]}`, one or many.
+"""The files of distributed tracing: OpenTelemetry's JSON, Jaeger's, Zipkin's, and Nezha's columns.
 
-Kinds are numbers or names, 64-bit numbers may be text. Older documents have `instrumentationLibrarySpans`
-where newer ones have `scopeSpans`.
+`otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
+text. Older documents have `instrumentationLibrarySpans` where newer ones have `scopeSpans`.
+
+`jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`. The
+first reference CHILD_OF of a span within its trace names its parent; all others are links.
+
+`zipkin`: its JSON, version 2: arrays of spans, or a span a line. The two sides of a call may share the id of
+a span: the server's half is marked `shared` and comes after the client's.
+
+`nezha`: comma-separated values below a line with the names of the columns,
+`TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration`. The parent of a
+first span is `root`.
+
+What spans prove stands in `microcosm.traces.formats.spans.span`.
 """
 
 from __future__ import annotations
@@ -11,7 +23,7 @@ from collections.abc import Iterator
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.spans import Span, Spans, text_of, time_of
+from microcosm.traces.formats.spans.span import Span, Spans, text_of, time_of
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import Elements, Unit, marks_in, units
