@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
-    from microcosm.cli.commands.simulate.knowledge import Known
+    from microcosm.cli.commands.simulate_knowledge import Known
     from microcosm.simulation.measure import Row
 
 
 def compare_all(seed: int, plots: str | None, json: bool) -> int:
     """Measure all protocols, print the table, write the plots."""
-    from microcosm.cli.commands.simulate.knowledge import knowledge
+    from microcosm.cli.commands.simulate_knowledge import knowledge
     from microcosm.simulation.measure import RTTS, SIZES, table
 
     rows = list(table(seed))
@@ -88,7 +88,7 @@ def _show(rows: list[Row]) -> None:
 
 
 def _show_knowledge(known: list[Known]) -> None:
-    from microcosm.cli.commands.simulate.knowledge import MESSAGES, PROCESSES
+    from microcosm.cli.commands.simulate_knowledge import MESSAGES, PROCESSES
     from microcosm.cli.show.tables import draw, new_table
 
     output.say(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from microcosm.cli.commands.verify.proof_input import MEANS, SIGNS
+from microcosm.cli.commands.proof_input import MEANS, SIGNS
 from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.givens.clock import Clock
 from microcosm.givens.facts import GivenFacts

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
 
+
 app = typer.Typer()
 
 
@@ -51,7 +52,7 @@ def table(
       microcosm table --mode possible album.mc
     """
     from microcosm.cli import reading
-    from microcosm.cli.show.consistency import warn_if_inconsistent
+    from microcosm.cli.show.offline import warn_if_inconsistent
 
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
@@ -95,7 +96,7 @@ def _online(known: Microcosm, every: bool) -> None:
 
 
 def _lines(known: Microcosm) -> Iterator[str]:
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
     from microcosm.text.names import quote
 
@@ -107,7 +108,7 @@ def _lines(known: Microcosm) -> Iterator[str]:
 
 
 def _online_matrix(known: Microcosm, events: list[str]) -> None:
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
 
     silent = Style.of(sys.stdout).signs.silent
@@ -121,7 +122,7 @@ def _online_matrix(known: Microcosm, events: list[str]) -> None:
 
 
 def _online_counts(known: Microcosm, events: list[str]) -> None:
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
 
     found: Counter[Relation] = Counter(verdict for _, _, verdict in known.table())
@@ -146,7 +147,7 @@ NOT_DECIDED = "some of these were not decided in time, and may be impossible"
 
 def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
-    from microcosm.cli.show.consistency import say_inconsistent, too_wide
+    from microcosm.cli.show.offline import say_inconsistent, too_wide
 
     events = known.events
     found = known.possible_table(stop)
@@ -170,8 +171,8 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
 
 def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
-    from microcosm.cli.show.lemmas import proof_object
     from microcosm.cli.show.offline import INCONSISTENT
+    from microcosm.cli.show.proofs import proof_object
     from microcosm.cli.show.verdict import show_proof
     from microcosm.queries.offline import Inconsistent
 
@@ -210,7 +211,7 @@ def _left(
 
 
 def _left_matrix(events: list[str], pairs: list[Left]) -> None:
-    from microcosm.cli.show.possible import joined
+    from microcosm.cli.show.offline import joined
     from microcosm.worlds.propagation import MEMBERS
 
     cell = {}

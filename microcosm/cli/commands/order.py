@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.commands.order.logs import logs_of
-from microcosm.cli.logs import Execution, Format, Pattern, StrictLog, told_rest
+from microcosm.cli.commands.order_input import logs_of
+from microcosm.cli.reading import Execution, Format, Pattern, StrictLog, told_rest
 
 if TYPE_CHECKING:
     from microcosm.cli.show.orderings import Row
     from microcosm.orderings.computation import Computation
     from microcosm.orderings.verdicts import Verdict
     from microcosm.traces.report import Report
+
 
 app = typer.Typer()
 
@@ -87,10 +88,10 @@ def order(
       tail -f run.jsonl | microcosm order - --stream
     """
     from microcosm import files
-    from microcosm.cli.commands.order.communication import communication
+    from microcosm.cli.commands.order_input import communication
     from microcosm.cli.reading import standard_input_once
     from microcosm.cli.show.orderings import explained, headline, panels, show
-    from microcosm.cli.show.space_time import svg as picture
+    from microcosm.cli.show.orderings import svg as picture
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
     from microcosm.tuning import gc_paused
@@ -104,7 +105,7 @@ def order(
         raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
     standard_input_once(traces)
     if stream:
-        from microcosm.cli.commands.order.stream import watch_all
+        from microcosm.cli.commands.order_input import watch_all
 
         if explain is not None or incomplete or pattern is not None or format not in (None, "jsonl"):
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from microcosm.simulation.explore import Explored, Surveyed
     from microcosm.simulation.explore_state import Scope
 
+
 app = typer.Typer()
 
 MOST_PROCESSES = 6

@@ -13,6 +13,7 @@ from microcosm.cli import exits, options, output
 if TYPE_CHECKING:
     from microcosm.simulation.simulate import Outcome, Setting
 
+
 app = typer.Typer()
 
 MOST_PROCESSES = 100_000
@@ -74,7 +75,7 @@ def simulate(
       microcosm simulate --compare
     """
     if compare:
-        from microcosm.cli.commands.simulate.compare import compare_all
+        from microcosm.cli.commands.simulate_compare import compare_all
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")

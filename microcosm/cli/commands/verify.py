@@ -1,4 +1,4 @@
-"""`verify`: have a derivation checked by the kernel, which shares nothing with the search that found it."""
+"""`verify`: the kernel checks a derivation, or a whole answer of online, offline, check or possible."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from microcosm.cli import exits, options, output
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
+
 
 app = typer.Typer()
 
@@ -42,7 +43,7 @@ def verify(
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.cli.show import json_text
+    from microcosm.cli.commands import proof_input
     from microcosm.kernel.consistent import surely_consistent
 
     reading.standard_input_once([file, proof])
@@ -51,8 +52,8 @@ def verify(
         _require_strata(book)
     fault: str | None
     try:
-        stated = json_text.parse(files.read_text(proof), files.display_name(proof))
-    except json_text.TwiceError as twice:
+        stated = proof_input.parse(files.read_text(proof), files.display_name(proof))
+    except proof_input.TwiceError as twice:
         fault = str(twice)
     else:
         if not _concludes_contradiction(stated) and not surely_consistent(givens, book):
@@ -83,7 +84,7 @@ def _concludes_contradiction(stated: object) -> bool:
 
 def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
     """What is wrong with a derivation or an answer; None where every step and every field holds."""
-    from microcosm.cli.commands.verify.proof_input import claimed
+    from microcosm.cli.commands.proof_input import claimed
     from microcosm.kernel import check as kernel
 
     claims = claimed(stated)
@@ -91,7 +92,7 @@ def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
     for derivation in claims.derivations if fault is None else ():
         fault = fault or kernel.check(givens, book, derivation)
     if fault is None and isinstance(stated, dict) and claims.kind != "derivation":
-        from microcosm.cli.commands.verify import rederived
+        from microcosm.cli.commands import rederived
 
         fault = rederived.fault(claims.kind, stated, givens, book)
     return fault

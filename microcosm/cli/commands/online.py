@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
 
+
 app = typer.Typer()
 
 
@@ -47,7 +48,7 @@ def online(
       microcosm online album.mc unshare upload
     """
     from microcosm.cli import reading
-    from microcosm.cli.show.consistency import warn_if_inconsistent
+    from microcosm.cli.show.offline import warn_if_inconsistent
 
     reading.distinct(left, right)
     known = reading.load(file, rules, strict=strict)
@@ -98,7 +99,7 @@ def why(
     from microcosm.cli import reading
 
     if offline:
-        from microcosm.cli.commands.ask import offline as decisions
+        from microcosm.cli.commands import offline as decisions
 
         if since is not None:
             raise exits.UsageError("--since explains an online verdict, not an offline one")
@@ -154,7 +155,7 @@ def why_not(
         unknown = unknown_events(known, asked.left, asked.right)
         output.emit({"holds": found.holds, "premises": premises, **unknown})
     else:
-        from microcosm.cli.show.explain import statement
+        from microcosm.cli.show.verdict import statement
 
         said = statement(asked.left, str(asked.relation), asked.right)
         output.say(f"{said} {'holds' if found.holds else 'does not hold'}")
@@ -167,18 +168,17 @@ def _explain(
 ) -> None:
     from shlex import join
 
-    from microcosm.cli.show import explain
-    from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.proofs import Provenance, Style
+    from microcosm.cli.show.verdict import sentences, statement
 
     if proof is None:
         show_verdict(left, verdict, right)
-        asked = explain.statement(left, "<", right)
+        asked = statement(left, "<", right)
         output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', file, asked])}")
         return
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    asked = explain.statement(left, str(verdict), right)
-    for sentence in explain.sentences(asked, proof, provenance):
+    asked = statement(left, str(verdict), right)
+    for sentence in sentences(asked, proof, provenance):
         show_prose(sentence)
     output.say("")
     show_proof(known, proof)
