@@ -48,7 +48,7 @@ class Core:
     ) -> None:
         opened = None
         if isinstance(store, str | os.PathLike):
-            from microcosm.replica.opening import open_store
+            from microcosm.replica.store import open_store
 
             store = opened = open_store(store, create=name is not None)
         self._store = store

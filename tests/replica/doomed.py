@@ -23,7 +23,7 @@ from microcosm.replica.network.endpoint import Endpoint
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.node import Node
-from microcosm.replica.opening import APPLICATION
+from microcosm.replica.store import APPLICATION
 
 RING = Keyring([Key(1, b"k" * 32)])
 LIMITS = Limits(least_wait=0.02, longest_wait=0.2, most_copies=64)

@@ -22,9 +22,8 @@ from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.opening import APPLICATION
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Store
+from microcosm.replica.store import APPLICATION, Memory, Store
 from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm
 

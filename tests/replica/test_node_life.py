@@ -18,9 +18,8 @@ from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.background import running
 from microcosm.replica.node.metrics import exposition
 from microcosm.replica.node.node import Node, serve
-from microcosm.replica.opening import open_store
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Record, Store
+from microcosm.replica.store import Memory, Record, Store, open_store
 from tests.replica.nodes import OPTIONS, into, level, meet, ran
 
 pytest.importorskip("cryptography")
