@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from secrets import randbits
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
@@ -18,13 +19,15 @@ from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.records import OWN, apply, load
 from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_state
-from microcosm.replica.outbox import Outbox
 from microcosm.replica.store import Store
-from microcosm.replica.subscriptions import Subscriptions
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import unfit
+
+if TYPE_CHECKING:
+    from microcosm.protocol.disclosure import Disclosure
+
 
 Written = TypeVar("Written", bound=Evolution)
 
@@ -273,3 +276,79 @@ def fit(name: str) -> str:
     if fault is not None:
         raise Undefined(fault)
     return name
+
+
+Deliver = Callable[[str, str, bytes], None]
+"""Called with the name of the sender, the message and its payload, within the transaction of the delivery."""
+
+
+class Outbox(Protocol):
+    """Carries messages in causal order. Nothing may leave before it is committed."""
+
+    def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
+        """Take a message over, within a transaction of the replica, where `note` keeps what must be durable.
+
+        Raises `MicrocosmError` to refuse it (nobody of that name, no room); the send is then undone.
+        """
+        ...
+
+    def undone(self) -> None:
+        """The transaction came to nothing, and with it what was accepted in it."""
+        ...
+
+    def committed(self) -> None:
+        """The transaction is durable: what was accepted, and acks of what was delivered, may leave."""
+        ...
+
+
+def drained(disclosure: Disclosure, process: str) -> list[Correspondence]:
+    """What a process has learnt from its messages since the last call, but for the order of its own events.
+
+    A replica appends these itself. Facts of the network world, which may be false in that of the application,
+    are dropped.
+    """
+    own = f"process {process}"
+    found = [fact for fact in disclosure.application if fact.source != own]
+    disclosure.application.clear()
+    disclosure.network.clear()
+    return found
+
+
+Decided = Callable[[str, str, Relation], None]
+
+DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+
+
+class Subscription(NamedTuple):
+    """One who waits for a verdict on a pair; `accurate`: for one of `<`, `>`, `||`."""
+
+    left: str
+    right: str
+    tell: Decided
+    accurate: bool
+
+
+class Subscriptions:
+    """Those who wait; each is told once."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Subscription] = []
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
+        """Somebody waits."""
+        self.waiting.append(Subscription(left, right, tell, accurate))
+
+    def settle(self, known: Microcosm) -> None:
+        """Tell those whose pair is decided. Who is told may add others, and change the replica."""
+        told = []
+        for each in self.waiting:
+            verdict = known.online(each.left, each.right)
+            if verdict in DECIDED and not (each.accurate and verdict is Relation.RELATED):
+                told.append((each, verdict))
+        done = {id(each) for each, _ in told}
+        self.waiting = [each for each in self.waiting if id(each) not in done]
+        for each, verdict in told:
+            each.tell(each.left, each.right, verdict)

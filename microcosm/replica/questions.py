@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica.conflicts.conflicts import Conflict
-from microcosm.replica.core import Core, facts_of
+from microcosm.replica.core import Core, Decided, facts_of
 from microcosm.replica.ledger.dots import Stream
-from microcosm.replica.subscriptions import Decided
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:

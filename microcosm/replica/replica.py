@@ -21,12 +21,12 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
+from microcosm.replica.core import Deliver, Outbox
 from microcosm.replica.exchange.exchange import Exchange
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Dots
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.outbox import Deliver, Outbox
 from microcosm.replica.questions import Questions
 from microcosm.replica.store import Store
 
