@@ -17,8 +17,7 @@ from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
-from microcosm.replica.ledger.records import OWN, apply, load
-from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_state
+from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
 from microcosm.replica.store import Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm

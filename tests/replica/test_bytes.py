@@ -14,7 +14,7 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica.exchange import messages
 from microcosm.replica.exchange.messages import Compare, Gone, Message, Range, Same, Supply, Want
-from microcosm.replica.ledger import evolution, snapshot
+from microcosm.replica.ledger import evolution, records
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
@@ -61,7 +61,7 @@ def test_a_message_comes_back(one: Message) -> None:
 
 @given(st.one_of(st.binary(max_size=60), TREES.map(msgpack.packb)))
 def test_nothing_else_is_raised(content: bytes) -> None:
-    for decode in (evolution.decode, messages.decode, snapshot.decode_state, snapshot.decode_identity):
+    for decode in (evolution.decode, messages.decode, records.decode_state, records.decode_identity):
         with suppress(Malformed):
             decode(content)
 

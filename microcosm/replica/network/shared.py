@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 
-from microcosm.replica.ledger.snapshot import Identity, encode_identity
+from microcosm.replica.ledger.records import Identity, encode_identity
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Record, Store
