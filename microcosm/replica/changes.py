@@ -9,9 +9,9 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica.core import Core, facts_of, fit
-from microcosm.replica.forgetting import SLACK
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
+from microcosm.replica.ledger.ledger import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
 

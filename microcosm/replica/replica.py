@@ -23,10 +23,10 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.core import Deliver, Outbox
 from microcosm.replica.exchange.exchange import Exchange
-from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Dots
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.questions import Questions
 from microcosm.replica.store import Store
 

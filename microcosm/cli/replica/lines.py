@@ -19,7 +19,7 @@ from microcosm.cli.replica.members import endpoint_of
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
-from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.link.keys import read_keys
 from microcosm.replica.node.metrics import exposition
 from microcosm.replica.node.node import Node

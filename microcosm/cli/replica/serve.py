@@ -61,7 +61,7 @@ def serve(
 
     from microcosm.cli.replica.lines import Serving
     from microcosm.cli.replica.members import endpoint_of
-    from microcosm.replica.forgetting import Forgetting
+    from microcosm.replica.ledger.ledger import Forgetting
 
     members = {}
     for each in member or ():

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
-from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.durable.batch import Then
 from microcosm.replica.network.endpoint import Address
