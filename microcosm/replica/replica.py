@@ -22,7 +22,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.core import Deliver, Outbox
-from microcosm.replica.exchange.exchange import Exchange
+from microcosm.replica.exchange.messages import Exchange
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Dots
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
@@ -59,7 +59,7 @@ class Replica(Questions, Changes):
         )
         self.outbox = outbox
         self.exchange = Exchange(self, largest=largest)
-        """Messages in and out; see `microcosm.replica.exchange.exchange`."""
+        """Messages in and out; see `microcosm.replica.exchange.messages`."""
         self._deliver: list[Deliver] = []
 
     # -- messages ----------------------------------------------------------------------------------------

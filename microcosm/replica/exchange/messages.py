@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol, TypeVar
 
 import msgpack
 
 from microcosm.errors import Malformed
-from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
-from microcosm.replica.ledger.evolution import dot_of, read, run_of
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
+from microcosm.replica.ledger.evolution import Evolution, dot_of, read, run_of
 
 VERSION = 1
 
@@ -118,3 +121,165 @@ def _range(value: object) -> Range:
 
 def _bound(value: object) -> Dot:
     return FIRST if value == tuple(FIRST) else dot_of(value)
+
+
+Member = TypeVar("Member")
+
+LEAF = 16
+"""A range of at most so many runs is told as it is."""
+
+PARTS = 8
+"""Any other is compared in about so many parts."""
+
+RUN_BYTES = 64
+"""What a run or a range is reckoned to take; names are short."""
+
+
+class Side(Protocol):
+    """What an exchange needs of its replica."""
+
+    def seen(self) -> Dots:
+        """Every dot that need not come again."""
+        ...
+
+    def held_of(self, dots: Dots) -> list[Evolution]:
+        """The evolutions of some dots that are still held, in the order of their dots."""
+        ...
+
+    def take(self, some: Iterable[Evolution]) -> int:
+        """Take evolutions, durably, all or none; how many were new."""
+        ...
+
+    def level_with(self, peer: str) -> None:
+        """The peer has seen all that is held here."""
+        ...
+
+
+class Exchange:
+    """One replica's side of its exchanges with all others: messages in, messages out.
+
+    `largest` is about how many bytes a message may have, `most` how many answers one message gets; what is
+    left over comes with the next round. The host sends what is returned, calls `begin` for each peer now and
+    then, and may lose anything.
+    """
+
+    def __init__(self, side: Side, *, largest: int = 1 << 16, most: int = 64) -> None:
+        self._side = side
+        self._largest = largest
+        self._most = most
+        self._gone: dict[str, Dots] = {}
+        """What each peer has said it does not hold any more."""
+        self.malformed = 0
+        """How many messages, or evolutions in them, could not be read; they were dropped."""
+
+    def begin(self, peer: str) -> list[bytes]:
+        """What to send to a peer so that both come to know what the other does."""
+        whole = fingerprint(self._view(peer).within(FIRST, None))
+        return [encode(Compare((Range(FIRST, None, whole),)))]
+
+    def receive(self, peer: str, content: bytes) -> list[bytes]:
+        """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
+        try:
+            message = decode(content)
+            return [encode(answer) for answer in islice(self._answers(peer, message), self._most)]
+        except Malformed:
+            self.malformed += 1
+            return []
+
+    def _answers(self, peer: str, message: Message) -> Iterator[Message]:
+        match message:
+            case Compare(ranges):
+                yield from self._compared(peer, ranges)
+            case Same(told):
+                if told == fingerprint(self._view(peer).within(FIRST, None)):
+                    self._side.level_with(peer)
+            case Want(runs):
+                yield from self._supplied(runs)
+            case Supply(contents):
+                self._take(contents)
+            case Gone(runs):
+                self._gone.setdefault(peer, Dots()).update(runs)
+
+    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[Message]:
+        view = self._view(peer)
+        parts: list[Range] = []
+        wanted: list[DotRun] = []
+        lacking: list[DotRun] = []
+        for each in ranges:
+            mine = view.within(each.low, each.high)
+            if isinstance(each.seen, bytes):
+                if fingerprint(mine) != each.seen:
+                    parts += _parts(each.low, each.high, mine)
+                elif each.low == FIRST and each.high is None:
+                    self._side.level_with(peer)
+                    yield Same(each.seen)
+                continue
+            theirs = Dots(each.seen)
+            lacking += Dots(mine) - theirs
+            wanted += theirs - Dots(mine)
+        yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
+        yield from self._supplied(lacking)
+        yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
+
+    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[Message]:
+        asked = Dots(runs)
+        found = self._side.held_of(asked)
+        contents: list[bytes] = []
+        size = 0
+        for evolution in found:
+            content = evolutions.encode(evolution)
+            if contents and size + len(content) > self._largest:
+                yield Supply(tuple(contents))
+                contents, size = [], 0
+            contents.append(content)
+            size += len(content)
+        if contents:
+            yield Supply(tuple(contents))
+        here = asked - (asked - self._side.seen())
+        gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
+        yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
+
+    def _take(self, contents: Iterable[bytes]) -> None:
+        found = []
+        for content in contents:
+            try:
+                found.append(evolutions.decode(content))
+            except Malformed:
+                self.malformed += 1
+        self._side.take(found)
+
+    def _view(self, peer: str) -> Dots:
+        """What counts as seen between this replica and a peer."""
+        gone = self._gone.get(peer)
+        return self._side.seen() | gone if gone else self._side.seen()
+
+    def _batches(self, members: list[Member], size: Callable[[Member], int]) -> Iterator[list[Member]]:
+        some: list[Member] = []
+        total = 0
+        for member in members:
+            if some and total + size(member) > self._largest:
+                yield some
+                some, total = [], 0
+            some.append(member)
+            total += size(member)
+        if some:
+            yield some
+
+
+def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:
+    """A range as it is, or in parts that begin where runs do."""
+    if len(mine) <= LEAF:
+        return [Range(low, high, tuple(mine))]
+    width = -(-len(mine) // PARTS)
+    starts = [Dot(*mine[at][:3]) for at in range(width, len(mine), width)]
+    bounds = [low, *starts, high]
+    found = []
+    for at, begin in enumerate(bounds[:-1]):
+        assert begin is not None
+        some = mine[at * width : (at + 1) * width]
+        found.append(Range(begin, bounds[at + 1], fingerprint(some)))
+    return found
+
+
+def _size(part: Range) -> int:
+    return RUN_BYTES * 2 + (0 if isinstance(part.seen, bytes) else RUN_BYTES * len(part.seen))
