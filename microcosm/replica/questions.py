@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.conflicts.conflicts import Conflict
+from microcosm.replica.conflicts.by_rules import Conflict
 from microcosm.replica.core import Core, Decided, facts_of
 from microcosm.replica.ledger.dots import Stream
 from microcosm.state.microcosm import Microcosm

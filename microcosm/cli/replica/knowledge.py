@@ -13,7 +13,7 @@ from microcosm.errors import Contradiction, Undefined
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.replica.conflicts.conflicts import Conflict
+    from microcosm.replica.conflicts.by_rules import Conflict
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
