@@ -18,7 +18,7 @@ from microcosm.givens.relation import Relation
 from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory
 
 NAME = "replica"

@@ -17,7 +17,7 @@ from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import APPLICATION, Record
 from tests.replica.clockwork import NEVER, WALL
 

@@ -15,7 +15,7 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.journal.disk import Disk, Flat
 from microcosm.replica.node.background import running
 from microcosm.replica.node.node import serve
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import APPLICATION, Memory
 from tests.replica.test_node import OPTIONS, into, level, meet, ran
 

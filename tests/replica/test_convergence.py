@@ -11,7 +11,7 @@ from microcosm.compare.bisimilarity import bisimilar
 from microcosm.compare.digest import analogy_digest
 from microcosm.errors import Contradiction
 from microcosm.replica.exchange.side_by_side import level
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory
 
 SIGNS = ("<", "<", "<", "||", "<>", "!<")

@@ -17,7 +17,7 @@ from microcosm.replica.exchange.messages import Exchange
 from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory
 
 NAMES = ("a", "b", "c")

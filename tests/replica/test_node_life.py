@@ -18,7 +18,7 @@ from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.background import running
 from microcosm.replica.node.metrics import exposition
 from microcosm.replica.node.node import Node, serve
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory, Record, Store, open_store
 from tests.replica.nodes import OPTIONS, into, level, meet, ran
 

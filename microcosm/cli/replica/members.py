@@ -14,7 +14,7 @@ from microcosm.errors import ReplicaError
 if TYPE_CHECKING:
     from microcosm.replica.network.durable.durable import Durable
     from microcosm.replica.network.durable.process import Letter
-    from microcosm.replica.replica import Replica
+    from microcosm.replica.questions import Replica
 
 app = typer.Typer()
 member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)

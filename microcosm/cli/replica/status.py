@@ -12,7 +12,7 @@ from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
     from microcosm.replica.network.durable.process import Process
-    from microcosm.replica.replica import Replica
+    from microcosm.replica.questions import Replica
 
 app = typer.Typer()
 

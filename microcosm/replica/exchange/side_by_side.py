@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from microcosm.errors import WrongReplica
 from microcosm.replica.exchange.messages import Same, decode
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 
 PATIENCE = 1000
 """So many rounds that bring nothing new are enough; each tells dozens of messages of what is gone."""

@@ -26,7 +26,7 @@ from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.keys import Keyring
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore, Stating
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 
 LOG = 2000
 """After so many records of the network a snapshot is due."""

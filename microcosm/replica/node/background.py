@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from microcosm.files import AnyPath
 from microcosm.replica.node.node import Node
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import Store
 
 Answer = TypeVar("Answer")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from microcosm.replica.network.shared import BUCKETS, Commits
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 
 PREFIX = "microcosm_"
 

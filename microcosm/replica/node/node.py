@@ -33,7 +33,7 @@ from microcosm.replica.network.link.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.replica import Replica
+from microcosm.replica.questions import Replica
 from microcosm.replica.store import Store, open_store
 
 Answer = TypeVar("Answer")
