@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import struct
 import sys
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 
-from microcosm.errors import JournalError, LockedJournal
+from microcosm.errors import JournalError, LockedJournal, MicrocosmError
+from microcosm.replica.journal.schema import APPLICATION_ID
 
 
 class Flat:
@@ -125,3 +130,194 @@ def wal_reset_bug(version: tuple[int, ...]) -> bool:
     """
     mended = any(version[:2] == since[:2] and version >= since for since in MENDED)
     return (3, 7, 0) <= version < (3, 51, 3) and not mended
+
+
+class Files:
+    """`NAME` is the database, `NAME-wal` and `NAME-shm` are SQLite's, `NAME-head` and `NAME-lock` ours."""
+
+    def __init__(self, database: Path) -> None:
+        # SQLite puts its files beside what a link points to, not beside the link
+        self.database = database.resolve() if database.is_symlink() else database
+        self.wal = self._beside("-wal")
+        self.shm = self._beside("-shm")
+        self.head = self._beside("-head")
+        self.lock = self._beside("-lock")
+
+    def _beside(self, ending: str) -> Path:
+        return self.database.with_name(self.database.name + ending)
+
+    def must_exist(self) -> None:
+        """Raise `JournalError` where there is no database, or it is no file."""
+        if self.database.is_dir():
+            raise JournalError("is a directory, not a journal", file=str(self.database))
+        if not self.database.exists():
+            raise JournalError("no such journal", file=str(self.database), hint="check the path")
+
+    def must_be_journal(self) -> None:
+        """Raise `JournalError` for what is plainly none, before anything is put beside it.
+
+        Not so where a head file is: then it was one, and may be damaged.
+        """
+        self.must_exist()
+        if not self.head.exists() and not _marked(self.database):
+            raise JournalError("is not a journal", file=str(self.database))
+
+    def new(self) -> Files:
+        """Files to build a journal in before it takes the place of this one; there is none of them yet."""
+        made = Files(self.database.with_name(f".{self.database.name}.new"))
+        for path in (made.database, made.wal, made.shm, made.head):
+            path.unlink(missing_ok=True)
+        return made
+
+    def try_to_keep(self) -> str | None:
+        """`keep` where that is possible: there may be no room, and the journal is left as it is anyway."""
+        try:
+            return self.keep()
+        except JournalError:
+            return None
+
+    def keep(self) -> str:
+        """Copy what is there to a folder beside, `NAME.damaged-` and its hash; the same is copied once."""
+        try:
+            return self._copy()
+        except OSError as error:
+            said = f"no copy of it can be kept: {error.strerror}"
+            raise JournalError(said, file=str(self.database), hint="make room") from None
+
+    def _copy(self) -> str:
+        there = [
+            path for path in (self.database, self.wal, self.head) if path.exists() and path.stat().st_size
+        ]
+        hashed = blake2b(digest_size=4)
+        for path in there:
+            hashed.update(path.name.encode() + b"\0" + path.read_bytes())
+        kept = self._beside(f".damaged-{hashed.hexdigest()}")
+        if not kept.exists():
+            part = kept.with_name(kept.name + ".part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            for path in there:
+                shutil.copy2(path, part / path.name)
+            for path in (*part.iterdir(), part):
+                _sync(path)
+            os.replace(part, kept)
+            _sync(kept.parent)
+        return str(kept)
+
+
+def _marked(database: Path) -> bool:
+    """Whether a file begins as a database of SQLite does that is a journal (*Database File Format*, 1.3)."""
+    try:
+        with database.open("rb") as file:
+            header = file.read(72)
+    except OSError:
+        return True  # whoever goes on is told
+    return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:]) == APPLICATION_ID
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+SLOT = 4096
+SIZE = 2 * SLOT
+MAGIC = b"mc head\n"
+MODES = ("full", "normal", "off")
+_FORM = struct.Struct(">8sQIB16sQ32sQQ32s")
+_CHECK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What was durable: the last record with its chain, and the snapshot with its seal.
+
+    `turn` counts the writes of the file; `mode` is that of the writer, which says what `durable` was worth.
+    """
+
+    turn: int
+    schema: int
+    mode: str
+    instance: bytes
+    number: int
+    chain: bytes
+    through: int
+    edition: int
+    seal: bytes
+
+    def pack(self) -> bytes:
+        """The bytes of a slot, with their own hash."""
+        content = _FORM.pack(
+            *(MAGIC, self.turn, self.schema, MODES.index(self.mode), self.instance),
+            *(self.number, self.chain, self.through, self.edition, self.seal),
+        )
+        return content + blake2b(content, digest_size=_CHECK).digest()
+
+
+class BadHead(MicrocosmError):
+    """A head file that does not check; the text says how."""
+
+
+def read(path: Path) -> Head | None:
+    """The newest head of a file; None where there is no file. Raises `BadHead`."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if len(content) != SIZE:
+        raise BadHead(f"the head file has {len(content)} bytes in place of {SIZE}")
+    slots = [_slot(content[at : at + SLOT], parity) for parity, at in enumerate((0, SLOT))]
+    heads = sorted((head for head in slots if head), key=lambda head: head.turn)
+    turns = [head.turn for head in heads]
+    if turns != [0] and turns[1:] != [turn + 1 for turn in turns[:1]]:
+        raise BadHead("a slot of the head file is missing")
+    return heads[-1]
+
+
+def _slot(content: bytes, parity: int) -> Head | None:
+    if not any(content):
+        return None
+    body, check = content[: _FORM.size], content[_FORM.size : _FORM.size + _CHECK]
+    good = blake2b(body, digest_size=_CHECK).digest() == check and not any(content[_FORM.size + _CHECK :])
+    if good:
+        magic, turn, schema, mode, *rest = _FORM.unpack(body)
+        if magic == MAGIC and turn % 2 == parity and mode < len(MODES):
+            return Head(turn, schema, MODES[mode], *rest)
+    raise BadHead("a slot of the head file does not check")
+
+
+class HeadFile:
+    """A head file open for writing."""
+
+    def __init__(self, disk: Disk, path: Path, head: Head) -> None:
+        self._flat = disk.flat(path)
+        self.head = head
+
+    @classmethod
+    def create(cls, disk: Disk, path: Path, head: Head) -> HeadFile:
+        """A new file, synced, with `head` as its first turn."""
+        path.unlink(missing_ok=True)
+        file = cls(disk, path, replace(head, turn=0))
+        file._flat.write(0, file.head.pack().ljust(SIZE, b"\0"))
+        file._flat.sync()
+        return file
+
+    @property
+    def next(self) -> int:
+        """The turn of the next write."""
+        return self.head.turn + 1
+
+    def advance(self, head: Head, sync: bool = True) -> None:
+        """Write `head`, which is of the `next` turn; durable on return, unless told otherwise."""
+        assert head.turn == self.next
+        self._flat.write(head.turn % 2 * SLOT, head.pack())
+        if sync:
+            self._flat.sync()
+        self.head = head
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._flat.close()

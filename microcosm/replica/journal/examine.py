@@ -12,13 +12,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from microcosm.errors import JournalError
-from microcosm.replica.journal import head as journal_head
+from microcosm.replica.journal import disk as journal_head
 from microcosm.replica.journal import look as journal_look
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal import wal as journal_wal
-from microcosm.replica.journal.disk import Disk
-from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.head import Head
+from microcosm.replica.journal.disk import Disk, Files, Head
 from microcosm.replica.journal.look import Broken, JournalState
 from microcosm.replica.journal.schema import About
 

@@ -26,12 +26,11 @@ from typing import Literal
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import head as journal_head
+from microcosm.replica.journal import disk as journal_head
 from microcosm.replica.journal import make as journal_make
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import DISK, Disk, Lock
+from microcosm.replica.journal.disk import DISK, Disk, Files, Lock
 from microcosm.replica.journal.examine import examine, look
-from microcosm.replica.journal.files import Files
 from microcosm.replica.journal.group_commit import GroupCommit
 from microcosm.replica.journal.look import disagreement
 from microcosm.replica.journal.reader import Reader

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.head import Head
+from microcosm.replica.journal.disk import Head
 from microcosm.replica.journal.schema import About
 from microcosm.replica.store import Record
 

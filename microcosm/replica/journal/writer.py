@@ -9,12 +9,10 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 
 from microcosm.errors import DamagedJournal, JournalError
-from microcosm.replica.journal import head as journal_head
+from microcosm.replica.journal import disk as journal_head
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import Disk
+from microcosm.replica.journal.disk import Disk, Files, Head, HeadFile
 from microcosm.replica.journal.examine import look
-from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.head import Head, HeadFile
 from microcosm.replica.journal.look import Broken, JournalState, Place, disagreement, recovered
 from microcosm.replica.store import check_reach
 
