@@ -9,13 +9,12 @@ from pathlib import Path
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import look as journal_look
 from microcosm.replica.journal import make as journal_make
 from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal import wal as journal_look
 from microcosm.replica.journal.disk import DISK, Disk, Files, Lock
-from microcosm.replica.journal.examine import examine
-from microcosm.replica.journal.look import Broken, Place
 from microcosm.replica.journal.schema import About
+from microcosm.replica.journal.wal import Broken, Place, examine
 
 
 @dataclass(frozen=True)

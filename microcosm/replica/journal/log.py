@@ -30,10 +30,9 @@ from microcosm.replica.journal import disk as journal_head
 from microcosm.replica.journal import make as journal_make
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import DISK, Disk, Files, Lock
-from microcosm.replica.journal.examine import examine, look
 from microcosm.replica.journal.group_commit import GroupCommit
-from microcosm.replica.journal.look import disagreement
 from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal.wal import disagreement, examine, look
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Record
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from microcosm.errors import JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import disk as journal_head
-from microcosm.replica.journal import look as journal_look
 from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal import wal as journal_look
 from microcosm.replica.journal.disk import DISK, Disk, Files, Head, HeadFile
-from microcosm.replica.journal.look import JournalState
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import About
+from microcosm.replica.journal.wal import JournalState
 
 Fill = Callable[[sqlite3.Connection], None]
 

@@ -16,10 +16,10 @@ from time import monotonic
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import disk as journal_head
-from microcosm.replica.journal import look as journal_look
 from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal import wal as journal_look
 from microcosm.replica.journal.disk import DISK, Disk, Files
-from microcosm.replica.journal.look import Broken, Place
+from microcosm.replica.journal.wal import Broken, Place
 from microcosm.replica.store import Record
 
 PIECE = 1 << 20

@@ -12,8 +12,7 @@ from microcosm.errors import DamagedJournal, JournalError
 from microcosm.replica.journal import disk as journal_head
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import Disk, Files, Head, HeadFile
-from microcosm.replica.journal.examine import look
-from microcosm.replica.journal.look import Broken, JournalState, Place, disagreement, recovered
+from microcosm.replica.journal.wal import Broken, JournalState, Place, disagreement, look, recovered
 from microcosm.replica.store import check_reach
 
 
