@@ -14,7 +14,7 @@ from microcosm.cli.replica import serve as replica_serve
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal.fsck import FsckReport
+    from microcosm.replica.journal.make import FsckReport
 
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
@@ -47,7 +47,7 @@ def fsck(
     Example:
       microcosm replica fsck album.journal
     """
-    from microcosm.replica.journal.fsck import fsck as check
+    from microcosm.replica.journal.make import fsck as check
 
     found = check(path, repair=repair)
     for fault in found.faults:

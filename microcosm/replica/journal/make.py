@@ -10,17 +10,18 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
-from microcosm.errors import JournalError
+from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import disk as journal_head
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal import wal as journal_look
-from microcosm.replica.journal.disk import DISK, Disk, Files, Head, HeadFile
+from microcosm.replica.journal.disk import DISK, Disk, Files, Head, HeadFile, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import About
-from microcosm.replica.journal.wal import JournalState
+from microcosm.replica.journal.wal import Broken, JournalState, Place, examine
 
 Fill = Callable[[sqlite3.Connection], None]
 
@@ -85,3 +86,103 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
     finally:
         files.new()
     return state
+
+
+@dataclass(frozen=True)
+class FsckReport:
+    """What a check found, and what a repair did.
+
+    `first` and `last` are the numbers of the records that check (`last < first`: there are none), `through`
+    that of the snapshot before them, None without one. `dropped` counts the frames of a last transaction that
+    a crash cut short: no fault. `lost` is the last number that is known to have been durable and is no more.
+    """
+
+    application: str
+    schema: int
+    first: int
+    last: int
+    through: int | None
+    dropped: int
+    faults: tuple[str, ...]
+    lost: int | None
+    copy: str | None
+    repaired: bool
+
+
+def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> FsckReport:
+    """Check all of a journal; with `repair` cut it where it stops being what was written.
+
+    Without `repair` nothing is changed. A repair first keeps a copy of all files, then puts in their place a
+    journal, of a new instance, of the snapshot and of the records after it as far as their chain holds.
+    Raises `LockedJournal` while somebody writes it, `JournalError` for what is no journal, `DamagedJournal`
+    where nothing can be saved. Cost: all bytes are read.
+    """
+    files = Files(Path(path))
+    files.must_be_journal()
+    lock = Lock(files.lock, files.database)
+    try:
+        findings = examine(files, None, disk)
+        about, (first, good) = findings.about, _good(files, disk, findings.about)
+        durable = findings.head.number if findings.head else good.number
+        if about is None or first is None or (repair and findings.faults and not good.number and durable):
+            faults = findings.faults or ("the snapshot does not check",)
+            hint = "nothing can be saved of it: restore a backup"
+            raise DamagedJournal(
+                faults, file=str(path), copy=files.try_to_keep() if repair else None, hint=hint
+            )
+        copy = None
+        if repair and findings.faults:
+            copy = files.keep()
+            _cut(files, disk, about, good)
+        return FsckReport(
+            application=about.application,
+            schema=about.schema,
+            first=first.number + 1,
+            last=good.number,
+            through=first.number or None,
+            dropped=findings.dropped,
+            faults=findings.faults,
+            lost=durable if durable > good.number else None,
+            copy=copy,
+            repaired=copy is not None,
+        )
+    finally:
+        lock.release()
+
+
+def _good(files: Files, disk: Disk, about: About | None) -> tuple[Place | None, Place]:
+    """Where the records begin (None: nowhere), and the last of them up to which the chain holds."""
+    first, good = None, Place(0, b"")
+    if about is not None:
+        try:
+            with closing(disk.connect(files.database, "ro")) as connection:
+                first = good = journal_look.base(connection, about)[0]
+                for record, _, chain in journal_look.walk(connection, first):
+                    good = Place(record.number, chain)
+        except (Broken, sqlite3.DatabaseError):
+            pass
+    return first, good
+
+
+def _cut(files: Files, disk: Disk, about: About, good: Place) -> None:
+    """Build the journal anew from what is good."""
+    if about.schema != journal_schema.version():
+        hint = "repair it with the version of this program that wrote it"
+        raise JournalError(f"is of the older version {about.schema}", file=str(files.database), hint=hint)
+
+    def fill(connection: sqlite3.Connection) -> None:
+        journal_schema.create(connection, about)
+        rename(connection)
+        with closing(disk.connect(files.database, "ro")) as damaged:
+            row = damaged.execute("SELECT * FROM snapshot").fetchone()
+            connection.execute("BEGIN IMMEDIATE")
+            if row is not None:
+                connection.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?)", row)
+            start = journal_look.base(connection, about)[0]
+            whole = journal_look.walk(damaged, start, good.number) if good != start else ()
+            for record, since, chain in whole:
+                values = (record.number, since, record.kind, record.payload, chain)
+                connection.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?)", values)
+            connection.execute("COMMIT")
+
+    build(files, fill, disk)

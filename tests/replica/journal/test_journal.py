@@ -18,7 +18,7 @@ from microcosm.errors import JournalError
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.disk import Disk, Flat
-from microcosm.replica.journal.fsck import fsck
+from microcosm.replica.journal.make import fsck
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Memory, Record
