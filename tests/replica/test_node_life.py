@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from microcosm.errors import ReplicaError
-from microcosm.replica.network.link import arrivals as reasons
+from microcosm.replica.network.link import handshake as reasons
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.background import running
 from microcosm.replica.node.metrics import exposition

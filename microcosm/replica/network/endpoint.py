@@ -25,8 +25,7 @@ from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.durable.process import MessageId
 from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
-from microcosm.replica.network.link.handshake import Handshake
+from microcosm.replica.network.link.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
 from microcosm.replica.network.link.keys import Keyring
 from microcosm.replica.network.link.peer import NEVER, Congestion, Peer
 from microcosm.replica.network.link.sealing import (

@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from microcosm.replica.network.link import arrivals as reasons
+from microcosm.replica.network.link import handshake as reasons
 from microcosm.replica.node.node import Node, serve
 from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import KeyFileError
-from microcosm.replica.network.link import arrivals as reasons
+from microcosm.replica.network.link import handshake as reasons
 from microcosm.replica.network.link.keys import Key, Keyring, new_ring, read_keys, write_keys
 from microcosm.replica.network.link.sealing import MOST_PACKETS, MOST_SECONDS, Sealer
 from microcosm.replica.network.link.wire import Greeting, packed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from microcosm.protocol.packets import Message
 from microcosm.replica.network.durable.process import LAST, MORE, PART_COST, Process
-from microcosm.replica.network.link import arrivals as reasons
+from microcosm.replica.network.link import handshake as reasons
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.network.link.sealing import HEADER, WINDOW, ReplayWindow
 from microcosm.replica.network.link.wire import Content, Greeting, packed, read_content, read_greeting
