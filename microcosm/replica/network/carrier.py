@@ -15,15 +15,15 @@ from typing import Protocol
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.network import envelope
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import Letter
 from microcosm.replica.network.durable.remembering import STATE
 from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.fragments import Assembly, fragments
 from microcosm.replica.network.in_thread import run_in_thread
 from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.link import wire
 from microcosm.replica.network.link.keys import Keyring
+from microcosm.replica.network.link.wire import Assembly, fragments
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore, Stating
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.questions import Replica
@@ -170,7 +170,7 @@ class Carrier:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
             durable.process.membership.of(name)
-        most = durable.largest - envelope.SIZE
+        most = durable.largest - wire.SIZE
         if len(payload) > most:
             raise ReplicaError(f"a message of {len(payload):,} bytes; at most {most:,} are possible")
         waiting = durable.process.machine.unacked + sum(len(names) for _, names, _ in self._sends)
@@ -192,7 +192,7 @@ class Carrier:
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
-            endpoint.send(to, envelope.closed(payload, self._sending(message)))
+            endpoint.send(to, wire.closed(payload, self._sending(message)))
         for kind, payload in records:
             endpoint.include(kind, payload)
         if not self._held.depth:
@@ -221,7 +221,7 @@ class Carrier:
     def _deliver(self, letter: Letter) -> None:
         self._alone()
         name, incarnation, _ = letter.id
-        opened = envelope.opened(letter.payload, name, incarnation)
+        opened = wire.opened(letter.payload, name, incarnation)
         if opened is None or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
             self.said["letters that made no sense"] += 1
             return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from microcosm.replica.network import envelope
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import COUNT_BYTES, LAST, ME, Process
+from microcosm.replica.network.link import wire
 from microcosm.replica.network.link.peer import Peer
 
 
@@ -93,6 +93,6 @@ def _message(process: Process, mid: int) -> str:
         part = process.machine.payload(mid)
     if not isinstance(part, bytes):
         return f"part {mid}"
-    if len(part) < 1 + COUNT_BYTES + envelope.SIZE:
+    if len(part) < 1 + COUNT_BYTES + wire.SIZE:
         return f"message {int.from_bytes(part[1 : 1 + COUNT_BYTES], 'big')}"
-    return f"{process.name}.{process.incarnation}.{envelope.number_in(part)}"
+    return f"{process.name}.{process.incarnation}.{wire.number_in(part)}"

@@ -6,9 +6,14 @@ None. Nothing here raises on input.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from microcosm.protocol.packets import natural, naturals
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network.durable.membership import Fence
 
 VERSIONS = (1,)
@@ -115,3 +120,147 @@ def _fences(value: object) -> bool:
         type(fence) is tuple and len(fence) == 2 and type(fence[0]) is str and natural(fence[1])
         for fence in value
     )
+
+
+HEAD = struct.Struct(">16sHH")
+"""Digest of the message, the place of the fragment, and how many there are."""
+
+MOST_FRAGMENTS = 256
+MOST_UNFINISHED = 16
+"""So many messages of a peer are kept in part."""
+
+MOST_BYTES = 4 << 20
+"""Bytes that are kept of the unfinished messages of all peers together."""
+
+FRAGMENT_COST = 128
+"""Bytes that a fragment is reckoned to take besides its own."""
+
+
+def fragments(message: bytes, size: int) -> Iterator[bytes]:
+    """The fragments of a message, each at most `size` bytes; none where they are more than `MOST_FRAGMENTS`.
+
+    >>> [len(fragment) for fragment in fragments(b"x" * 100, 60)]
+    [60, 60, 40]
+    """
+    room = size - HEAD.size
+    count = max(1, -(-len(message) // room))
+    if count > MOST_FRAGMENTS:
+        return
+    digest = blake2b(message, digest_size=16).digest()
+    for at in range(count):
+        yield HEAD.pack(digest, at, count) + message[at * room : (at + 1) * room]
+
+
+class Assembly:
+    """Puts the fragments of all peers together.
+
+    >>> one, two, three = fragments(b"x" * 100, 60)
+    >>> assembly = Assembly()
+    >>> [assembly.add("phone", fragment) for fragment in (three, one, one)], len(assembly.add("phone", two))
+    ([None, None, None], 100)
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._unfinished: dict[tuple[str, bytes], dict[int, bytes]] = {}
+        """By peer and digest, the one that a fragment came for last at the end."""
+        self.size = 0
+        """Bytes that are kept."""
+        self.malformed = 0
+        self.dropped = 0
+        """Unfinished messages that had to make room."""
+
+    def add(self, peer: str, fragment: bytes) -> bytes | None:
+        """The message that a fragment completes. What is no fragment completes nothing.
+
+        Cost: the fragments of the message that it completes, and the unfinished messages.
+        """
+        if len(fragment) < HEAD.size:
+            self.malformed += 1
+            return None
+        digest, at, count = HEAD.unpack_from(fragment)
+        content = fragment[HEAD.size :]
+        if not at < count <= MOST_FRAGMENTS:
+            self.malformed += 1
+            return None
+        if count == 1:
+            return content
+        key = peer, digest
+        parts = self._unfinished[key] = self._unfinished.pop(key, {})
+        self.size += len(content) - len(parts[at]) if at in parts else len(content) + FRAGMENT_COST
+        parts[at] = content
+        if len(parts) < count or max(parts) >= count:
+            self._make_room(peer)
+            return None
+        self._drop(key)
+        message = b"".join(parts[each] for each in range(count))
+        if blake2b(message, digest_size=16).digest() != digest:
+            self.malformed += 1
+            return None
+        return message
+
+    def _make_room(self, peer: str) -> None:
+        """Drop the oldest of a peer that has too many, and the oldest of all if they take too much."""
+        of_peer = [key for key in self._unfinished if key[0] == peer]
+        for key in of_peer[: max(0, len(of_peer) - MOST_UNFINISHED)]:
+            self._drop(key)
+            self.dropped += 1
+        while self.size > self._most:
+            self._drop(next(iter(self._unfinished)))
+            self.dropped += 1
+
+    def _drop(self, key: tuple[str, bytes]) -> None:
+        self.size -= _size(self._unfinished.pop(key))
+
+    def _check(self) -> None:
+        assert self.size == sum(map(_size, self._unfinished.values())) <= self._most
+
+
+def _size(parts: dict[int, bytes]) -> int:
+    return sum(len(part) + FRAGMENT_COST for part in parts.values())
+
+
+_TAIL = struct.Struct(">dQ")
+"""When it was sent (not a number: nobody said), and the number of the event."""
+
+SIZE = _TAIL.size
+"""Bytes behind each payload."""
+
+
+class OpenedEnvelope(NamedTuple):
+    """A payload, and the event of its sending."""
+
+    payload: bytes
+    sent: Append
+
+    @property
+    def message(self) -> str:
+        """The name of the message."""
+        return str(self.sent.dot)
+
+
+def closed(payload: bytes, sent: Append) -> bytes:
+    """A payload with the event of its sending.
+
+    >>> letter = opened(closed(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone", 1)
+    >>> letter.payload, letter.message, letter.sent.event
+    (b'look', 'phone.1.7', 'c:phone.1.7')
+    """
+    return payload + _TAIL.pack(float("nan") if sent.at is None else sent.at, sent.dot.number)
+
+
+def opened(content: bytes, sender: str, incarnation: int) -> OpenedEnvelope | None:
+    """What `closed` made, from this sender; None for anything else."""
+    if len(content) < SIZE:
+        return None
+    at, number = _TAIL.unpack(content[-SIZE:])
+    if not number:
+        return None
+    dot = Dot(sender, incarnation, number)
+    return OpenedEnvelope(content[:-SIZE], Append(dot, f"c:{dot}", at if at == at else None))  # noqa: PLR0124
+
+
+def number_in(part: bytes) -> int:
+    """The number of the event, from the last part of a message. The part is long enough."""
+    number: int = _TAIL.unpack(part[-SIZE:])[1]
+    return number
