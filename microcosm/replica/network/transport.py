@@ -19,8 +19,7 @@ from typing import Any
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.network.durable.batch import Then, WriteBatch
 from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.durable.process import MessageId
+from microcosm.replica.network.durable.process import Fence, MessageId
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.in_thread import BatchWriter
 from microcosm.replica.network.limits import Limits

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.durable.process import Letter, Process
+from microcosm.replica.network.durable.process import Fence, Letter, Process
 from microcosm.replica.store import Memory
 
 NAMES = "abc"

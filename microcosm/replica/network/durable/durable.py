@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
-from microcosm.replica.network.durable.membership import Fence, check_name
 from microcosm.replica.network.durable.process import (
     ACK,
     BIND,
@@ -24,11 +23,13 @@ from microcosm.replica.network.durable.process import (
     MORE,
     PERMIT,
     SEND,
+    Fence,
     Input,
     Letter,
     MessageId,
     Outcome,
     Process,
+    check_name,
     parts,
 )
 from microcosm.replica.network.durable.remembering import START, packed, remembered

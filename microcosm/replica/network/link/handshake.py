@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
+from microcosm.replica.network.durable.process import Fence
 from microcosm.replica.network.link.peer import NEVER, Peer, PeerSession
 from microcosm.replica.network.link.sealing import (
     CONTENT,

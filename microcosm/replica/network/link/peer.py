@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from typing import Any, TypeVar
 
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.durable.membership import Fence, Member
+from microcosm.replica.network.durable.process import Fence, Member
 from microcosm.replica.network.link.sealing import OVERHEAD, ReplayWindow
 from microcosm.replica.network.link.wire import (
     COPY_BYTES,
