@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.durable.process import Fence
+from microcosm.replica.network.durable.written import WriteBatch
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.network.shared import ReplicaStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import Busy, ReplicaError, Undefined
-from microcosm.replica.network.durable.remembering import STATE, remembered
+from microcosm.replica.network.durable.written import STATE, remembered
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.node.node import serve
 from microcosm.replica.questions import Replica

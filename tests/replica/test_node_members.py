@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from microcosm.errors import ReplicaError, WrongReplica
-from microcosm.replica.network.durable.remembering import STATE, remembered
+from microcosm.replica.network.durable.written import STATE, remembered
 from microcosm.replica.node.node import serve
 from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory, Record

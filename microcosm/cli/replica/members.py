@@ -106,7 +106,7 @@ def compact(path: Path, json: options.Json = False) -> int:
     """
     from pathlib import Path as File
 
-    from microcosm.replica.network.durable.remembering import STATE
+    from microcosm.replica.network.durable.written import STATE
 
     before = File(path).stat().st_size if File(path).exists() else 0
     with network_of(path) as (replica, durable):
@@ -134,7 +134,7 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
     from microcosm.replica.network.durable.durable import Durable
-    from microcosm.replica.network.durable.remembering import STATE
+    from microcosm.replica.network.durable.written import STATE
     from microcosm.replica.network.shared import NetworkStore
 
     with opened(path) as replica:

@@ -85,7 +85,7 @@ def metrics(path: Path) -> int:
 
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
-    from microcosm.replica.network.durable.remembering import STATE, remembered
+    from microcosm.replica.network.durable.written import STATE, remembered
     from microcosm.replica.store import Record
 
     records = (Record(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))

@@ -20,9 +20,9 @@ from typing import Any
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
 from microcosm.replica.network.deadlock_avoidance import DeadlockAvoidance
-from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import Fence, MessageId
+from microcosm.replica.network.durable.written import WriteBatch
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
 from microcosm.replica.network.link.keys import Keyring

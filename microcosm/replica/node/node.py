@@ -24,9 +24,8 @@ from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.batch import Then
+from microcosm.replica.network.durable.written import Then, run_in_thread
 from microcosm.replica.network.endpoint import Address
-from microcosm.replica.network.in_thread import run_in_thread
 from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.keys import Keyring, read_keys
 from microcosm.replica.network.link.sealing import require_ciphers

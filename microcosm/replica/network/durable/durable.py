@@ -32,8 +32,7 @@ from microcosm.replica.network.durable.process import (
     check_name,
     parts,
 )
-from microcosm.replica.network.durable.remembering import START, packed, remembered
-from microcosm.replica.network.durable.written import Recorded, Written
+from microcosm.replica.network.durable.written import START, Recorded, Written, packed, remembered
 from microcosm.replica.store import Store
 
 

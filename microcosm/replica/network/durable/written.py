@@ -14,14 +14,21 @@ packet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from microcosm.errors import ReplicaError
 from microcosm.protocol.machine import Send
-from microcosm.replica.network.durable.batch import Then, WriteBatch
 from microcosm.replica.network.durable.process import Input, Process
-from microcosm.replica.network.durable.remembering import KIND, START, packed
-from microcosm.replica.store import Store
+from microcosm.replica.store import Record, Store
+
+if TYPE_CHECKING:
+    from microcosm.replica.network.link.peer import Peer
+
 
 Recorded = Callable[[str, bytes], object]
 
@@ -146,3 +153,157 @@ class Written:
     def _usable(self) -> None:
         if self.failed:
             raise ReplicaError("stopped by an earlier fault, or renewed; open it again")
+
+
+STATE = "network state"
+"""Of the record that holds a whole state (`Durable.export`), where records and a snapshot share a store."""
+
+KIND = "network"
+"""Of the records: each is a list of inputs, after a first one that names the replica."""
+
+START = "network start"
+"""Of the record that begins an incarnation: its name and number."""
+
+
+def remembered(records: Iterable[Record], snapshot: bytes | None = None) -> Process | None:
+    """The process that records, after a snapshot, are of; None if there is none. Raises `ReplicaError`."""
+    process = None if snapshot is None else _restored(snapshot)
+    for record in records:
+        if record.kind == START:
+            process = _begun(record.payload)
+        elif record.kind == KIND:
+            if process is None:
+                raise ReplicaError(f"record {record.number}: messages of nobody; the journal is damaged")
+            for step in _unpacked(record.payload):
+                process.apply(step)
+    return process
+
+
+def packed(value: Any) -> bytes:
+    """The bytes of plain values."""
+    import msgpack
+
+    written: bytes = msgpack.packb(value)
+    return written
+
+
+def _unpacked(content: bytes) -> Iterator[Any]:
+    import msgpack
+
+    yield from msgpack.unpackb(content, use_list=False)
+
+
+def _restored(content: bytes) -> Process:
+    try:
+        return Process.restored(tuple(_unpacked(content)))
+    except (ValueError, TypeError) as error:
+        raise ReplicaError(f"the snapshot is not one of this version: {error}") from None
+
+
+def _begun(content: bytes) -> Process:
+    name, incarnation = _unpacked(content)
+    return Process(name, incarnation)
+
+
+Then = Callable[[BaseException | None], object]
+"""Called once something is durable, with None; or with what keeps it from ever being so."""
+
+
+@dataclass(slots=True)
+class WriteBatch:
+    """Cut off what has happened so far; what happens meanwhile is in the next one.
+
+    `write` may run in any thread, one batch after another; all else belongs to the thread of the endpoint.
+    """
+
+    records: list[tuple[str, bytes]] = field(default_factory=list)
+    sends: list[Send] = field(default_factory=list)
+    """Packets that follow from what is written, in order."""
+    said: list[tuple[Peer, list[bytes]]] = field(default_factory=list)
+    """Pieces of exchanges, which tell what is known."""
+    then: list[Then] = field(default_factory=list)
+    snapshot: bytes | None = None
+    """What is to stand for all records, those of this batch among them."""
+
+    def writes(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.records) or self.snapshot is not None
+
+    def write(self, store: Store) -> None:
+        """One transaction, and the snapshot after it. Raises what the store does."""
+        if self.writes():
+            last = store.commit(self.records)
+            if self.snapshot is not None:
+                store.compact(last, self.snapshot)
+
+    def tell(self, error: BaseException | None) -> None:
+        """Tell those who wait."""
+        waiting, self.then = self.then, []
+        for then in waiting:
+            then(error)
+
+
+Answer = TypeVar("Answer")
+
+
+async def run_in_thread(work: Callable[[], Answer], undo: Callable[[Answer], object]) -> Answer:
+    """What `work` returns. If this is cancelled meanwhile, it ends all the same, and is undone."""
+    going = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(going)
+    except asyncio.CancelledError:
+        while not going.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([going])
+        if going.exception() is None:
+            undo(going.result())
+        raise
+
+
+class BatchWriter:
+    """A thread that writes to `store`. `ended` is called in the loop's thread when a batch is written, or
+    could not be; it asks `finish` which.
+    """
+
+    def __init__(self, store: Store, ended: Callable[[], None]) -> None:
+        self._store = store
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._thread: ThreadPoolExecutor | None = None
+        self._batch: WriteBatch | None = None
+        self._result: Future[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch was begun, and not finished."""
+        return self._batch is not None
+
+    def begin(self, batch: WriteBatch) -> None:
+        """Begin to write a batch, none being under way."""
+        assert self._batch is None
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "journal")
+        self._batch = batch
+        self._result = self._thread.submit(batch.write, self._store)
+        self._result.add_done_callback(self._done)
+
+    def finish(self, wait: bool) -> WriteBatch | None:
+        """The batch that is written; None if there is none, or (unless told to wait) not yet.
+
+        Raises what kept it from being written.
+        """
+        if self._result is None or not (wait or self._result.done()):
+            return None
+        batch, result = self._batch, self._result
+        self._batch = self._result = None
+        result.result()
+        return batch
+
+    def close(self) -> None:
+        """End the thread, once what it writes is written."""
+        if self._thread is not None:
+            self._thread.shutdown()
+
+    def _done(self, _: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._ended)
