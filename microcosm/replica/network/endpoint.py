@@ -19,8 +19,7 @@ from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.deadlock_avoidance import DeadlockAvoidance
-from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.network.durable.durable import DeadlockAvoidance, Durable
 from microcosm.replica.network.durable.process import Fence, MessageId
 from microcosm.replica.network.durable.written import WriteBatch
 from microcosm.replica.network.limits import Limits

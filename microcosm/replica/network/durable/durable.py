@@ -251,3 +251,20 @@ class Durable(Written):
             raise
         finally:
             self._delivering = False
+
+
+class DeadlockAvoidance:
+    """Lets an endpoint that is full and stuck take one message more. `stall` is in seconds."""
+
+    def __init__(self, durable: Durable, stall: float, now: float) -> None:
+        self._durable, self._stall = durable, stall
+        self._moved_at = now
+        self._progress = 0
+
+    def look(self, now: float) -> None:
+        """Time has passed, and acks have been taken: before messages are."""
+        durable = self._durable
+        if durable.progress != self._progress or not durable.full:
+            self._progress, self._moved_at = durable.progress, now
+        elif now - self._moved_at >= self._stall:
+            durable.spare = True
