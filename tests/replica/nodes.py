@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.node.node import Node
 from microcosm.replica.store import Memory

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from microcosm.errors import Busy
 from microcosm.replica.network.durable.process import Fence
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Limits
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.simulated_node import Killed, Node
 

@@ -8,7 +8,7 @@ import pytest
 
 from microcosm.errors import Busy, ReplicaError, Undefined
 from microcosm.replica.network.durable.written import STATE, remembered
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.node.node import serve
 from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory, Record, open_store

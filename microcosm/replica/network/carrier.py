@@ -18,8 +18,7 @@ from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import Letter
 from microcosm.replica.network.durable.written import STATE, run_in_thread
-from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.link import wire
 from microcosm.replica.network.link.keys import Keyring
 from microcosm.replica.network.link.wire import Assembly, fragments

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
@@ -22,7 +23,6 @@ from microcosm.protocol.packets import Ack, Message, Permit
 from microcosm.replica.network.durable.durable import DeadlockAvoidance, Durable
 from microcosm.replica.network.durable.process import Fence, MessageId
 from microcosm.replica.network.durable.written import WriteBatch
-from microcosm.replica.network.limits import Limits
 from microcosm.replica.network.link.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
 from microcosm.replica.network.link.keys import Keyring
 from microcosm.replica.network.link.peer import NEVER, Congestion, Peer
@@ -309,3 +309,28 @@ class Endpoint:
         said, peer.said = peer.said, []
         for piece in said:
             leaving.append((peer.address, sealer.seal(used, session.version, EXCHANGE, to, piece)))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes in bytes, times in seconds.
+
+    `mtu`: the largest packet, UDP payload. `largest`: the largest message. `most_copies`: how many copies may
+    wait for acks before `send` is refused; `under_way`: how many of them may be on the wire to one member at
+    a time. `tick`: duplicates of a packet are answered once in such a time. `least_wait`, `longest_wait`:
+    between two tries. `stall`: who is full and gets no acks for so long takes a message all the same
+    (`DeadlockAvoidance`).
+    """
+
+    mtu: int = 1200
+    largest: int = 1 << 20
+    most_copies: int = 4096
+    under_way: int = 1024
+    tick: float = 0.02
+    least_wait: float = 0.1
+    longest_wait: float = 5.0
+    stall: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 512 <= self.mtu <= 65507:
+            raise ValueError(f"packets of {self.mtu} bytes; 512 to 65,507 are possible")

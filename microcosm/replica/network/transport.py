@@ -20,8 +20,7 @@ from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import Fence, MessageId
 from microcosm.replica.network.durable.written import BatchWriter, Then, WriteBatch
-from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.link.keys import Keyring
 
 BATCH = 16

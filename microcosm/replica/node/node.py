@@ -25,8 +25,7 @@ from microcosm.files import AnyPath
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.durable.written import Then, run_in_thread
-from microcosm.replica.network.endpoint import Address
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.link.keys import Keyring, read_keys
 from microcosm.replica.network.link.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from microcosm.errors import Busy
 from microcosm.replica.network.durable.durable import Durable
 from microcosm.replica.network.durable.process import Letter
-from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.link.keys import Key, Keyring
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER, WALL, Clockwork
