@@ -15,8 +15,8 @@ import pytest
 from microcosm.errors import ReplicaError
 from microcosm.replica.network.link import handshake as reasons
 from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.status import exposition
 from microcosm.replica.node.background import running
-from microcosm.replica.node.metrics import exposition
 from microcosm.replica.node.node import Node, serve
 from microcosm.replica.questions import Replica
 from microcosm.replica.store import Memory, Record, Store, open_store

@@ -21,7 +21,7 @@ from microcosm.files import write_text
 from microcosm.givens.relation import Relation
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.link.keys import read_keys
-from microcosm.replica.node.metrics import exposition
+from microcosm.replica.network.status import exposition
 from microcosm.replica.node.node import Node
 
 Asked = dict[str, Any]

@@ -76,7 +76,7 @@ def metrics(path: Path) -> int:
       microcosm replica metrics phone.journal
     """
     from microcosm.cli.replica.knowledge import looked_into
-    from microcosm.replica.node.metrics import exposition
+    from microcosm.replica.network.status import exposition
 
     with looked_into(path) as replica:
         output.say(exposition(replica).removesuffix("\n"))
