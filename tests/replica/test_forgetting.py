@@ -17,12 +17,11 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.ledger.ledger import Forgetting
-from microcosm.replica.questions import Replica
+from microcosm.replica.questions import Replica, level
 from microcosm.replica.store import APPLICATION, Memory, Store
 from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm

@@ -191,7 +191,7 @@ def exchange(
     Example:
       microcosm replica exchange phone.journal laptop.journal
     """
-    from microcosm.replica.exchange.side_by_side import level
+    from microcosm.replica.questions import level
 
     with ExitStack() as stack:
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
