@@ -17,7 +17,7 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.questions import Replica, level
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAME = "replica"

@@ -22,7 +22,7 @@ from benchmarks.measure import Line
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.ledger.ledger import Forgetting
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 
 NAME = "year"
 ROOT = Path(__file__).parents[1]

@@ -1,6 +1,6 @@
 """The photo album on three devices, one of which goes offline, decides what it can, and comes back."""
 
-from microcosm.replica.questions import Replica, level
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAMES = ("laptop", "phone", "tablet")

@@ -36,7 +36,7 @@ read again."""
 
 
 class Core:
-    """A replica that says nothing and does nothing yet; see `microcosm.replica.questions.Replica`."""
+    """A replica that says nothing and does nothing yet; see `microcosm.replica.replica.Replica`."""
 
     def __init__(
         self,

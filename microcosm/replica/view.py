@@ -22,7 +22,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.replica.conflicts.by_rules import Conflict, quarantine, set_aside
+from microcosm.replica.conflicts import Conflict, quarantine, set_aside
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.ledger.ledger import Delta, Key, Ledger
 from microcosm.state.microcosm import Microcosm

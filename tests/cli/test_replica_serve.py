@@ -21,8 +21,8 @@ from microcosm.cli.app import main
 from microcosm.cli.replica import input as replica_input
 from microcosm.cli.replica.delivered import Told
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.link.keys import new_ring, read_keys, write_keys
-from microcosm.replica.questions import Replica
+from microcosm.replica.network.keys import new_ring, read_keys, write_keys
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import APPLICATION, Memory, ReadOnlyStore
 from tests.cli.conftest import Run
 from tests.replica.network.causal import History, faults

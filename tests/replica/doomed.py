@@ -18,10 +18,10 @@ from typing import Any
 
 from microcosm.errors import ReplicaError
 from microcosm.replica.journal import Journal
-from microcosm.replica.journal.disk import Disk, Flat
+from microcosm.replica.journal.files import Disk, Flat
 from microcosm.replica.network.endpoint import Endpoint, Limits
-from microcosm.replica.network.link.keys import Key, Keyring
-from microcosm.replica.node.node import Node
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.node import Node
 from microcosm.replica.store import APPLICATION
 
 RING = Keyring([Key(1, b"k" * 32)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from microcosm.givens.relation import Relation
 from microcosm.logic.judgement import Judgement
 from microcosm.replica.ledger.dots import Stream
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 from tests.replica.network.causal import History, faults
 from tests.replica.simulated_node import has_effect
 

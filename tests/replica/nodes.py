@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from microcosm.replica.network.endpoint import Limits
-from microcosm.replica.network.link.keys import Key, Keyring
-from microcosm.replica.node.node import Node
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.node import Node
 from microcosm.replica.store import Memory
 
 RING = Keyring([Key(1, b"k" * 32)])

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.process import Fence
-from microcosm.replica.network.durable.written import WriteBatch
+from microcosm.replica.network.process import Fence
+from microcosm.replica.network.written import WriteBatch
 from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import APPLICATION, Record
 from tests.replica.clockwork import NEVER, WALL
 

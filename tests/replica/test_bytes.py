@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from microcosm.errors import Malformed
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.exchange import messages
-from microcosm.replica.exchange.messages import Compare, Gone, Message, Range, Same, Supply, Want
+from microcosm.replica import exchange as messages
+from microcosm.replica.exchange import Compare, Gone, Message, Range, Same, Supply, Want
 from microcosm.replica.ledger import evolution, records
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove

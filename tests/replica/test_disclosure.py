@@ -18,7 +18,7 @@ from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Message
 from microcosm.replica.ledger.ledger import Forgetting
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER
 from tests.replica.judge import happened_before, is_before

@@ -13,10 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined, WrongReplica
-from microcosm.replica.exchange.messages import Exchange
+from microcosm.replica.exchange import Exchange
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
-from microcosm.replica.questions import Replica, level
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAMES = ("a", "b", "c")

@@ -21,7 +21,7 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.ledger.ledger import Forgetting
-from microcosm.replica.questions import Replica, level
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import APPLICATION, Memory, Store
 from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import Busy, ReplicaError, Undefined
-from microcosm.replica.network.durable.written import STATE, remembered
+from microcosm.replica.network.written import STATE, remembered
 from microcosm.replica.network.endpoint import Limits
-from microcosm.replica.node.node import serve
-from microcosm.replica.questions import Replica
+from microcosm.replica.node import serve
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory, Record, open_store
 from tests.replica.network.proxy import Proxy
 from tests.replica.nodes import OPTIONS, Remembering, into, level, meet, ran

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from microcosm.errors import ReplicaError
-from microcosm.replica.network.link import handshake as reasons
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network import handshake as reasons
+from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.status import exposition
-from microcosm.replica.node.background import running
-from microcosm.replica.node.node import Node, serve
-from microcosm.replica.questions import Replica
+from microcosm.replica.background import running
+from microcosm.replica.node import Node, serve
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory, Record, Store, open_store
 from tests.replica.nodes import OPTIONS, into, level, meet, ran
 
@@ -209,7 +209,7 @@ def test_the_loop_goes_on_while_a_journal_is_opened(tmp_path: Path, monkeypatch:
         assert go_on.wait(10), "the loop stands still"
         return open_store(path, create=create)
 
-    monkeypatch.setattr("microcosm.replica.node.node.open_store", slowly)
+    monkeypatch.setattr("microcosm.replica.node.open_store", slowly)
 
     async def scene() -> None:
         opening = asyncio.ensure_future(Node.open(tmp_path / "j", "a", **OPTIONS))

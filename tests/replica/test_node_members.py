@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 import pytest
 
 from microcosm.errors import ReplicaError, WrongReplica
-from microcosm.replica.network.durable.written import STATE, remembered
-from microcosm.replica.node.node import serve
-from microcosm.replica.questions import Replica
+from microcosm.replica.network.written import STATE, remembered
+from microcosm.replica.node import serve
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory, Record
 from tests.replica.nodes import OPTIONS, Remembering, level, meet, ran
 

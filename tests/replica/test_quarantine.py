@@ -18,10 +18,10 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.conflicts.by_rules import Conflict, quarantine
+from microcosm.replica.conflicts import Conflict, quarantine
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm
 

@@ -14,7 +14,7 @@ from microcosm.givens.relation import Relation
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.replica.core import drained
-from microcosm.replica.questions import Replica, level
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm
 

@@ -18,7 +18,7 @@ from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.engine.test_changed_rules import VARIANTS, contradictory
 from tests.random_rules import THOROUGH, random_rules

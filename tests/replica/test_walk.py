@@ -10,7 +10,7 @@ from types import FrameType
 import microcosm
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 
 PACKAGE = str(Path(microcosm.__file__).parent)
 

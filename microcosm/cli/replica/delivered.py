@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 
 KIND = "lines to tell"
 """Of the note."""

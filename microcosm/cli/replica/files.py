@@ -14,7 +14,7 @@ from microcosm.cli.replica import serve as replica_serve
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal.make import FsckReport
+    from microcosm.replica.journal.upkeep import FsckReport
 
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
@@ -47,7 +47,7 @@ def fsck(
     Example:
       microcosm replica fsck album.journal
     """
-    from microcosm.replica.journal.make import fsck as check
+    from microcosm.replica.journal.upkeep import fsck as check
 
     found = check(path, repair=repair)
     for fault in found.faults:
@@ -109,7 +109,7 @@ def backup(
     Example:
       microcosm replica backup album.journal album.backup
     """
-    from microcosm.replica.journal.make import backup as copy
+    from microcosm.replica.journal.upkeep import backup as copy
     from microcosm.replica.journal.reader import Reader
 
     with Reader(path, application=None) as reader:

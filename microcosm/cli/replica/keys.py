@@ -24,7 +24,7 @@ def new(file: File, json: options.Json = False) -> int:
     from pathlib import Path
 
     from microcosm.errors import KeyFileError
-    from microcosm.replica.network.link.keys import new_ring, write_keys
+    from microcosm.replica.network.keys import new_ring, write_keys
 
     if Path(file).exists():
         raise KeyFileError(f"{file}: there is something already; choose another path, or `key rotate`")
@@ -58,7 +58,7 @@ def rotate(
     import time
     from datetime import UTC, datetime
 
-    from microcosm.replica.network.link.keys import SECRET_BYTES, read_keys, write_keys
+    from microcosm.replica.network.keys import SECRET_BYTES, read_keys, write_keys
 
     ring = read_keys(file).rotated(os.urandom(SECRET_BYTES), time.time(), overlap * 3600)
     write_keys(file, ring)

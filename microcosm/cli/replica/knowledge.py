@@ -13,8 +13,8 @@ from microcosm.errors import Contradiction, Undefined
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.replica.conflicts.by_rules import Conflict
-    from microcosm.replica.questions import Replica
+    from microcosm.replica.conflicts import Conflict
+    from microcosm.replica.replica import Replica
 
 app = typer.Typer()
 
@@ -191,7 +191,7 @@ def exchange(
     Example:
       microcosm replica exchange phone.journal laptop.journal
     """
-    from microcosm.replica.questions import level
+    from microcosm.replica.replica import level
 
     with ExitStack() as stack:
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
@@ -226,7 +226,7 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
-    from microcosm.replica.questions import Replica
+    from microcosm.replica.replica import Replica
     from microcosm.replica.store import open_store
 
     with closing(open_store(path, create=name is not None)) as store:
@@ -236,7 +236,7 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-    from microcosm.replica.questions import Replica
+    from microcosm.replica.replica import Replica
     from microcosm.replica.store import ReadOnlyStore
 
     with closing(ReadOnlyStore(path)) as store:

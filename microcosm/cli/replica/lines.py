@@ -20,9 +20,9 @@ from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
 from microcosm.replica.ledger.ledger import Forgetting
-from microcosm.replica.network.link.keys import read_keys
+from microcosm.replica.network.keys import read_keys
 from microcosm.replica.network.status import exposition
-from microcosm.replica.node.node import Node
+from microcosm.replica.node import Node
 
 Asked = dict[str, Any]
 

@@ -12,9 +12,9 @@ from microcosm.cli import exits, options, output
 from microcosm.errors import ReplicaError
 
 if TYPE_CHECKING:
-    from microcosm.replica.network.durable.durable import Durable
-    from microcosm.replica.network.durable.process import Letter
-    from microcosm.replica.questions import Replica
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.process import Letter
+    from microcosm.replica.replica import Replica
 
 app = typer.Typer()
 member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
@@ -106,7 +106,7 @@ def compact(path: Path, json: options.Json = False) -> int:
     """
     from pathlib import Path as File
 
-    from microcosm.replica.network.durable.written import STATE
+    from microcosm.replica.network.written import STATE
 
     before = File(path).stat().st_size if File(path).exists() else 0
     with network_of(path) as (replica, durable):
@@ -133,8 +133,8 @@ def endpoint_of(address: str) -> tuple[str, int]:
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
-    from microcosm.replica.network.durable.durable import Durable
-    from microcosm.replica.network.durable.written import STATE
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.written import STATE
     from microcosm.replica.network.shared import NetworkStore
 
     with opened(path) as replica:

@@ -11,8 +11,8 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.replica.network.durable.process import Process
-    from microcosm.replica.questions import Replica
+    from microcosm.replica.network.process import Process
+    from microcosm.replica.replica import Replica
 
 app = typer.Typer()
 
@@ -85,7 +85,7 @@ def metrics(path: Path) -> int:
 
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
-    from microcosm.replica.network.durable.written import STATE, remembered
+    from microcosm.replica.network.written import STATE, remembered
     from microcosm.replica.store import Record
 
     records = (Record(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))

@@ -27,12 +27,12 @@ from typing import Literal
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import disk as journal_head
-from microcosm.replica.journal import make as journal_make
+from microcosm.replica.journal import files as journal_head
+from microcosm.replica.journal import upkeep as journal_make
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import DISK, Disk, Files, Lock
+from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
-from microcosm.replica.journal.wal import disagreement, examine, look
+from microcosm.replica.journal.examine import disagreement, examine, look
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Record
 

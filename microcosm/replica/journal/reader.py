@@ -15,11 +15,11 @@ from time import monotonic
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import disk as journal_head
+from microcosm.replica.journal import files as journal_head
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal import wal as journal_look
-from microcosm.replica.journal.disk import DISK, Disk, Files
-from microcosm.replica.journal.wal import Broken, Place
+from microcosm.replica.journal import examine as journal_look
+from microcosm.replica.journal.files import DISK, Disk, Files
+from microcosm.replica.journal.examine import Broken, Place
 from microcosm.replica.store import Record
 
 PIECE = 1 << 20

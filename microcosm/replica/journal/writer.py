@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 
 from microcosm.errors import DamagedJournal, JournalError
-from microcosm.replica.journal import disk as journal_head
+from microcosm.replica.journal import files as journal_head
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import Disk, Files, Head, HeadFile
-from microcosm.replica.journal.wal import Broken, JournalState, Place, disagreement, look, recovered
+from microcosm.replica.journal.files import Disk, Files, Head, HeadFile
+from microcosm.replica.journal.examine import Broken, JournalState, Place, disagreement, look, recovered
 from microcosm.replica.store import check_reach
 
 

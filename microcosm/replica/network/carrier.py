@@ -15,16 +15,16 @@ from typing import Protocol
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Letter
-from microcosm.replica.network.durable.written import STATE, run_in_thread
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import Letter
+from microcosm.replica.network.written import STATE, run_in_thread
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
-from microcosm.replica.network.link import wire
-from microcosm.replica.network.link.keys import Keyring
-from microcosm.replica.network.link.wire import Assembly, fragments
+from microcosm.replica.network import wire
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.wire import Assembly, fragments
 from microcosm.replica.network.shared import Held, NetworkStore, Records, ReplicaStore, Stating
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 
 LOG = 2000
 """After so many records of the network a snapshot is due."""

@@ -20,13 +20,13 @@ from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.durable.durable import DeadlockAvoidance, Durable
-from microcosm.replica.network.durable.process import Fence, MessageId
-from microcosm.replica.network.durable.written import WriteBatch
-from microcosm.replica.network.link.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
-from microcosm.replica.network.link.keys import Keyring
-from microcosm.replica.network.link.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.link.sealing import (
+from microcosm.replica.network.durable import DeadlockAvoidance, Durable
+from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.written import WriteBatch
+from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.peer import NEVER, Congestion, Peer
+from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,
     GREETING,
@@ -35,7 +35,7 @@ from microcosm.replica.network.link.sealing import (
     Sealer,
     tag,
 )
-from microcosm.replica.network.link.wire import (
+from microcosm.replica.network.wire import (
     COPY_BYTES,
     FRAME_BYTES,
     VERSIONS,

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from microcosm.replica.ledger.records import Identity, encode_identity
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.questions import Replica
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Record, Store
 
 Records = Sequence[tuple[str, bytes]]

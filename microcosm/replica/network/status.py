@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import COUNT_BYTES, LAST, ME, Process
-from microcosm.replica.network.link import wire
-from microcosm.replica.network.link.peer import Peer
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
+from microcosm.replica.network import wire
+from microcosm.replica.network.peer import Peer
 from microcosm.replica.network.shared import BUCKETS, Commits
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 
 
 def status(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:

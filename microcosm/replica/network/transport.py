@@ -17,11 +17,11 @@ from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Fence, MessageId
-from microcosm.replica.network.durable.written import BatchWriter, Then, WriteBatch
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.written import BatchWriter, Then, WriteBatch
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
-from microcosm.replica.network.link.keys import Keyring
+from microcosm.replica.network.keys import Keyring
 
 BATCH = 16
 """At most so many packets are taken before the next commit."""

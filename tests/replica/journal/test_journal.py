@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from microcosm.errors import JournalError
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import Disk, Flat
-from microcosm.replica.journal.make import fsck
+from microcosm.replica.journal.files import Disk, Flat
+from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Memory, Record

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Fence, Letter, Process
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import Fence, Letter, Process
 from microcosm.replica.store import Memory
 
 NAMES = "abc"

@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 
-from microcosm.replica.network.link import handshake as reasons
-from microcosm.replica.node.node import Node, serve
+from microcosm.replica.network import handshake as reasons
+from microcosm.replica.node import Node, serve
 from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy
 from tests.replica.nodes import OPTIONS, into, level, meet, ran

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from microcosm.replica.network.durable.process import Letter
+from microcosm.replica.network.process import Letter
 from microcosm.replica.network.endpoint import Limits
 from tests.replica.network.causal import faults
 from tests.replica.network.virtual import Node, World

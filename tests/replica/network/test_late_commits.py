@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from microcosm.replica.network.durable.written import WriteBatch
+from microcosm.replica.network.written import WriteBatch
 from microcosm.replica.network.endpoint import Endpoint
 from tests.replica.network.causal import faults
 from tests.replica.network.test_simulation import busy, fences, one_is_evicted, partitions, restarts

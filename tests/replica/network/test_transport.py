@@ -10,10 +10,10 @@ import pytest
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Letter
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import Letter
 from microcosm.replica.network.endpoint import Limits
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from microcosm.errors import Busy
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Letter
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import Letter
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.network.causal import History

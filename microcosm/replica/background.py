@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from microcosm.files import AnyPath
-from microcosm.replica.node.node import Node
-from microcosm.replica.questions import Replica
+from microcosm.replica.node import Node
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store
 
 Answer = TypeVar("Answer")
@@ -50,7 +50,7 @@ class Background:
 
 @contextmanager
 def running(store: Store | AnyPath, name: str | None = None, **options: Any) -> Iterator[Background]:
-    """`microcosm.replica.node.node.serve` in a thread, until the end of the block."""
+    """`microcosm.replica.node.serve` in a thread, until the end of the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=f"replica {name or store}", daemon=True)
     thread.start()

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import disk as journal_head
+from microcosm.replica.journal import files as journal_head
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal import wal as journal_look
-from microcosm.replica.journal.disk import DISK, Disk, Files, Head, HeadFile, Lock
+from microcosm.replica.journal import examine as journal_look
+from microcosm.replica.journal.files import DISK, Disk, Files, Head, HeadFile, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import About
-from microcosm.replica.journal.wal import Broken, JournalState, Place, examine
+from microcosm.replica.journal.examine import Broken, JournalState, Place, examine
 
 Fill = Callable[[sqlite3.Connection], None]
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from microcosm.errors import JournalError, MicrocosmError
-from microcosm.replica.journal import disk as journal_head
+from microcosm.replica.journal import files as journal_head
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import Disk, Files, Head
+from microcosm.replica.journal.files import Disk, Files, Head
 from microcosm.replica.journal.schema import About
 from microcosm.replica.store import Record
 

@@ -24,14 +24,14 @@ from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.written import Then, run_in_thread
+from microcosm.replica.network.written import Then, run_in_thread
 from microcosm.replica.network.endpoint import Address, Limits
-from microcosm.replica.network.link.keys import Keyring, read_keys
-from microcosm.replica.network.link.sealing import require_ciphers
+from microcosm.replica.network.keys import Keyring, read_keys
+from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.questions import Replica
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store, open_store
 
 Answer = TypeVar("Answer")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from microcosm.protocol.packets import natural, naturals
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.network.durable.process import Fence
+from microcosm.replica.network.process import Fence
 
 VERSIONS = (1,)
 """The versions of packets that this program reads and writes, oldest first. A greeting is of the oldest."""

@@ -1,7 +1,7 @@
 """A process with the messages of an application: what may be sent, and who gets what is delivered.
 
 Whatever is done here is an input of the process, and is written down before anything that follows from it is
-seen: see `microcosm.replica.network.durable.written`.
+seen: see `microcosm.replica.network.written`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
-from microcosm.replica.network.durable.process import (
+from microcosm.replica.network.process import (
     ACK,
     BIND,
     BOOT,
@@ -32,7 +32,7 @@ from microcosm.replica.network.durable.process import (
     check_name,
     parts,
 )
-from microcosm.replica.network.durable.written import START, Recorded, Written, packed, remembered
+from microcosm.replica.network.written import START, Recorded, Written, packed, remembered
 from microcosm.replica.store import Store
 
 

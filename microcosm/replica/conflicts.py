@@ -22,7 +22,7 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.queries.conflict import minimal
-from microcosm.replica.conflicts.order_graph import Edge, OrderGraph
+from microcosm.replica.order_graph import Edge, OrderGraph
 from microcosm.state.microcosm import Microcosm
 
 Known = Callable[[list[Correspondence]], Givens]

@@ -15,9 +15,9 @@ from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
-from microcosm.replica.conflicts.by_rules import Conflict
+from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
-from microcosm.replica.exchange.messages import Exchange, Same, decode
+from microcosm.replica.exchange import Exchange, Same, decode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Dots, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
@@ -153,7 +153,7 @@ class Replica(Questions, Changes):
         )
         self.outbox = outbox
         self.exchange = Exchange(self, largest=largest)
-        """Messages in and out; see `microcosm.replica.exchange.messages`."""
+        """Messages in and out; see `microcosm.replica.exchange`."""
         self._deliver: list[Deliver] = []
 
     # -- messages ----------------------------------------------------------------------------------------

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from microcosm.errors import ReplicaError
 from microcosm.protocol.machine import Send
-from microcosm.replica.network.durable.process import Input, Process
+from microcosm.replica.network.process import Input, Process
 from microcosm.replica.store import Record, Store
 
 if TYPE_CHECKING:
-    from microcosm.replica.network.link.peer import Peer
+    from microcosm.replica.network.peer import Peer
 
 
 Recorded = Callable[[str, bytes], object]

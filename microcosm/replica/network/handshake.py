@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Fence
-from microcosm.replica.network.link.peer import NEVER, Peer, PeerSession
-from microcosm.replica.network.link.sealing import (
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import Fence
+from microcosm.replica.network.peer import NEVER, Peer, PeerSession
+from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,
     GREETING,
@@ -27,7 +27,7 @@ from microcosm.replica.network.link.sealing import (
     header_of,
     unsealed,
 )
-from microcosm.replica.network.link.wire import Greeting, packed, read_greeting
+from microcosm.replica.network.wire import Greeting, packed, read_greeting
 
 GREET_FIRST, GREET_LAST = 0.1, 5.0
 """The waits between greetings that nobody answers grow from one to the other."""

@@ -18,9 +18,9 @@ from heapq import heappop, heappush
 from typing import Any, TypeVar
 
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.durable.process import Fence, Member
-from microcosm.replica.network.link.sealing import OVERHEAD, ReplayWindow
-from microcosm.replica.network.link.wire import (
+from microcosm.replica.network.process import Fence, Member
+from microcosm.replica.network.sealing import OVERHEAD, ReplayWindow
+from microcosm.replica.network.wire import (
     COPY_BYTES,
     FENCE_BYTES,
     FRAME_BYTES,
