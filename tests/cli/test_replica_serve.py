@@ -19,7 +19,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.cli.replica import input as replica_input
-from microcosm.cli.replica.delivered import Told
+from microcosm.cli.replica.input import Told
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.replica import Replica

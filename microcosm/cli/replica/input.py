@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from microcosm.replica.replica import Replica
 
 LONGEST = 8 << 20
 """Bytes of a line at most: the largest message as text, whatever characters it has, fits in."""
@@ -40,3 +45,48 @@ def lines() -> Iterator[str | None]:
 
 def _line(parts: list[bytes], size: int) -> str | None:
     return b"".join(parts).decode("utf-8", "replace") if size <= LONGEST else None
+
+
+KIND = "lines to tell"
+"""Of the note."""
+
+Line = dict[str, Any]
+
+
+class Told:
+    """The lines that are not told yet. `tell` writes one."""
+
+    def __init__(self, tell: Callable[[Line], None]) -> None:
+        self._tell = tell
+        self._waiting: deque[Line] = deque()
+        self._noted = 0
+        """So many of them are in the note."""
+
+    def add(self, line: Line) -> None:
+        """A line of something that is not durable yet."""
+        self._waiting.append(line)
+
+    def note(self) -> tuple[str, bytes] | None:
+        """What the next commit is to keep, if something was added since the last."""
+        if self._noted == len(self._waiting):
+            return None
+        self._noted = len(self._waiting)
+        return KIND, json.dumps([*self._waiting]).encode()
+
+    def durable(self, error: BaseException | None) -> None:
+        """What the oldest line says is durable; or never will be."""
+        line = self._waiting.popleft()
+        self._noted -= 1
+        if error is None:
+            self._tell(line)
+
+    @staticmethod
+    def left(replica: Replica) -> Iterator[Line]:
+        """The lines that were durable when the replica was last served, and perhaps never told."""
+        yield from json.loads(replica.noted(KIND) or b"[]")
+
+    @staticmethod
+    def all_told(replica: Replica) -> None:
+        """An orderly end."""
+        if replica.noted(KIND):
+            replica.note(KIND, b"")

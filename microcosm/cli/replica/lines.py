@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from microcosm.cli import output
-from microcosm.cli.replica.delivered import Told
-from microcosm.cli.replica.input import LONGEST, lines
+from microcosm.cli.replica.input import LONGEST, Told, lines
 from microcosm.cli.replica.members import endpoint_of
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
