@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.replica import input as replica_input
-from microcosm.cli.replica.input import Told
+from microcosm.cli.replica import lines as replica_input
+from microcosm.cli.replica.lines import Told
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.replica import Replica

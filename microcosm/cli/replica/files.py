@@ -9,7 +9,7 @@ import typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.replica import keys as replica_keys
 from microcosm.cli.replica import knowledge as replica_knowledge
-from microcosm.cli.replica import members as replica_members
+from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import serve as replica_serve
 from microcosm.cli.replica import status as replica_status
 

@@ -59,8 +59,8 @@ def serve(
     """
     import asyncio
 
-    from microcosm.cli.replica.lines import Serving
-    from microcosm.cli.replica.members import endpoint_of
+    from microcosm.cli.replica.serving import Serving
+    from microcosm.cli.replica.network import endpoint_of
     from microcosm.replica.ledger.ledger import Forgetting
 
     members = {}
