@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.replica import keys as replica_keys
 from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
-from microcosm.cli.replica import serve as replica_serve
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
-for part in (replica_knowledge, replica_serve, replica_status, replica_members):
+for part in (replica_knowledge, replica_status, replica_members):
     app.registered_commands += part.app.registered_commands
 app.add_typer(replica_members.member, name="member")
-app.add_typer(replica_keys.app, name="key")
+app.add_typer(keys, name="key")
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 

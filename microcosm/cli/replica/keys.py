@@ -8,12 +8,12 @@ import typer
 
 from microcosm.cli import exits, options, output
 
-app = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
+keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
 
 
-@app.command("new")
+@keys.command("new")
 def new(file: File, json: options.Json = False) -> int:
     """Make a key file for a group of replicas; bring it to each of them on a way that others cannot read.
 
@@ -36,7 +36,7 @@ def new(file: File, json: options.Json = False) -> int:
     return exits.HOLDS
 
 
-@app.command("rotate")
+@keys.command("rotate")
 def rotate(
     file: File,
     overlap: Annotated[

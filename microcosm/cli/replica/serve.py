@@ -8,7 +8,6 @@ import typer
 
 from microcosm.cli import exits, options, output
 
-app = typer.Typer()
 
 
 @app.command("serve")
