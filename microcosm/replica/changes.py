@@ -133,7 +133,7 @@ class Changes(Core):
         return False
 
     def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:
-        """Record what follows through events, then drop them, in one transaction."""
+        """LogRecord what follows through events, then drop them, in one transaction."""
         ledger = self._state.ledger
         gone = {*names}
         for run in marks:

@@ -1,9 +1,22 @@
-"""What is set aside under rules for which an order is not simply what is given, closed: by asking the rules.
+"""Which of the correspondences that replicas give each other cannot stand together, and are set aside.
 
-As in `quarantine`, the correspondences are taken in the order of their keys, and one that contradicts what
-stands is set aside with a minimal set of those that it contradicts. Which of several sets is taken, the order
-of keys decides; where the rules ask for absence, so that fewer givens may contradict more, it is set aside
-alone.
+What is set aside is a function of the set of correspondences and chains, not of how they arrived:
+
+1. The chains stand: a process saw its own events in order, and by Definition 2.3 of seed 003 only external
+   correspondences come and go. (An event in two chains stands in neither.)
+2. The correspondences are taken in the order of their keys. One that contradicts what stands is set aside
+   together with the fewest of those that stand that it contradicts with the chains: a minimal contradictory
+   set, whole. Among several of one size a fixed number that belongs to each correspondence decides.
+
+So what stands is consistent, each set is minimal, and no two share a member. Each holds at least one
+falsehood: there are never more sets than falsehoods, however many ways there are to contradict one. (To set
+aside every member of every minimal set would cost, for one false order from the last event to the first,
+whatever lies between them.)
+
+A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
+`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So
+it is under rules whose initial judgements are the givens, `<` closed (`engine.form.closes_givens`); what
+contradicts under others, `set_aside` asks of these.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds."""
+"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds.
+
+And what it asks of whoever carries its messages (`Outbox`), and who waits for a verdict (`Subscriptions`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from secrets import randbits
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
@@ -18,17 +21,13 @@ from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
-from microcosm.replica.store import Store
+from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import unfit
 
-if TYPE_CHECKING:
-    from microcosm.protocol.disclosure import Disclosure
-
-
-Written = TypeVar("Written", bound=Evolution)
+Own = TypeVar("Own", bound=Evolution)
 
 COMPACT_AFTER = 1000
 """A snapshot is made after so many records, and after as many as are held: records take twice as long to
@@ -50,8 +49,6 @@ class Core:
     ) -> None:
         opened = None
         if isinstance(store, str | os.PathLike):
-            from microcosm.replica.store import open_store
-
             store = opened = open_store(store, create=name is not None)
         self._store = store
         self._rules = rules
@@ -226,7 +223,7 @@ class Core:
         stream = self.stream
         return Dot(*stream, self._state.ledger.seen.last(stream) + 1)
 
-    def _put(self, evolution: Written) -> Written:
+    def _put(self, evolution: Own) -> Own:
         """Take an evolution of this replica, within a transaction. Raises `Undefined` for one too large."""
         content = evolutions.encode(evolution)
         if len(content) > evolutions.LARGEST:
@@ -300,19 +297,6 @@ class Outbox(Protocol):
         ...
 
 
-def drained(disclosure: Disclosure, process: str) -> list[Correspondence]:
-    """What a process has learnt from its messages since the last call, but for the order of its own events.
-
-    A replica appends these itself. Facts of the network world, which may be false in that of the application,
-    are dropped.
-    """
-    own = f"process {process}"
-    found = [fact for fact in disclosure.application if fact.source != own]
-    disclosure.application.clear()
-    disclosure.network.clear()
-    return found
-
-
 Decided = Callable[[str, str, Relation], None]
 
 DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
@@ -351,3 +335,10 @@ class Subscriptions:
         self.waiting = [each for each in self.waiting if id(each) not in done]
         for each, verdict in told:
             each.tell(each.left, each.right, verdict)
+
+
+def open_store(path: AnyPath, *, create: bool = False) -> Store:
+    """The journal at a path; `create` makes it where there is none. Raises `MicrocosmError`."""
+    from microcosm.replica.journal import Journal
+
+    return Journal.open(path, application=APPLICATION, create=create)

@@ -1,4 +1,15 @@
-"""What replicas say to each other to find out what one of them lacks, as values and as bytes."""
+"""Anti-entropy: two replicas find out what each lacks of the other's, and hand over that and no more.
+
+A replica compares what it has seen, as fingerprints of ranges of dots. Equal ranges are done; of others the
+parts are compared, until a range has few runs, which are then told. So what is sent grows with the
+difference (and the logarithm of the whole), not with what both have. There is no session: a message is
+answered from what the replica knows when it comes, so that lost, repeated, late or reordered messages do no
+harm, and an exchange that breaks off goes on wherever the next one begins. The order of arrival is irrelevant
+to what both may conclude (seed 003, Theorem 5.12).
+
+What the other has seen but holds no more (removed, forgotten) it says once, and counts as equal between these
+two; somebody else may still have it.
+"""
 
 from __future__ import annotations
 
@@ -64,12 +75,12 @@ class Gone:
     runs: tuple[DotRun, ...]
 
 
-Message = Compare | Same | Want | Supply | Gone
+ExchangeMessage = Compare | Same | Want | Supply | Gone
 
-_CODES: tuple[type[Message], ...] = (Compare, Same, Want, Supply, Gone)
+_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone)
 
 
-def encode(message: Message) -> bytes:
+def encode(message: ExchangeMessage) -> bytes:
     """The bytes of a message."""
     match message:
         case Compare(ranges):
@@ -87,7 +98,7 @@ def encode(message: Message) -> bytes:
     return written
 
 
-def decode(content: bytes) -> Message:
+def decode(content: bytes) -> ExchangeMessage:
     """The message that bytes stand for. Raises `Malformed`, and nothing else.
 
     >>> decode(encode(Want((DotRun("phone", 1, 3, 9),))))
@@ -123,7 +134,7 @@ def _bound(value: object) -> Dot:
     return FIRST if value == tuple(FIRST) else dot_of(value)
 
 
-Member = TypeVar("Member")
+Item = TypeVar("Item")
 
 LEAF = 16
 """A range of at most so many runs is told as it is."""
@@ -155,7 +166,7 @@ class Side(Protocol):
         ...
 
 
-class Exchange:
+class AntiEntropy:
     """One replica's side of its exchanges with all others: messages in, messages out.
 
     `largest` is about how many bytes a message may have, `most` how many answers one message gets; what is
@@ -186,7 +197,7 @@ class Exchange:
             self.malformed += 1
             return []
 
-    def _answers(self, peer: str, message: Message) -> Iterator[Message]:
+    def _answers(self, peer: str, message: ExchangeMessage) -> Iterator[ExchangeMessage]:
         match message:
             case Compare(ranges):
                 yield from self._compared(peer, ranges)
@@ -200,7 +211,7 @@ class Exchange:
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
-    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[Message]:
+    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[ExchangeMessage]:
         view = self._view(peer)
         parts: list[Range] = []
         wanted: list[DotRun] = []
@@ -221,7 +232,7 @@ class Exchange:
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
 
-    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[Message]:
+    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[ExchangeMessage]:
         asked = Dots(runs)
         found = self._side.held_of(asked)
         contents: list[bytes] = []
@@ -253,8 +264,8 @@ class Exchange:
         gone = self._gone.get(peer)
         return self._side.seen() | gone if gone else self._side.seen()
 
-    def _batches(self, members: list[Member], size: Callable[[Member], int]) -> Iterator[list[Member]]:
-        some: list[Member] = []
+    def _batches(self, members: list[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+        some: list[Item] = []
         total = 0
         for member in members:
             if some and total + size(member) > self._largest:

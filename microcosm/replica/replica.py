@@ -1,4 +1,15 @@
-"""What can be asked of a replica: the questions of `Microcosm`, what is set aside, how much there is."""
+"""A replica: a microcosm inside an application, durable, and able to exchange what it knows with others.
+
+    >>> from microcosm.replica.store import Memory
+    >>> phone = Replica(Memory(), "phone", incarnation=1)
+    >>> _ = phone.local("unshare"), phone.local("upload")
+    >>> _ = phone.learn("upload < notify")
+    >>> phone.online("unshare", "notify")
+    Relation.BEFORE
+
+Every change is an evolution with a dot, committed to the store before it is told to anybody. No clock, no
+thread, no socket: time is passed in, messages come in and go out as bytes (`exchange`, `outbox`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +28,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
-from microcosm.replica.exchange import Exchange, Same, decode
+from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Dots, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
@@ -152,7 +163,7 @@ class Replica(Questions, Changes):
             store, name, members=members, incarnation=incarnation, forgetting=forgetting, rules=rules
         )
         self.outbox = outbox
-        self.exchange = Exchange(self, largest=largest)
+        self.exchange = AntiEntropy(self, largest=largest)
         """Messages in and out; see `microcosm.replica.exchange`."""
         self._deliver: list[Deliver] = []
 
@@ -192,7 +203,7 @@ class Replica(Questions, Changes):
         """The transport delivers a message; the event is `d:NAME:M`.
 
         What the message proves is `sent`, the sender's evolution of its sending, which is before the delivery
-        and stands where it does among the sender's events; and whatever is `disclosed` (`outbox.drained`).
+        and stands where it does among the sender's events; and whatever is `disclosed`.
         It is taken in any case, and so is the event: what contradicts them, or they contradict, is set aside.
         All of it is one transaction with what `on_deliver` does.
         """

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from microcosm.errors import ReplicaError
-from microcosm.files import AnyPath
+APPLICATION = "microcosm replica"
+"""Whose records these are: the journal of another application is refused."""
 
 
-class Record(NamedTuple):
+class LogRecord(NamedTuple):
     """One thing written down; `number` counts from 1 in the order of commits and is never used again."""
 
     number: int
@@ -32,7 +32,7 @@ class Store(Protocol):
         """
         ...
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records that no snapshot has replaced and whose number is above `after`, in order.
 
         They are those of the moment of the call: what is committed while they are read does not appear. Where
@@ -65,23 +65,23 @@ class Memory:
     3
     >>> store.compact(2, b"one, two")
     >>> store.snapshot(), list(store.records())
-    ((2, b'one, two'), [Record(number=3, kind='note', payload=b'three')])
+    ((2, b'one, two'), [LogRecord(number=3, kind='note', payload=b'three')])
     """
 
     def __init__(self) -> None:
-        self._records: list[Record] = []
+        self._records: list[LogRecord] = []
         self._snapshot: tuple[int, bytes] | None = None
         self._last = 0
 
     def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
         """Append the records. Cost: their number."""
         self._records += [
-            Record(number, kind, payload) for number, (kind, payload) in enumerate(records, self._last + 1)
+            LogRecord(number, kind, payload) for number, (kind, payload) in enumerate(records, self._last + 1)
         ]
         self._last += len(records)
         return self._last
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records above `after`, of the moment of the call."""
         return iter([record for record in self._records if record.number > after])
 
@@ -103,44 +103,3 @@ def check_reach(through: int, least: int, last: int) -> None:
     """Raise `ValueError` for a snapshot that reaches less far than the latest, or past the last record."""
     if not least <= through <= last:
         raise ValueError(f"a snapshot through record {through}; there are records {least + 1} to {last}")
-
-
-APPLICATION = "microcosm replica"
-"""Whose records these are: the journal of another application is refused."""
-
-
-class ReadOnlyStore:
-    """A journal to be read, while somebody else may write it."""
-
-    def __init__(self, path: AnyPath) -> None:
-        from microcosm.replica.journal.reader import Reader
-
-        self._path = path
-        self._reader = Reader(path, application=APPLICATION)
-
-    def records(self, after: int = 0) -> Iterator[Record]:
-        """The records above `after`, of the moment of the call."""
-        return self._reader.records(after)
-
-    def snapshot(self) -> tuple[int, bytes] | None:
-        """The latest snapshot: the last record that it stands for, and its content; or None."""
-        return self._reader.snapshot()
-
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
-        """Raises `ReplicaError`: nothing can be written."""
-        raise ReplicaError(f"{self._path}: is open for reading only")
-
-    def compact(self, through: int, content: bytes) -> None:
-        """Raises `ReplicaError`: nothing can be written."""
-        raise ReplicaError(f"{self._path}: is open for reading only")
-
-    def close(self) -> None:
-        """Read no more."""
-        self._reader.close()
-
-
-def open_store(path: AnyPath, *, create: bool = False) -> Store:
-    """The journal at a path; `create` makes it where there is none. Raises `MicrocosmError`."""
-    from microcosm.replica.journal import Journal
-
-    return Journal.open(path, application=APPLICATION, create=create)

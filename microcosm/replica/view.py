@@ -24,7 +24,7 @@ from microcosm.logic.judgement import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.replica.conflicts import Conflict, quarantine, set_aside
 from microcosm.replica.ledger.dots import Stream
-from microcosm.replica.ledger.ledger import Delta, Key, Ledger
+from microcosm.replica.ledger.ledger import Delta, FactKey, Ledger
 from microcosm.state.microcosm import Microcosm
 
 
@@ -72,7 +72,7 @@ class LedgerView:
         """The events that were appended in two places, and therefore stand in no chain; sorted. Linear."""
         return sorted(event for event, places in self.ledger.places.items() if len(places) > 1)
 
-    def set_aside(self, key: Key) -> Conflict | None:
+    def set_aside(self, key: FactKey) -> Conflict | None:
         """The conflict that a correspondence is part of, if it is set aside."""
         return next((c for c in self.conflicts if key in {fact.key() for fact in c.facts}), None)
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import ReadOnlyStore
 from tests.replica.doomed import fork
 from tests.replica.network.causal import History, faults
 

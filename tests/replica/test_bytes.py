@@ -13,7 +13,7 @@ from microcosm.errors import Malformed
 from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.relation import Relation
 from microcosm.replica import exchange as messages
-from microcosm.replica.exchange import Compare, Gone, Message, Range, Same, Supply, Want
+from microcosm.replica.exchange import Compare, ExchangeMessage, Gone, Range, Same, Supply, Want
 from microcosm.replica.ledger import evolution, records
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
@@ -55,7 +55,7 @@ def test_an_evolution_comes_back(one: Evolution) -> None:
 
 
 @given(MESSAGES)
-def test_a_message_comes_back(one: Message) -> None:
+def test_a_message_comes_back(one: ExchangeMessage) -> None:
     assert messages.decode(messages.encode(one)) == one
 
 

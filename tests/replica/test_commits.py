@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import Contradiction, MicrocosmError, ReplicaError
+from microcosm.replica.background import running
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.files import Disk, Flat
-from microcosm.replica.background import running
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import APPLICATION, Memory

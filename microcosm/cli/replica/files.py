@@ -1,4 +1,4 @@
-"""The files of a replica: `replica fsck`, `replica backup`."""
+"""The files of a replica: `replica fsck`, `replica backup`, `replica key`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from microcosm.replica.journal.upkeep import FsckReport
 
 
+keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
@@ -119,8 +120,6 @@ def backup(
         output.say(f"{output.printable(out)}: up to record {last}")
     return exits.HOLDS
 
-
-keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
 

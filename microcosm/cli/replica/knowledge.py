@@ -226,8 +226,8 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
+    from microcosm.replica.core import open_store
     from microcosm.replica.replica import Replica
-    from microcosm.replica.store import open_store
 
     with closing(open_store(path, create=name is not None)) as store:
         yield Replica(store, name, **options_)
@@ -236,8 +236,8 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
+    from microcosm.replica.journal.reader import ReadOnlyStore
     from microcosm.replica.replica import Replica
-    from microcosm.replica.store import ReadOnlyStore
 
     with closing(ReadOnlyStore(path)) as store:
         yield Replica(store, **options_)

@@ -1,4 +1,10 @@
-"""The lines of standard input, one after the other and none of them too long."""
+"""Lines in and out of `replica serve`: standard input, and what was delivered and is to be told.
+
+A line that is written before the commit tells of what a crash may undo, and a line that is written after it
+is lost if the crash comes between. So the lines of the deliveries of a commit are part of it, as a note of
+the replica; whoever serves the replica after a crash finds them there, and tells them, possibly again. After
+an orderly end there is nothing left to tell.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +59,7 @@ KIND = "lines to tell"
 Line = dict[str, Any]
 
 
-class Told:
+class Untold:
     """The lines that are not told yet. `tell` writes one."""
 
     def __init__(self, tell: Callable[[Line], None]) -> None:

@@ -12,16 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from microcosm.cli import output
-from microcosm.cli.replica.lines import LONGEST, Told, lines
-from microcosm.cli.replica.network import endpoint_of
+from microcosm.cli import exits, output
+from microcosm.cli.replica.lines import LONGEST, Untold, lines
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.network.status import exposition
-from microcosm.replica.node import Node
+from microcosm.replica.node import ReplicaNode
 
 Asked = dict[str, Any]
 
@@ -34,14 +33,14 @@ class Serving:
 
     def __init__(self, path: str, keys: str, metrics: str | None, stay: bool) -> None:
         self._path, self._keys, self._metrics, self._stay = path, keys, metrics, stay
-        self._node: Node
+        self._node: ReplicaNode
         self._jumps = 0
         self._strangers: set[tuple[str, int]] = set()
         """Other incarnations of members that were warned of."""
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._told = Told(self._tell)
+        self._told = Untold(self._tell)
         self._ahead = threading.Semaphore(AHEAD)
         self._commands: dict[str, Callable[[Asked], Asked]] = {
             "local": self._local,
@@ -70,7 +69,7 @@ class Serving:
     ) -> None:
         """Serve until told to stop. Raises what stopped it otherwise."""
         keys = read_keys(self._keys)
-        self._node = node = await Node.open(
+        self._node = node = await ReplicaNode.open(
             *(self._path, name),
             keys=keys,
             address=address,
@@ -245,7 +244,7 @@ class Serving:
             output.warn(f"the keys stay as they were: {error}")
 
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
-        """Told at least once; the event in the journal is there exactly once."""
+        """Untold at least once; the event in the journal is there exactly once."""
         try:
             said: Asked = {"payload": payload.decode()}
         except UnicodeDecodeError:
@@ -271,3 +270,12 @@ def _text(value: object) -> str:
 
 def _verdict(relation: Relation) -> str | None:
     return None if relation is Relation.SILENT else relation.value
+
+
+def endpoint_of(address: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`."""
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
+    return host, int(port)

@@ -85,10 +85,10 @@ def metrics(path: Path) -> int:
 
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
-    from microcosm.replica.network.written import STATE, remembered
-    from microcosm.replica.store import Record
+    from microcosm.replica.network.write_ahead import STATE, remembered
+    from microcosm.replica.store import LogRecord
 
-    records = (Record(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
+    records = (LogRecord(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
     return remembered(records, replica.noted(STATE))
 
 

@@ -1,10 +1,12 @@
-"""The write-ahead log of SQLite, read by eyes of our own before SQLite recovers from it.
+"""Is what lies there what was written? Asked before SQLite may change anything.
 
-SQLite takes the frames up to the first that does not check and forgets the rest without a word, which is
-right for a transaction that a crash cut short and wrong for one that was durable. So the file is read first,
-after "The Write-Ahead Log" in *SQLite File Format*: a header of 32 bytes, then frames of a header of 24 bytes
-and a page; a frame counts if it has the salts of the header and its checksum continues that of the frame
-before.
+SQLite takes the frames of its write-ahead log up to the first that does not check and forgets the rest
+without a word, which is right for a transaction that a crash cut short and wrong for one that was durable. So
+the log is scanned by our own code first, after "The Write-Ahead Log" in *SQLite File Format*: a header of 32
+bytes, then frames of a header of 24 bytes and a page; a frame counts if it has the salts of the header and
+its checksum continues that of the frame before. Then the database is read through a connection that cannot
+write: SQLite sees what it would recover, and recovers nothing. Only a journal that passes is opened for
+writing.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from microcosm.errors import JournalError, MicrocosmError
-from microcosm.replica.journal import files as journal_head
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.files import Disk, Files, Head
 from microcosm.replica.journal.schema import About
-from microcosm.replica.store import Record
+from microcosm.replica.store import LogRecord
 
 HEADER, FRAME = 32, 24
 MAGIC = 0x377F0682
@@ -182,10 +184,10 @@ def rows(connection: sqlite3.Connection, start: Place, until: int | None = None)
 
 def walk(
     connection: sqlite3.Connection, start: Place, until: int | None = None
-) -> Iterator[tuple[Record, int, bytes]]:
+) -> Iterator[tuple[LogRecord, int, bytes]]:
     """The records after `start` up to `until`, each with its `since` and its hash. Raises `Broken`."""
     for number, since, kind, payload, chain in rows(connection, start, until):
-        yield Record(number, kind.decode(), payload), since, chain
+        yield LogRecord(number, kind.decode(), payload), since, chain
 
 
 def survey(connection: sqlite3.Connection, about: About) -> JournalState:
@@ -301,8 +303,8 @@ def examine(files: Files, application: str | None, disk: Disk) -> Findings:
     faults: list[str] = []
     wal = scan(files.wal)
     try:
-        head = journal_head.read(files.head)
-    except journal_head.BadHead as bad:
+        head = journal_files.read(files.head)
+    except journal_files.BadHead as bad:
         head = None
         faults.append(str(bad))
     bad_head = bool(faults)

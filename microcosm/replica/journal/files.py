@@ -1,4 +1,8 @@
-"""What a journal asks of the operating system, in one place, so that tests can watch it and let it fail."""
+"""The files of a journal, which lie beside one another, and all that it asks of the operating system.
+
+In one place, so that tests can watch it and let it fail. The head file says up to which record a journal was
+durable.
+"""
 
 from __future__ import annotations
 

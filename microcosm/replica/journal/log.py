@@ -27,14 +27,14 @@ from typing import Literal
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import files as journal_head
-from microcosm.replica.journal import upkeep as journal_make
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal import upkeep as journal_make
+from microcosm.replica.journal.examine import disagreement, examine, look
 from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
-from microcosm.replica.journal.examine import disagreement, examine, look
 from microcosm.replica.journal.writer import Writer
-from microcosm.replica.store import Record
+from microcosm.replica.store import LogRecord
 
 Mode = Literal["full", "normal", "off"]
 """`full`: what is acknowledged outlasts a loss of power. `normal`: a crash of the process; a loss of power
@@ -55,7 +55,7 @@ class Journal:
     ...             numbers = [journal.commit([("note", word)]) for word in (b"one", b"two")]
     ...     with Journal.open(f"{folder}/a", application="doc") as journal:
     ...         numbers, list(journal.records(after=1))
-    ([1, 2], [Record(number=2, kind='note', payload=b'two')])
+    ([1, 2], [LogRecord(number=2, kind='note', payload=b'two')])
     """
 
     slow = True
@@ -88,7 +88,7 @@ class Journal:
         where somebody else writes it, `DamagedJournal` (after keeping a copy) where it is not as it was left,
         `JournalError` for what is no journal, or of a newer version. Cost: all bytes are read and checked.
         """
-        if mode not in journal_head.MODES:
+        if mode not in journal_files.MODES:
             raise ValueError(f"no such mode: {mode}")
         files = Files(Path(path))
         if not create or files.database.exists():
@@ -175,7 +175,7 @@ class Journal:
             finally:
                 self._group = self._grouping = None
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The durable records above `after`, from the snapshot on; see `Store` and `Reader.records`."""
         self._check_open()
         return self._reader.records(after, self.last)
@@ -224,7 +224,7 @@ class Journal:
         """Assert every invariant: what is in memory, in the tables and in the head file is the same."""
         with self._turn, closing(DISK.connect(self._files.database, "ro")) as connection:
             about = journal_schema.identify(connection, self._files.database, None)
-            state, head = look(connection, about), journal_head.read(self._files.head)
+            state, head = look(connection, about), journal_files.read(self._files.head)
             assert state == self._writer.state
             assert head is not None
             assert disagreement(connection, state, head) is None

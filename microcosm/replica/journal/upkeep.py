@@ -1,7 +1,8 @@
 """How a journal comes to be: new and empty, as a backup, or as what `fsck` could save of a damaged one.
 
 It is built beside its place. Once it is durable its head file is put there, and then the database itself: so
-where there is a database there is a head file, and half a journal is never seen.
+where there is a database there is a head file, and half a journal is never seen. `fsck` says what is wrong
+with a journal, and, if asked to, cuts it back to what can be trusted.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from pathlib import Path
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import files as journal_head
+from microcosm.replica.journal import examine as journal_examine
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal import examine as journal_look
+from microcosm.replica.journal.examine import Broken, JournalState, Place, examine
 from microcosm.replica.journal.files import DISK, Disk, Files, Head, HeadFile, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import About
-from microcosm.replica.journal.examine import Broken, JournalState, Place, examine
 
 Fill = Callable[[sqlite3.Connection], None]
 
@@ -29,9 +30,9 @@ Fill = Callable[[sqlite3.Connection], None]
 def make(files: Files, application: str, disk: Disk) -> None:
     """A new journal, empty. Raises `JournalError` where there are traces of one that is gone."""
     try:
-        head = journal_head.read(files.head)
+        head = journal_files.read(files.head)
         gone = head is not None and (head.number, head.edition) != (0, 0)
-    except journal_head.BadHead:
+    except journal_files.BadHead:
         gone = True
     if gone or (files.wal.exists() and files.wal.stat().st_size):
         hint = "restore a backup, or move what is left of it away"
@@ -71,7 +72,7 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             about = journal_schema.identify(connection, files.database, None)
-            state = journal_look.survey(connection, about)
+            state = journal_examine.survey(connection, about)
         head = Head(
             *(0, about.schema, "full", about.instance, *state.last),
             *(state.base.number, state.edition, state.seal),
@@ -156,8 +157,8 @@ def _good(files: Files, disk: Disk, about: About | None) -> tuple[Place | None, 
     if about is not None:
         try:
             with closing(disk.connect(files.database, "ro")) as connection:
-                first = good = journal_look.base(connection, about)[0]
-                for record, _, chain in journal_look.walk(connection, first):
+                first = good = journal_examine.base(connection, about)[0]
+                for record, _, chain in journal_examine.walk(connection, first):
                     good = Place(record.number, chain)
         except (Broken, sqlite3.DatabaseError):
             pass
@@ -178,8 +179,8 @@ def _cut(files: Files, disk: Disk, about: About, good: Place) -> None:
             connection.execute("BEGIN IMMEDIATE")
             if row is not None:
                 connection.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?)", row)
-            start = journal_look.base(connection, about)[0]
-            whole = journal_look.walk(damaged, start, good.number) if good != start else ()
+            start = journal_examine.base(connection, about)[0]
+            whole = journal_examine.walk(damaged, start, good.number) if good != start else ()
             for record, since, chain in whole:
                 values = (record.number, since, record.kind, record.payload, chain)
                 connection.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?)", values)

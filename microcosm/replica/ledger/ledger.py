@@ -3,6 +3,10 @@
 A correspondence is given as long as one of the dots that added it is neither removed nor forgotten: an
 observed-remove set. The chain of a replica is its appended events by number. What has been seen is never
 taken twice, so that whatever was removed or forgotten stays so.
+
+How much is kept, per process, by age, and in all, `Forgetting` says. What goes is the oldest, and what
+followed through it of the rest stays as correspondences of its own (`microcosm.state.forget`). So memory and
+disk are bounded by what is kept, not by what has happened.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from microcosm.givens.relation import Relation
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
-Key = tuple[str, str, str]
+FactKey = tuple[str, str, str]
 """A correspondence whoever states it (`Correspondence.key()`)."""
 
 
@@ -27,8 +31,8 @@ class Delta:
     """What has changed since somebody looked: appended events, correspondences that came or went."""
 
     appended: list[Dot] = field(default_factory=list)
-    given: list[Key] = field(default_factory=list)
-    withdrawn: list[Key] = field(default_factory=list)
+    given: list[FactKey] = field(default_factory=list)
+    withdrawn: list[FactKey] = field(default_factory=list)
     forgotten: bool = False
 
     def __len__(self) -> int:
@@ -45,7 +49,7 @@ class Ledger:
         self.seen = Dots()
         """Every dot that need not come again: held, removed, superseded or forgotten."""
         self.held: dict[Dot, Evolution] = {}
-        self.facts: dict[Key, dict[Dot, Correspondence]] = {}
+        self.facts: dict[FactKey, dict[Dot, Correspondence]] = {}
         """What is given, by the dots that give it."""
         self.chains: dict[Stream, dict[int, str]] = {}
         """The events of each stream by number, as they arrived."""
@@ -53,7 +57,7 @@ class Ledger:
         """The numbers of the events of each stream, sorted."""
         self.places: dict[str, set[Dot]] = {}
         """Where each event was appended; more than one place is a contradiction."""
-        self.naming: dict[str, set[Key]] = {}
+        self.naming: dict[str, set[FactKey]] = {}
         """What is given of each event, in the order in which events were named first."""
         self.marks: dict[Stream, int] = {}
         """Up to which number the events of each stream are forgotten here."""
@@ -184,7 +188,7 @@ class Ledger:
                 if struck.replaces:  # what an update took away is still to be taken away elsewhere
                     self.held[dot] = Remove(dot, struck.replaces)
 
-    def _withdraw(self, dot: Dot, key: Key) -> None:
+    def _withdraw(self, dot: Dot, key: FactKey) -> None:
         """A dot no longer gives a correspondence."""
         del self.held[dot]
         given = self.facts[key]
@@ -226,7 +230,7 @@ class Ledger:
         """What is given, once each, in the order of keys; the source is that of the least dot."""
         return [self.stated(key) for key in sorted(self.facts)]
 
-    def stated(self, key: Key) -> Correspondence:
+    def stated(self, key: FactKey) -> Correspondence:
         """A correspondence that is given, as its least dot states it."""
         dots = self.facts[key]
         return dots[min(dots)]

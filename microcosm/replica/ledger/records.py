@@ -5,6 +5,9 @@ evolution   an evolution, its own or another's
 forget      what was forgotten here: processes up to a number, and other events
 network …   what the network of the replica keeps: a state, and all inputs since then in their order
 any other   a note of whoever commits with the replica; the last one of each kind is kept
+
+A snapshot holds all of it in one piece of bytes. Not kept is what follows again: the microcosm, what is set
+aside, and who is known to have what.
 """
 
 from __future__ import annotations

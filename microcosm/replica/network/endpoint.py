@@ -21,11 +21,10 @@ from typing import Any
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
-from microcosm.replica.network.process import Fence, MessageId
-from microcosm.replica.network.written import WriteBatch
 from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
+from microcosm.replica.network.process import Fence, MessageId
 from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,
@@ -35,6 +34,7 @@ from microcosm.replica.network.sealing import (
     Sealer,
     tag,
 )
+from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import (
     COPY_BYTES,
     FRAME_BYTES,
@@ -43,7 +43,7 @@ from microcosm.replica.network.wire import (
     packed,
     read_content,
 )
-from microcosm.replica.network.status import status
+from microcosm.replica.network.write_ahead import WriteBatch
 
 Address = tuple[str, int]
 

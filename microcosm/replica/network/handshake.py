@@ -1,9 +1,9 @@
-"""How members come to know each other's boots and keys: greetings.
+"""Packets off the wire: from whom, for whom, genuine, and for the first time; and greetings.
 
-Content is sealed for one boot of its destination, so that a recording is of no use after a restart. Members
-learn their boots by greetings: a greeting that names the receiver's current boot is fresh, and the key it is
-sealed with is accepted from then on, instead of any earlier one. One that does not is answered by a greeting
-that names the boot it came from.
+A packet that is not genuine leaves nothing behind. Content is sealed for one boot of its destination, so that
+a recording is of no use after a restart. Members learn their boots by greetings: a greeting that names the
+receiver's current boot is fresh, and the key it is sealed with is accepted from then on, instead of any
+earlier one. One that does not is answered by a greeting that names the boot it came from.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.process import Fence
 from microcosm.replica.network.peer import NEVER, Peer, PeerSession
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,

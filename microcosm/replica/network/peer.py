@@ -7,6 +7,10 @@ for all before it: the last one is sent, and a lost one is made good by the next
 one for a while is asked for, by an ack of the oldest message that lacks its permit, and the answer is the
 newest permit. Who waits for a permit may be waited for by others, so asking backs off only as far as sending
 does, and starts over whenever a permit comes.
+
+The window of the path grows by what is acknowledged, doubling at first, and is halved by a loss, at most once
+a round trip (Jacobson, *Congestion avoidance and control*, 1988); waiting times follow RFC 6298. An ack comes
+after a commit, so the round trip has the receiver's disk in it.
 """
 
 from __future__ import annotations

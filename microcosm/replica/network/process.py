@@ -13,6 +13,10 @@ messages between, and those never deliver what the evicted one still has under w
 permit would have vouched for either happened before the fence or never happens. Likewise nobody who learns
 from here that a copy to the evicted process counts as delivered can send it anything any more. A member that
 cannot be reached holds up only what goes to itself. Lists of members need not agree.
+
+**Members.** A member is a name with an address. Whoever answers there first is bound to the name, by its
+*incarnation*: the number of one unbroken memory. A replica that lost its memory is somebody else, and has to
+say so with another incarnation; it is not let in before the old one is *fenced*: refused for good.
 """
 
 from __future__ import annotations
@@ -65,21 +69,21 @@ class MessageId(NamedTuple):
         return f"{self.name}.{self.incarnation}.{self.number}"
 
 
-class Letter(NamedTuple):
+class DeliveredMessage(NamedTuple):
     """A whole message, delivered in causal order."""
 
     id: MessageId
     payload: bytes
 
 
-class Outcome(NamedTuple):
+class Effects(NamedTuple):
     """What follows from an input, both lists in order."""
 
     sends: list[Send]
-    letters: list[Letter]
+    letters: list[DeliveredMessage]
 
 
-NOTHING = Outcome([], [])
+NOTHING = Effects([], [])
 
 
 def parts(payload: bytes, number: int, size: int) -> list[bytes]:
@@ -131,7 +135,7 @@ class Process:
         """Whether a packet of a member is news, and so an input to write down."""
         return number in self.membership and self.machine.changes(number, packet)
 
-    def apply(self, step: Input) -> Outcome:
+    def apply(self, step: Input) -> Effects:
         """One input. Cost: that of the protocol, amortised constant for packets."""
         kind = step[0]
         machine = self.machine
@@ -150,7 +154,7 @@ class Process:
             self._reconfigure(kind, step[1:])
         return self._outcome()
 
-    def answer(self, number: int, packet: Packet) -> Outcome:
+    def answer(self, number: int, packet: Packet) -> Effects:
         """What a packet that changes nothing is answered with."""
         self.machine.receive(number, packet)
         return self._outcome()
@@ -189,19 +193,19 @@ class Process:
             self._unfinished.pop(member.number, None)
             self.machine.forget(member.number)
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> Effects:
         if not self.machine.out:
             return NOTHING
         sends: list[Send] = []
-        letters: list[Letter] = []
+        letters: list[DeliveredMessage] = []
         for output in self.machine.take():
             if isinstance(output, Send):
                 sends.append(output)
             elif (letter := self._assembled(output)) is not None:
                 letters.append(letter)
-        return Outcome(sends, letters)
+        return Effects(sends, letters)
 
-    def _assembled(self, delivery: Delivery) -> Letter | None:
+    def _assembled(self, delivery: Delivery) -> DeliveredMessage | None:
         """The message that a part completes. What is no part completes nothing."""
         sender, part, _ = delivery
         if type(part) is not bytes or not part:
@@ -216,9 +220,9 @@ class Process:
             payload = b"".join((*self._parts.pop(sender), payload))
             del self._unfinished[sender]
         if sender == ME:
-            return Letter(MessageId(self.name, self.incarnation, number), payload)
+            return DeliveredMessage(MessageId(self.name, self.incarnation, number), payload)
         member = self.membership.members[sender]
-        return Letter(MessageId(member.name, member.incarnation or 0, number), payload)
+        return DeliveredMessage(MessageId(member.name, member.incarnation or 0, number), payload)
 
     def state(self) -> tuple[Any, ...]:
         """Everything, as plain values."""

@@ -1,14 +1,14 @@
-"""How an endpoint stands, as plain values for people and for metrics; what each waiting message waits for."""
+"""How a replica and its network stand: plain values, what each message waits for, and OpenMetrics text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
 from microcosm.replica.network import wire
+from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
+from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
 from microcosm.replica.network.shared import BUCKETS, Commits
 from microcosm.replica.replica import Replica
 
@@ -95,9 +95,9 @@ def _message(process: Process, mid: int) -> str:
         part = process.machine.payload(mid)
     if not isinstance(part, bytes):
         return f"part {mid}"
-    if len(part) < 1 + COUNT_BYTES + wire.SIZE:
+    if len(part) < 1 + COUNT_BYTES + wire.ENVELOPE_BYTES:
         return f"message {int.from_bytes(part[1 : 1 + COUNT_BYTES], 'big')}"
-    return f"{process.name}.{process.incarnation}.{wire.number_in(part)}"
+    return f"{process.name}.{process.incarnation}.{wire.envelope_number(part)}"
 
 
 PREFIX = "microcosm_"
@@ -107,7 +107,7 @@ Sample = tuple[str, Mapping[str, object], float]
 
 
 def exposition(replica: Replica, network: Mapping[str, Any] | None = None) -> str:
-    """The text: what the replica holds, and what `Node.metrics` says if it is on the network.
+    """The text: what the replica holds, and what `ReplicaNode.metrics` says if it is on the network.
 
     >>> from microcosm.replica.store import Memory
     >>> text = exposition(Replica(Memory(), "phone", incarnation=1))

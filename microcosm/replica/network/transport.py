@@ -18,10 +18,10 @@ from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.process import Fence, MessageId
-from microcosm.replica.network.written import BatchWriter, Then, WriteBatch
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.write_ahead import BatchWriter, Then, WriteBatch
 
 BATCH = 16
 """At most so many packets are taken before the next commit."""

@@ -1,7 +1,17 @@
-"""What packets say, as MessagePack: greetings, and contents with several messages, acks and permits each.
+"""What goes into packets, as bytes: greetings, contents of several messages, fragments, envelopes.
 
 What is read was sealed by a member, and is checked all the same: whatever is not exactly of a known form is
 None. Nothing here raises on input.
+
+A message of an exchange that is too large for a packet goes in *fragments*, which name it by a digest, so
+that the fragments of a message that is sent again, after some were lost, complete the ones that came before.
+What is never completed is dropped when newer messages need room: each peer has its share, and all together
+have a bound. What is dropped is asked for again by a later round.
+
+The *envelope* is what a replica puts behind the payload of a message: the evolution of its sending. Who gets
+a message learns more than that it was sent before it was delivered: where its sending stands among the events
+of the sender. That is the sender's own evolution (its name follows from the message's), so it is taken as
+such, before any exchange brings it, and nothing has to be recorded twice.
 """
 
 from __future__ import annotations
@@ -223,7 +233,7 @@ def _size(parts: dict[int, bytes]) -> int:
 _TAIL = struct.Struct(">dQ")
 """When it was sent (not a number: nobody said), and the number of the event."""
 
-SIZE = _TAIL.size
+ENVELOPE_BYTES = _TAIL.size
 """Bytes behind each payload."""
 
 
@@ -239,28 +249,28 @@ class OpenedEnvelope(NamedTuple):
         return str(self.sent.dot)
 
 
-def closed(payload: bytes, sent: Append) -> bytes:
+def enveloped(payload: bytes, sent: Append) -> bytes:
     """A payload with the event of its sending.
 
-    >>> letter = opened(closed(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone", 1)
+    >>> letter = envelope_of(enveloped(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone", 1)
     >>> letter.payload, letter.message, letter.sent.event
     (b'look', 'phone.1.7', 'c:phone.1.7')
     """
     return payload + _TAIL.pack(float("nan") if sent.at is None else sent.at, sent.dot.number)
 
 
-def opened(content: bytes, sender: str, incarnation: int) -> OpenedEnvelope | None:
-    """What `closed` made, from this sender; None for anything else."""
-    if len(content) < SIZE:
+def envelope_of(content: bytes, sender: str, incarnation: int) -> OpenedEnvelope | None:
+    """What `enveloped` made, from this sender; None for anything else."""
+    if len(content) < ENVELOPE_BYTES:
         return None
-    at, number = _TAIL.unpack(content[-SIZE:])
+    at, number = _TAIL.unpack(content[-ENVELOPE_BYTES:])
     if not number:
         return None
     dot = Dot(sender, incarnation, number)
-    return OpenedEnvelope(content[:-SIZE], Append(dot, f"c:{dot}", at if at == at else None))  # noqa: PLR0124
+    return OpenedEnvelope(content[:-ENVELOPE_BYTES], Append(dot, f"c:{dot}", at if at == at else None))  # noqa: PLR0124
 
 
-def number_in(part: bytes) -> int:
+def envelope_number(part: bytes) -> int:
     """The number of the event, from the last part of a message. The part is long enough."""
-    number: int = _TAIL.unpack(part[-SIZE:])[1]
+    number: int = _TAIL.unpack(part[-ENVELOPE_BYTES:])[1]
     return number

@@ -22,14 +22,14 @@ EXPLORE = "test_explore.py -k in_a_row"
 MUTANTS = [
     Mutant(
         "waits for an evicted process are dropped before the others fence it",
-        "replica/network/durable/membership.py",
+        "replica/network/process.py",
         "return member is not None and len(member.confirmed) == len(self.fences)",
         "return member is not None",
         EXPLORE,
     ),
     Mutant(
         "acks leave before the commit",
-        "replica/network/written.py",
+        "replica/network/write_ahead.py",
         "        if self._sends or self._urgent:\n",
         "        if not self._sends:\n",
         SIMULATION,
@@ -52,7 +52,7 @@ MUTANTS = [
     ),
     Mutant(
         "who is full refuses for ever",
-        "replica/network/deadlock_avoidance.py",
+        "replica/network/durable.py",
         "            durable.spare = True\n",
         "            pass\n",
         "test_back_pressure.py -k three_for_each",
@@ -66,7 +66,7 @@ MUTANTS = [
     ),
     Mutant(
         "effects in a transaction of their own",
-        "replica/network/durable/batch.py",
+        "replica/network/write_ahead.py",
         "            last = store.commit(self.records)\n",
         "            begins = self.records[:1] and self.records[0][0] == 'network start'\n"
         "            effects = len(self.records) if begins else -1\n"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from microcosm.errors import ReplicaError
 from microcosm.protocol.machine import Send
 from microcosm.replica.network.process import Input, Process
-from microcosm.replica.store import Record, Store
+from microcosm.replica.store import LogRecord, Store
 
 if TYPE_CHECKING:
     from microcosm.replica.network.peer import Peer
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Recorded = Callable[[str, bytes], object]
 
 
-class Written:
+class WriteAhead:
     """The inputs and effects that are not durable yet, and the packets that wait for them."""
 
     def __init__(self, process: Process, store: Store, recorded: Recorded | None = None) -> None:
@@ -165,7 +165,7 @@ START = "network start"
 """Of the record that begins an incarnation: its name and number."""
 
 
-def remembered(records: Iterable[Record], snapshot: bytes | None = None) -> Process | None:
+def remembered(records: Iterable[LogRecord], snapshot: bytes | None = None) -> Process | None:
     """The process that records, after a snapshot, are of; None if there is none. Raises `ReplicaError`."""
     process = None if snapshot is None else _restored(snapshot)
     for record in records:
