@@ -136,7 +136,7 @@ def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
     """
     import sqlite3
 
-    from microcosm.replica.journal.disk import wal_reset_bug
+    from microcosm.replica.journal.files import wal_reset_bug
     from microcosm.spark.parts import Part, parts
 
     python, *others = parts()

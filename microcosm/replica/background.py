@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from microcosm.files import AnyPath
-from microcosm.replica.node.node import Node
+from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store
 
@@ -23,20 +23,20 @@ Answer = TypeVar("Answer")
 class Background:
     """A node in a thread; everything is done there, one thing after the other, for any number of threads."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, node: Node) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, node: ReplicaNode) -> None:
         self._loop, self._node = loop, node
 
-    def do(self, what: Callable[[Node], Answer]) -> Answer:
+    def do(self, what: Callable[[ReplicaNode], Answer]) -> Answer:
         """What a function of the node returns, or raises. Durable when this returns, as it is there."""
 
         return self._result(self._node.do(lambda _: what(self._node)))
 
     def send(self, to: str, payload: bytes, *, timeout: float | None = None) -> str:
-        """`Node.send`: waits as long as too much waits to be acknowledged."""
+        """`ReplicaNode.send`: waits as long as too much waits to be acknowledged."""
         return self._result(self._node.send(to, payload), timeout)
 
     def wait(self, holds: Callable[[Replica], object], *, timeout: float | None = None) -> None:
-        """`Node.until`. Raises `TimeoutError` after so many seconds."""
+        """`ReplicaNode.until`. Raises `TimeoutError` after so many seconds."""
         self._result(self._node.until(holds), timeout)
 
     def _result(self, work: Coroutine[Any, Any, Answer], timeout: float | None = None) -> Answer:
@@ -50,12 +50,12 @@ class Background:
 
 @contextmanager
 def running(store: Store | AnyPath, name: str | None = None, **options: Any) -> Iterator[Background]:
-    """`microcosm.replica.node.node.serve` in a thread, until the end of the block."""
+    """`microcosm.replica.node.serve` in a thread, until the end of the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=f"replica {name or store}", daemon=True)
     thread.start()
     try:
-        opening = asyncio.run_coroutine_threadsafe(Node.open(store, name, **options), loop)
+        opening = asyncio.run_coroutine_threadsafe(ReplicaNode.open(store, name, **options), loop)
         node = opening.result()
         try:
             yield Background(loop, node)
@@ -67,6 +67,6 @@ def running(store: Store | AnyPath, name: str | None = None, **options: Any) -> 
         loop.close()
 
 
-async def _closed(node: Node) -> None:
+async def _closed(node: ReplicaNode) -> None:
     node.close()
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A replica that is not being served: `replica member add`, `member evict`, `renew`, `compact`."""
+"""A replica and the others: `replica serve`, `member add`, `member evict`, `renew`, `compact`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from microcosm.cli import exits, options, output
 from microcosm.errors import ReplicaError
 
 if TYPE_CHECKING:
-    from microcosm.replica.network.durable.durable import Durable
-    from microcosm.replica.network.durable.process import Letter
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.process import DeliveredMessage
     from microcosm.replica.replica import Replica
+
 
 app = typer.Typer()
 member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
@@ -38,6 +39,7 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
+    from microcosm.cli.replica.serving import endpoint_of
     from microcosm.replica.network.shared import Stating
 
     host, port = endpoint_of(address)
@@ -106,7 +108,7 @@ def compact(path: Path, json: options.Json = False) -> int:
     """
     from pathlib import Path as File
 
-    from microcosm.replica.network.durable.remembering import STATE
+    from microcosm.replica.network.write_ahead import STATE
 
     before = File(path).stat().st_size if File(path).exists() else 0
     with network_of(path) as (replica, durable):
@@ -120,22 +122,13 @@ def compact(path: Path, json: options.Json = False) -> int:
     return exits.HOLDS
 
 
-def endpoint_of(address: str) -> tuple[str, int]:
-    """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`."""
-    host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
-    return host, int(port)
-
-
 @contextmanager
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
-    from microcosm.replica.network.durable.durable import Durable
-    from microcosm.replica.network.durable.remembering import STATE
+    from microcosm.replica.network.durable import Durable
     from microcosm.replica.network.shared import NetworkStore
+    from microcosm.replica.network.write_ahead import STATE
 
     with opened(path) as replica:
         store = NetworkStore(replica.store, replica)
@@ -148,7 +141,7 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
         yield replica, durable
 
 
-def _refused(letter: Letter) -> None:
+def _refused(letter: DeliveredMessage) -> None:
     """There is no application here that a message could be delivered to."""
     raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
 
@@ -159,3 +152,67 @@ def _show(path: str, durable: Durable, json: bool) -> None:
         output.emit({"file": path, "members": [{"name": n, "address": a} for n, a in members]})
     else:
         output.say(*(f"{name} at {address}" for name, address in members))
+
+
+@app.command("serve")
+def serve(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The journal; a new one needs --name.")],
+    keys: Annotated[
+        str, typer.Option("--keys", metavar="KEYS", help="The key file of the group; see `replica key new`.")
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="N", help="What the others call this replica.")
+    ] = None,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen; port 0: any.")
+    ] = "127.0.0.1:0",
+    member: Annotated[
+        list[str] | None,
+        typer.Option("--member", metavar="N=HOST:PORT", help="Another replica; once for each new one."),
+    ] = None,
+    every: Annotated[
+        float,
+        typer.Option("--every", metavar="SECONDS", min=0.05, help="How often to exchange with each member."),
+    ] = 1.0,
+    metrics: Annotated[
+        str | None,
+        typer.Option("--metrics", metavar="FILE", help="Keep metrics there, in the OpenMetrics text format."),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", metavar="N", min=1, help="Keep about so many events of each process."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option("--size", metavar="N", min=1, help="Keep about so many evolutions in all."),
+    ] = None,
+    stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
+    rules: options.Rules = None,
+) -> int:
+    """Take part: messages in causal order, exactly once, and exchanges of knowledge, until told to stop.
+
+    Reads JSON lines such as {"do": "local", "event": "upload"} and answers each with one; what comes from
+    others is told in lines of its own. docs/replica.md lists them. Ends at SIGTERM, SIGINT, {"do": "stop"}
+    and, without --stay, at the end of the input; SIGHUP reads the keys again. What goes by --window and
+    --size is the oldest; what followed through it of the rest is kept.
+
+    \b
+    Example:
+      microcosm replica serve phone.journal --keys album.keys --listen 0.0.0.0:7001
+    """
+    import asyncio
+
+    from microcosm.cli.replica.serving import Serving, endpoint_of
+    from microcosm.replica.ledger.ledger import Forgetting
+
+    members = {}
+    for each in member or ():
+        called, equals, where = each.partition("=")
+        if not equals:
+            raise exits.UsageError(f"--member {each}: a member is NAME=HOST:PORT")
+        members[called] = endpoint_of(where)
+    serving = Serving(path, keys, metrics, stay)
+    forgetting = Forgetting(window=window, size=size)
+    asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting))
+    output.finish()
+    return exits.HOLDS

@@ -1,22 +1,92 @@
-"""`fsck`: what is wrong with a journal, and, if asked for, cutting it back to what can be trusted."""
+"""How a journal comes to be: new and empty, as a backup, or as what `fsck` could save of a damaged one.
+
+It is built beside its place. Once it is durable its head file is put there, and then the database itself: so
+where there is a database there is a head file, and half a journal is never seen. `fsck` says what is wrong
+with a journal, and, if asked to, cuts it back to what can be trusted.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import look as journal_look
-from microcosm.replica.journal import make as journal_make
+from microcosm.replica.journal import examine as journal_examine
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import DISK, Disk, Lock
-from microcosm.replica.journal.examine import examine
-from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.look import Broken, Place
+from microcosm.replica.journal.examine import Broken, JournalState, Place, examine
+from microcosm.replica.journal.files import DISK, Disk, Files, Head, HeadFile, Lock
+from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import About
+
+Fill = Callable[[sqlite3.Connection], None]
+
+
+def make(files: Files, application: str, disk: Disk) -> None:
+    """A new journal, empty. Raises `JournalError` where there are traces of one that is gone."""
+    try:
+        head = journal_files.read(files.head)
+        gone = head is not None and (head.number, head.edition) != (0, 0)
+    except journal_files.BadHead:
+        gone = True
+    if gone or (files.wal.exists() and files.wal.stat().st_size):
+        hint = "restore a backup, or move what is left of it away"
+        raise JournalError("is gone, but what lies beside it is there", file=str(files.database), hint=hint)
+    about = About(application, os.urandom(16), os.urandom(16), journal_schema.version())
+    build(files, lambda connection: journal_schema.create(connection, about), disk)
+
+
+def backup(reader: Reader, path: AnyPath) -> int:
+    """Copy what a reader sees, as a new instance; the number of its last record.
+
+    Raises `JournalError` where something is there.
+    """
+    files = Files(Path(path))
+    if files.database.exists() or files.head.exists():
+        hint = "choose another place: a backup replaces nothing"
+        raise JournalError("exists already", file=str(files.database), hint=hint)
+
+    def fill(connection: sqlite3.Connection) -> None:
+        reader.copy_to(connection)
+        rename(connection)
+
+    return build(files, fill, DISK).last.number
+
+
+def rename(connection: sqlite3.Connection) -> None:
+    """Make a copy known as one."""
+    connection.execute("UPDATE about SET value = ? WHERE name = 'instance'", (os.urandom(16),))
+
+
+def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
+    """Put a journal at `files` that `fill` writes; what lies there is replaced. The state of it."""
+    new = files.new()
+    try:
+        with closing(disk.connect(new.database, "rwc")) as connection:
+            fill(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            about = journal_schema.identify(connection, files.database, None)
+            state = journal_examine.survey(connection, about)
+        head = Head(
+            *(0, about.schema, "full", about.instance, *state.last),
+            *(state.base.number, state.edition, state.seal),
+        )
+        HeadFile.create(disk, new.head, head).close()
+        files.wal.unlink(missing_ok=True)
+        files.shm.unlink(missing_ok=True)
+        disk.rename(new.head, files.head)
+        disk.rename(new.database, files.database)
+    except (sqlite3.Error, OSError) as error:
+        raise JournalError(f"cannot be written: {error}", file=str(files.database)) from None
+    finally:
+        files.new()
+    return state
 
 
 @dataclass(frozen=True)
@@ -87,8 +157,8 @@ def _good(files: Files, disk: Disk, about: About | None) -> tuple[Place | None, 
     if about is not None:
         try:
             with closing(disk.connect(files.database, "ro")) as connection:
-                first = good = journal_look.base(connection, about)[0]
-                for record, _, chain in journal_look.walk(connection, first):
+                first = good = journal_examine.base(connection, about)[0]
+                for record, _, chain in journal_examine.walk(connection, first):
                     good = Place(record.number, chain)
         except (Broken, sqlite3.DatabaseError):
             pass
@@ -103,17 +173,17 @@ def _cut(files: Files, disk: Disk, about: About, good: Place) -> None:
 
     def fill(connection: sqlite3.Connection) -> None:
         journal_schema.create(connection, about)
-        journal_make.rename(connection)
+        rename(connection)
         with closing(disk.connect(files.database, "ro")) as damaged:
             row = damaged.execute("SELECT * FROM snapshot").fetchone()
             connection.execute("BEGIN IMMEDIATE")
             if row is not None:
                 connection.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?)", row)
-            start = journal_look.base(connection, about)[0]
-            whole = journal_look.walk(damaged, start, good.number) if good != start else ()
+            start = journal_examine.base(connection, about)[0]
+            whole = journal_examine.walk(damaged, start, good.number) if good != start else ()
             for record, since, chain in whole:
                 values = (record.number, since, record.kind, record.payload, chain)
                 connection.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?)", values)
             connection.execute("COMMIT")
 
-    journal_make.build(files, fill, disk)
+    build(files, fill, disk)

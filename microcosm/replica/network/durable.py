@@ -1,7 +1,19 @@
 """A process with the messages of an application: what may be sent, and who gets what is delivered.
 
 Whatever is done here is an input of the process, and is written down before anything that follows from it is
-seen: see `microcosm.replica.network.durable.written`.
+seen: see `microcosm.replica.network.write_ahead`.
+
+Processes that are full of copies for each other must not refuse each other's messages for ever. What a
+process may hold of its own messages is bounded (`Durable.most_copies`): its application is refused first
+(`Busy`), then messages of others, which stay with their senders; acks and permits are always taken. But two
+processes, each full of copies for the other, can only deliver something by holding more, where a delivery
+sends as much as it takes away, or more. No scheme can keep both: buffers within fixed bounds, and an end to
+waiting. (To keep what is too much on disk is no third way: a disk is a larger buffer.) What is kept is that
+it goes on. A process that is full, and that for a while (`Limits.stall`) neither got an ack nor took a
+message, takes the next message of some sender all the same, which that one may then forget. So everything is
+delivered at last if deliveries do not cause each other without end, and if those whom a message waits for are
+there or evicted; and a buffer grows beyond its bound by what one message, and whatever was held back for it
+alone, causes in each such while, and no faster.
 """
 
 from __future__ import annotations
@@ -11,8 +23,7 @@ from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
-from microcosm.replica.network.durable.membership import Fence, check_name
-from microcosm.replica.network.durable.process import (
+from microcosm.replica.network.process import (
     ACK,
     BIND,
     BOOT,
@@ -24,19 +35,20 @@ from microcosm.replica.network.durable.process import (
     MORE,
     PERMIT,
     SEND,
+    DeliveredMessage,
+    Effects,
+    Fence,
     Input,
-    Letter,
     MessageId,
-    Outcome,
     Process,
+    check_name,
     parts,
 )
-from microcosm.replica.network.durable.remembering import START, packed, remembered
-from microcosm.replica.network.durable.written import Recorded, Written
+from microcosm.replica.network.write_ahead import START, Recorded, WriteAhead, packed, remembered
 from microcosm.replica.store import Store
 
 
-class Durable(Written):
+class Durable(WriteAhead):
     """One replica's endpoint without time, keys or sockets.
 
     `deliver` gets each letter once (and once again after a crash before the next `flush`); it may call `send`
@@ -54,7 +66,7 @@ class Durable(Written):
         self,
         process: Process,
         store: Store,
-        deliver: Callable[[Letter], None],
+        deliver: Callable[[DeliveredMessage], None],
         most_copies: int = 4096,
         recorded: Recorded | None = None,
     ) -> None:
@@ -72,7 +84,7 @@ class Durable(Written):
         self.too_large = 0
         """Parts refused because their message is larger than any that is accepted here."""
         self._deliver = deliver
-        self._letters: deque[Letter] = deque()
+        self._letters: deque[DeliveredMessage] = deque()
         self._delivering = False
 
     @classmethod
@@ -81,7 +93,7 @@ class Durable(Written):
         store: Store,
         name: str,
         incarnation: int,
-        deliver: Callable[[Letter], None],
+        deliver: Callable[[DeliveredMessage], None],
         *,
         snapshot: bytes | None = None,
         most_copies: int = 4096,
@@ -236,7 +248,7 @@ class Durable(Written):
         self._pending.append(step)
         self._follow(self.process.apply(step))
 
-    def _follow(self, outcome: Outcome) -> None:
+    def _follow(self, outcome: Effects) -> None:
         self._sends += outcome.sends
         self._letters += outcome.letters
         if self._delivering:
@@ -251,3 +263,20 @@ class Durable(Written):
             raise
         finally:
             self._delivering = False
+
+
+class DeadlockAvoidance:
+    """Lets an endpoint that is full and stuck take one message more. `stall` is in seconds."""
+
+    def __init__(self, durable: Durable, stall: float, now: float) -> None:
+        self._durable, self._stall = durable, stall
+        self._moved_at = now
+        self._progress = 0
+
+    def look(self, now: float) -> None:
+        """Time has passed, and acks have been taken: before messages are."""
+        durable = self._durable
+        if durable.progress != self._progress or not durable.full:
+            self._progress, self._moved_at = durable.progress, now
+        elif now - self._moved_at >= self._stall:
+            durable.spare = True

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from microcosm.errors import ReplicaError
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.keys import Key, Keyring
 
 GREETING, CONTENT, EXCHANGE = 0, 1, 2
 HEADER = struct.Struct(">BBI8sQ16sQ")

@@ -22,18 +22,16 @@ from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
-from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.core import open_store
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.batch import Then
-from microcosm.replica.network.endpoint import Address
-from microcosm.replica.network.in_thread import run_in_thread
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Keyring, read_keys
-from microcosm.replica.network.link.sealing import require_ciphers
+from microcosm.replica.network.endpoint import Address, Limits
+from microcosm.replica.network.keys import Keyring, read_keys
+from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked
 from microcosm.replica.network.transport import Transport
-from microcosm.replica.opening import open_store
+from microcosm.replica.network.write_ahead import Then, run_in_thread
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Store
 
@@ -49,8 +47,8 @@ JUMP = 300.0
 """By so many seconds the time of day may drift from the clock that never jumps before it is said."""
 
 
-class Node:
-    """A replica with its network; made by `serve` or `Node.open`, inside a running loop.
+class ReplicaNode:
+    """A replica with its network; made by `serve` or `ReplicaNode.open`, inside a running loop.
 
     `replica` is used as it is, from the loop's thread: what it returns from is durable. Its `send` goes to
     members; `on_deliver` says what to do with what comes. No `await` within a `transaction`: what comes
@@ -85,7 +83,7 @@ class Node:
         forgetting: Forgetting | None = None,
         on_deliver: Callable[[str, str, bytes], object] | None = None,
         with_commit: Callable[[], tuple[str, bytes] | None] | None = None,
-    ) -> Node:
+    ) -> ReplicaNode:
         """Open the replica of a store, with a name make it if need be, and go on where it stopped.
 
         `members` are added to those that it knows. `interval`: seconds between exchanges with each member.
@@ -290,9 +288,11 @@ class Node:
 
 
 @asynccontextmanager
-async def serve(store: Store | AnyPath, name: str | None = None, **options: Any) -> AsyncIterator[Node]:
-    """`Node.open`, closed at the end of the block."""
-    node = await Node.open(store, name, **options)
+async def serve(
+    store: Store | AnyPath, name: str | None = None, **options: Any
+) -> AsyncIterator[ReplicaNode]:
+    """`ReplicaNode.open`, closed at the end of the block."""
+    node = await ReplicaNode.open(store, name, **options)
     try:
         yield node
     finally:

@@ -14,26 +14,127 @@ two; somebody else may still have it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import msgpack
 
 from microcosm.errors import Malformed
-from microcosm.replica.exchange.messages import (
-    Compare,
-    Gone,
-    Message,
-    Range,
-    Same,
-    Supply,
-    Want,
-    decode,
-    encode,
-)
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
-from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.evolution import Evolution, dot_of, read, run_of
 
-Member = TypeVar("Member")
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a replica has seen from the dot `low` up to, not including, `high` (None: all that follow).
+
+    A fingerprint of it, or the runs themselves.
+    """
+
+    low: Dot
+    high: Dot | None
+    seen: bytes | tuple[DotRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Some ranges: compare them with your own."""
+
+    ranges: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """All that I have seen has this fingerprint, as yours has."""
+
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """I lack these; you have seen them."""
+
+    runs: tuple[DotRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Evolutions, as bytes."""
+
+    evolutions: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """I have seen these, and hold them no more: removed, superseded or forgotten."""
+
+    runs: tuple[DotRun, ...]
+
+
+ExchangeMessage = Compare | Same | Want | Supply | Gone
+
+_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone)
+
+
+def encode(message: ExchangeMessage) -> bytes:
+    """The bytes of a message."""
+    match message:
+        case Compare(ranges):
+            content: Any = [
+                [list(r.low), r.high and list(r.high), r.seen if isinstance(r.seen, bytes) else list(r.seen)]
+                for r in ranges
+            ]
+        case Same(fingerprint):
+            content = fingerprint
+        case Want(runs) | Gone(runs):
+            content = [list(run) for run in runs]
+        case Supply(evolutions):
+            content = list(evolutions)
+    written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
+    return written
+
+
+def decode(content: bytes) -> ExchangeMessage:
+    """The message that bytes stand for. Raises `Malformed`, and nothing else.
+
+    >>> decode(encode(Want((DotRun("phone", 1, 3, 9),))))
+    Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
+    """
+    match read(content):
+        case (version, *_) if version != VERSION:
+            raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
+        case (_, 0, tuple(ranges)):
+            return Compare(tuple(_range(each) for each in ranges))
+        case (_, 1, bytes(fingerprint)):
+            return Same(fingerprint)
+        case (_, 2, tuple(runs)):
+            return Want(tuple(run_of(run) for run in runs))
+        case (_, 3, tuple(evolutions)) if all(isinstance(each, bytes) for each in evolutions):
+            return Supply(evolutions)
+        case (_, 4, tuple(runs)):
+            return Gone(tuple(run_of(run) for run in runs))
+    raise Malformed("no message: its parts are not those of any kind")
+
+
+def _range(value: object) -> Range:
+    match value:
+        case (low, high, bytes(seen)):
+            return Range(_bound(low), None if high is None else dot_of(high), seen)
+        case (low, high, tuple(runs)):
+            seen_runs = tuple(run_of(run) for run in runs)
+            return Range(_bound(low), None if high is None else dot_of(high), seen_runs)
+    raise Malformed("no range of dots")
+
+
+def _bound(value: object) -> Dot:
+    return FIRST if value == tuple(FIRST) else dot_of(value)
+
+
+Item = TypeVar("Item")
 
 LEAF = 16
 """A range of at most so many runs is told as it is."""
@@ -65,7 +166,7 @@ class Side(Protocol):
         ...
 
 
-class Exchange:
+class AntiEntropy:
     """One replica's side of its exchanges with all others: messages in, messages out.
 
     `largest` is about how many bytes a message may have, `most` how many answers one message gets; what is
@@ -96,7 +197,7 @@ class Exchange:
             self.malformed += 1
             return []
 
-    def _answers(self, peer: str, message: Message) -> Iterator[Message]:
+    def _answers(self, peer: str, message: ExchangeMessage) -> Iterator[ExchangeMessage]:
         match message:
             case Compare(ranges):
                 yield from self._compared(peer, ranges)
@@ -110,7 +211,7 @@ class Exchange:
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
-    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[Message]:
+    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[ExchangeMessage]:
         view = self._view(peer)
         parts: list[Range] = []
         wanted: list[DotRun] = []
@@ -131,7 +232,7 @@ class Exchange:
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
 
-    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[Message]:
+    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[ExchangeMessage]:
         asked = Dots(runs)
         found = self._side.held_of(asked)
         contents: list[bytes] = []
@@ -163,8 +264,8 @@ class Exchange:
         gone = self._gone.get(peer)
         return self._side.seen() | gone if gone else self._side.seen()
 
-    def _batches(self, members: list[Member], size: Callable[[Member], int]) -> Iterator[list[Member]]:
-        some: list[Member] = []
+    def _batches(self, members: list[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+        some: list[Item] = []
         total = 0
         for member in members:
             if some and total + size(member) > self._largest:
