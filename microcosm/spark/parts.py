@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 
 from microcosm.spark.java import OLDEST, WAYS, javas
-from microcosm.spark.session import is_installed
 
 ALONE = "does not work; every other command does"
 SPARK = f"`microcosm spark` {ALONE}"
@@ -77,3 +77,16 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "(version not known)"
+
+
+def lacking(modules: Iterable[str]) -> list[str]:
+    """Those of some modules that are not installed."""
+    return [name for name in modules if not is_installed(name)]
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported. Cost: its packages are, it is not."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it would be a part of
+        return False

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from microcosm import __version__, files
 from microcosm.errors import TextError
 from microcosm.spark import progress
-from microcosm.spark.io import sink as written
+from microcosm.spark.io import sink
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.sink import SCHEMA, WHOLE
 
@@ -74,7 +74,7 @@ class Output:
         name: str,
         schemas: Mapping[str, str],
         table: DataFrame,
-        kernel: written.Kernel,
+        kernel: sink.Kernel,
     ) -> dict[str, DataFrame]:
         """Tables that a kernel makes of another, as they were staged, now or by an earlier run."""
         folder = self.staged(name)
@@ -82,7 +82,7 @@ class Output:
         if not (folder / WHOLE).is_file():
             with progress.stage(name, folder):
                 kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
-                written.write(table, kernel, kinds, folder)
+                sink.write(table, kernel, kinds, folder)
         self.stages[name] = round(time.monotonic() - begin, 3)
         return {
             each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
@@ -102,14 +102,14 @@ class Output:
 
     def filled(self, name: str, table: str) -> set[str]:
         """The columns of one of the `tables` of a stage that are not null everywhere."""
-        return written.filled(self.staged(name), table)
+        return sink.filled(self.staged(name), table)
 
     def gather(self, name: str, sources: Sequence[Path]) -> int:
         """Stage the rows of several tables as one, without copying them; how many there are."""
         folder = self.staged(name)
         begin = time.monotonic()
         if not (folder / WHOLE).is_file():
-            written.link(sources, folder)
+            sink.link(sources, folder)
         self.stages[name] = round(time.monotonic() - begin, 3)
         return progress.rows(folder)
 
