@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.java import find_java
-from microcosm.spark.parts import lacking
+from microcosm.spark.installation import find_java, lacking
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

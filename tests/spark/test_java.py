@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.spark import session
-from microcosm.spark.java import NoJava, find_java, launcher
+from microcosm.spark.installation import NoJava, find_java, launcher
 
 
 def java(folder: Path, version: str) -> Path:

@@ -17,8 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
-from microcosm.spark import progress
-from microcosm.spark.io import reading, tasks
+from microcosm.spark.io import reading, staging, tasks
 from microcosm.spark.io.sink import Kernel
 from microcosm.spark.io.tasks import Made
 
@@ -105,7 +104,7 @@ def places(events: Path, sizes: Path) -> Places | None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    if progress.rows(sizes) > MOST:
+    if staging.rows(sizes) > MOST:
         return None
     columns = ["trace", "first", "last", "events"]
     counted = pa.concat_tables([pq.read_table(path, columns=columns) for path in sizes.glob("*.parquet")])

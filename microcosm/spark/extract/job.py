@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
-from microcosm.spark import progress
 from microcosm.spark.extract import group_by_trace, trace_kernel
 from microcosm.spark.extract.reported import linked, told
 from microcosm.spark.giant.agreeing import Whole
@@ -23,7 +22,7 @@ from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.giant.routes import Routes, routed
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io import reading, tasks
+from microcosm.spark.io import reading, staging, tasks
 from microcosm.spark.io.naming import NAMED, id_of, named
 from microcosm.spark.io.staging import Output, fingerprint
 
@@ -134,7 +133,7 @@ class _Job:
         if repeated:
             kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
             self._output.stage(self._spark, "events", lambda: _named(kept, several))
-            events = progress.rows(self._output.staged("events"))
+            events = staging.rows(self._output.staged("events"))
         else:
             events = self._events(several)
         edges = self._edges(found, links, giants)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from microcosm.spark import progress
-from microcosm.spark.io import reading
+from microcosm.spark.io import reading, staging
 from microcosm.spark.io.naming import id_of
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ SLICED = {"name", "clock", "lamport"}
 DOUBTFUL = {"clock", "message", "counted"}
 """Where a trace has all of these, all of it must be known before it is known which events ticked."""
 
-_log = logging.getLogger(progress.LOGGER)
+_log = logging.getLogger(staging.LOGGER)
 
 
 @dataclass(slots=True)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from microcosm.spark import progress
 from microcosm.spark.giant import cuts as cutting
 from microcosm.spark.giant.cuts import NEVER, Pairs
 from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, scanned
 from microcosm.spark.io import events as rows
-from microcosm.spark.io import tasks
+from microcosm.spark.io import staging, tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +71,7 @@ class Slices:
         `microcosm.spark.giant.cuts`."""
 
         def found() -> list[list[int]]:
-            count = progress.rows(self._pairs)
+            count = staging.rows(self._pairs)
             wanted = slices or -(-max(1, count) // SLICE)
             if wanted == 1:
                 return [[] for _ in self._numbers]

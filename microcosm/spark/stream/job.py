@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.spark import progress
 from microcosm.spark.extract.reported import told as irregularities
-from microcosm.spark.io import source
+from microcosm.spark.io import source, staging
 from microcosm.spark.io.events import EVENT, REPORTED
 from microcosm.spark.io.input_splits import expand
 from microcosm.spark.io.sink import SCHEMA
@@ -33,7 +32,7 @@ from microcosm.spark.stream.processor import TOLD, processor
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_log = logging.getLogger(progress.LOGGER)
+_log = logging.getLogger(staging.LOGGER)
 
 
 def _names(columns: str, *but: str) -> list[str]:
@@ -200,7 +199,7 @@ def _wait(query: Any, out: Path) -> None:
             ended = True
         for batch in sorted({folder.name for folder in _batches(out / last)} - seen):
             seen.add(batch)
-            counts = {name: progress.rows(out / name / batch) for name in TABLES}
+            counts = {name: staging.rows(out / name / batch) for name in TABLES}
             if any(counts.values()):
                 _log.info("%s: %s", batch, ", ".join(f"{count:,} {name}" for name, count in counts.items()))
 
