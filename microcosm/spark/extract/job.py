@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import group_by_trace, trace_kernel
-from microcosm.spark.extract.reported import linked, told
-from microcosm.spark.giant.agreeing import Whole
+from microcosm.spark.extract.reported import told
+from microcosm.spark.giant.agreeing import NotInSlices
 from microcosm.spark.giant.chains import ODD_ROWS
 from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.giant.routes import Routes, routed
@@ -109,7 +109,7 @@ class _Job:
         for number, (trace, columns) in enumerate(tuple(sliced.items())):
             try:
                 giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
-            except Whole as reason:
+            except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
         rest = marked
         for trace in sliced:
@@ -122,7 +122,7 @@ class _Job:
             tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
         ]
         if foreign:
-            links, unknown = linked(_all(foreign), _named(good, several))
+            links, unknown = _linked(_all(foreign), _named(good, several))
             self._output.stage(self._spark, "unknown", lambda: unknown)
             odd.append(self._output.staged("unknown"))
         more, more_faults, repeated = told(odd)
@@ -280,3 +280,29 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
+
+
+def _linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Links from one execution to another as edges, and those that are not believed as irregularities.
+
+    Only links to last events are believed: these close no cycle.
+    """
+    from pyspark.sql import functions as F
+
+    known = events.select(F.col("id").alias("left"), F.lit(True).alias("known")).distinct()
+    joined = foreign.join(known, "left", "left")
+    believed = joined.where("known and last")
+    edges = believed.select(
+        "trace", "left", F.lit("<").alias("relation"), "right", F.lit("link").alias("source")
+    )
+    what = F.when(F.col("known"), F.lit(" is of another execution")).otherwise(F.lit(" is not in the log"))
+    unknown = joined.where("known is null or not last").select(
+        "trace",
+        "file",
+        "line",
+        F.lit("unknown-event").alias("reported"),
+        F.concat("right", F.lit(": "), "left", what).alias("fault"),
+        F.lit(1).cast("long").alias("count"),
+        F.lit(0).cast("long").alias("lost"),
+    )
+    return edges, unknown

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 _TOLD = 5
 """So many irregularities of a kind are told one by one."""
@@ -60,29 +59,3 @@ def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tu
             for file, line, fault in places
         ]
         first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))
-
-
-def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Links from one execution to another as edges, and those that are not believed as irregularities.
-
-    Only links to last events are believed: these close no cycle.
-    """
-    from pyspark.sql import functions as F
-
-    known = events.select(F.col("id").alias("left"), F.lit(True).alias("known")).distinct()
-    joined = foreign.join(known, "left", "left")
-    believed = joined.where("known and last")
-    edges = believed.select(
-        "trace", "left", F.lit("<").alias("relation"), "right", F.lit("link").alias("source")
-    )
-    what = F.when(F.col("known"), F.lit(" is of another execution")).otherwise(F.lit(" is not in the log"))
-    unknown = joined.where("known is null or not last").select(
-        "trace",
-        "file",
-        "line",
-        F.lit("unknown-event").alias("reported"),
-        F.concat("right", F.lit(": "), "left", what).alias("fault"),
-        F.lit(1).cast("long").alias("count"),
-        F.lit(0).cast("long").alias("lost"),
-    )
-    return edges, unknown

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from microcosm.spark.io.staging import Output
 
 
-class Whole(MicrocosmError):
+class NotInSlices(MicrocosmError):
     """What stands against doing a trace in slices, found when it was begun: it goes whole to a worker."""
 
 
@@ -49,7 +49,7 @@ def agreed(
     *,
     positions: bool = True,
 ) -> Agreed:
-    """What the clocks of events that are staged in order say. Raises `Whole` where they do not agree.
+    """What the clocks of events that are staged in order say. Raises `NotInSlices` where they do not agree.
 
     Without `positions` these are the reader's, and a value that is repeated may be a line that is.
     Cost: each clock goes to what it has newly seen, and back; sorting.
@@ -69,7 +69,7 @@ def agreed(
     _refuse(row.refused for row in found)
     repeating = frozenset(row.process for row in found)
     if repeating and not positions:
-        raise Whole("values of clocks that are repeated")
+        raise NotInSlices("values of clocks that are repeated")
 
     def mark(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return (("marks", each) for each in marked(batches, repeating, numbers))
@@ -136,11 +136,11 @@ def told_against(against: DataFrame, chains: DataFrame) -> DataFrame:
 def _refuse(reasons: Any) -> None:
     for reason in reasons:
         if reason is not None:
-            raise Whole(reason)
+            raise NotInSlices(reason)
 
 
 def check_stamps(chains: DataFrame, pairs: Sequence[DataFrame]) -> None:
-    """Raise `Whole` where a stamp is no later than that of an event that comes just before.
+    """Raise `NotInSlices` where a stamp is no later than that of an event that comes just before.
 
     `chains` are the events in the order of their processes, `pairs` have the names `left` and `right` of two.
     """
@@ -156,4 +156,4 @@ def check_stamps(chains: DataFrame, pairs: Sequence[DataFrame]) -> None:
     later = stamped.select(F.col("id").alias("right"), "lamport")
     wrong = edges.join(earlier, "left").join(later, "right").where("lamport <= before")
     if wrong.limit(1).collect():
-        raise Whole("stamps that do not grow")
+        raise NotInSlices("stamps that do not grow")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
-from microcosm.spark.giant.agreeing import Whole
+from microcosm.spark.giant.agreeing import NotInSlices
 from microcosm.spark.io import tasks
 from microcosm.spark.io.events import arrow_schema
 from microcosm.traces.causality import by_clocks, token_in
@@ -47,7 +47,7 @@ class Holder:
 def holders_of(
     spark: SparkSession, output: Output, name: str, chains: Path, token: str, numbers: Mapping[str, int]
 ) -> list[Holder]:
-    """The events, staged in order with `attributes`, that have a token. Raises `Whole` for too many."""
+    """The events, staged in order with `attributes`, that have a token. Raises `NotInSlices` for too many."""
 
     def hold(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return (("holders", each) for each in holding(batches, token))
@@ -58,7 +58,7 @@ def holders_of(
     )
     found = made["holders"].limit(MOST + 1).collect()
     if len(found) > MOST:
-        raise Whole(f"more than {MOST:,} holders of tokens")
+        raise NotInSlices(f"more than {MOST:,} holders of tokens")
     return [Holder(numbers[row.process], row.seq, row.id, row.value) for row in found]
 
 
@@ -81,12 +81,12 @@ def holding(batches: Iterator[pa.RecordBatch], token: str) -> Iterator[pa.Record
 def related(
     holders: list[Holder], knowledge: Knowledge, times: Mapping[str, Clock], prefix: str
 ) -> list[tuple[str, str, str, str]]:
-    """The edges between consecutive holders of each token. Raises `Whole` where two are not ordered."""
+    """The edges between consecutive holders of each token. Raises `NotInSlices` where two are not ordered."""
     groups: dict[str, list[tuple[int, Holder, Mapping[int, int]]]] = {}
     for holder in holders:
         known = knowledge.of(holder.process, holder.seq)
         if known is None:
-            raise Whole("holders of a token that knew of too many processes")
+            raise NotInSlices("holders of a token that knew of too many processes")
         groups.setdefault(holder.value, []).append((sum(known.values()), holder, known))
     edges = []
     for value, group in groups.items():
@@ -94,6 +94,6 @@ def related(
         for (_, one, _), (_, other, knows) in pairwise(group):
             apart = by_clocks(times.get(one.id), times.get(other.id)) is Relation.CONCURRENT
             if apart or knows.get(one.process, 0) < one.seq:
-                raise Whole("holders of a token that nothing orders")
+                raise NotInSlices("holders of a token that nothing orders")
             edges.append((one.id, "<>", other.id, f"token {prefix}{value}"))
     return edges

@@ -22,7 +22,7 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
 from microcosm.spark.extract.plain_traces import FRONTIERS
 from microcosm.spark.extract.reported import told
-from microcosm.spark.giant.agreeing import Whole, agreed, check_stamps, told_against
+from microcosm.spark.giant.agreeing import NotInSlices, agreed, check_stamps, told_against
 from microcosm.spark.giant.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregularities, odd_rows
 from microcosm.spark.giant.clocked import MARK
 from microcosm.spark.giant.exchanged import exchanged
@@ -91,7 +91,7 @@ class Giant:
         self._stamps = "lamport" in asked.columns
 
     def find(self) -> Found:
-        """Everything of the trace; what takes long is staged. Raises `Whole` for what slices do not tell."""
+        """Everything of the trace; what takes long is staged. Raises `NotInSlices` for what slices do not tell."""
         from pyspark.sql import functions as F
 
         spark, output, name = self._spark, self._output, self._name
@@ -128,7 +128,7 @@ class Giant:
         knowledge, cyclic = slices.scan(slices.cuts(self._asked.slices), sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
-            raise Whole("messages on cycles beside clocks")
+            raise NotInSlices("messages on cycles beside clocks")
         if cyclic:
             gone = spark.createDataFrame(cyclic, "receiver long, received long")
             on = ["receiver", "received"]

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.input_splits import Made
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _BATCH = 1 << 16
-
-Made = TypeVar("Made")
 
 
 def over(
