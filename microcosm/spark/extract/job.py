@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
-from microcosm.spark.extract import group_by_trace, trace_kernel
-from microcosm.spark.extract.reported import told
-from microcosm.spark.giant.agreeing import NotInSlices
-from microcosm.spark.giant.chains import ODD_ROWS
+from microcosm.spark.extract import trace_kernel
+from microcosm.spark.extract.routes import Routes, by_trace, routed
+from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
-from microcosm.spark.giant.routes import Routes, routed
 from microcosm.spark.io import events as rows
+from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io import reading, staging, tasks
-from microcosm.spark.io.naming import NAMED, id_of, named
+from microcosm.spark.io.events import NAMED, id_of, named, told
 from microcosm.spark.io.staging import Output, fingerprint
 
 if TYPE_CHECKING:
@@ -209,9 +207,7 @@ class _Job:
             more -= {"label"} if token is not None else {"label", "attributes"}
         columns = [name for name in events.columns if name in needed | more]
         some = events.select(*columns)
-        return group_by_trace.by_trace(
-            self._spark, self._output, some, tuple(routes.sliced), trace_kernel.TABLES, kernel
-        )
+        return by_trace(self._spark, self._output, some, tuple(routes.sliced), trace_kernel.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""
@@ -219,7 +215,7 @@ class _Job:
         def name(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             return (("events", named(batch, several)) for batch in batches)
 
-        read = tasks.over(
+        read = input_splits.over(
             self._spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
         )
         self._output.tables(self._spark, "named", {"events": NAMED}, *read)
@@ -227,7 +223,7 @@ class _Job:
 
     def _edges(self, found: Iterable[str], links: DataFrame | None, giants: Giants) -> int:
         """The edges of traces, of links and of giants in one table; how many there are."""
-        output, columns = self._output, rows.arrow_names(trace_kernel.TABLES["edges"])
+        output, columns = self._output, rows.arrow_names(rows.EDGES)
         sources = [output.staged(name) / "edges" for name in found]
         if links is not None:
             output.stage(self._spark, "links", lambda: links.select(*columns))
@@ -252,7 +248,7 @@ class _Job:
         tables = list(found)
         for trace, giant in giants:
             paths = list(map(str, giant.odd))
-            tables.append(_of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths)))
+            tables.append(_of(trace, self._spark.read.schema(rows.ODD_ROWS).parquet(*paths)))
         odd = _all(tables)
         lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
         same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]

@@ -15,7 +15,7 @@ from microcosm.spark.giant import cuts as cutting
 from microcosm.spark.giant.cuts import NEVER, Pairs
 from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, scanned
 from microcosm.spark.io import events as rows
-from microcosm.spark.io import staging, tasks
+from microcosm.spark.io import input_splits, staging
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ class Slices:
 
     def _ask(self, folder: Path, columns: Sequence[str], kernel: Any, schema: str) -> list[Any]:
         """All rows that tasks over the files of a folder find."""
-        table, run = tasks.over(self._spark, folder, columns, kernel)
+        table, run = input_splits.over(self._spark, folder, columns, kernel)
         return list(table.mapInArrow(run, schema).collect())
 
     def _by_lines(self, slices: int) -> Numbers:
@@ -182,7 +182,7 @@ class Slices:
 
         name = f"sliced-{self._name}"
         self._output.tables(
-            self._spark, name, {"pairs": _SLICED}, *tasks.over(self._spark, self._pairs, FOUR, slice_)
+            self._spark, name, {"pairs": _SLICED}, *input_splits.over(self._spark, self._pairs, FOUR, slice_)
         )
         slices = cuts.shape[1] + 1
         wanted: list[list[tuple[int, int]]] = [[] for _ in range(slices)]
@@ -197,7 +197,7 @@ class Slices:
                     for each in scanned_slice(folder, at, begins_of(cuts, at), wanted[at]):
                         yield "bases", each
 
-        every = tasks.partitions(self._spark, slices)
+        every = input_splits.partitions(self._spark, slices)
         made = self._output.tables(self._spark, f"bases-{self._name}", {"bases": _BASES}, every, kernel)
         members: list[list[Base]] = [[] for _ in range(slices)]
         cyclic = []

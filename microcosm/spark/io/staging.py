@@ -2,7 +2,8 @@
 
 A job stages each of its tables in a folder named after what it reads and how, and commits them with a
 manifest at the end. Started again, it goes on after the last table that was staged whole; once committed,
-it has nothing to do. A table without a manifest beside it is none.
+it has nothing to do. A table without a manifest beside it is none. How far a job has come is told to the
+logger `LOGGER`, which the command line shows.
 """
 
 from __future__ import annotations
