@@ -3,7 +3,7 @@
 Plain is what gives an internal chain, `<` and `||`, and nothing else: most of a table is, and reading costs
 most. Its digest, which is that of `microcosm.compare.digest`, needs no givens. Whatever is not plain, faults
 and contradictions included, is left to the reader of the JSON form. In Parquet a field that is null is
-absent; it may be nested as the JSON form is, with structs in place of short lists and maps or lists of entries
+absent; it may be nested as the JSON form is, with structs in place of short lists and maps or entries
 in place of objects, or be the JSON text of it. No Spark here.
 """
 
