@@ -137,7 +137,7 @@ def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
     import sqlite3
 
     from microcosm.replica.journal.files import wal_reset_bug
-    from microcosm.spark.parts import Part, parts
+    from microcosm.spark.installation import Part, parts
 
     python, *others = parts()
     found = [python, Part("SQLite", True, sqlite3.sqlite_version, ""), *others]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.giant.clocked import CLOCKED, MARK, covered, judged, marked
+from microcosm.spark.giant.clocks import CLOCKED, MARK, covered, judged, marked
 from microcosm.spark.io.events import arrow_schema
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import TraceEvent

@@ -11,8 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.extract.plain_traces import plain
-from microcosm.spark.extract.trace_kernel import TABLES, found
+from microcosm.spark.extract.trace_kernel import TABLES, found, plain
 from microcosm.spark.io.events import EVENT, arrow_schema, row_of
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from microcosm.compare.digest import analogy_digest
 from microcosm.errors import MicrocosmError
 from microcosm.queries.possible import Worlds
-from microcosm.spark.bisim.plain import plain_digest
+from microcosm.spark.bisim.plain_rows import plain_digest
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import givens_from_json
 

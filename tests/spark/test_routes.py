@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from microcosm.spark.extract import group_by_trace
+from microcosm.spark.extract import routes
 from microcosm.spark.io import reading
 from microcosm.spark.io.events import arrow_schema
 
@@ -53,8 +53,8 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
     folder = tmp_path_factory.mktemp("staged")
     events, sizes = stage(folder, files)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_by_trace, "TOGETHER", together)
-        where = group_by_trace.places(events, sizes)
+        patch.setattr(routes, "TOGETHER", together)
+        where = routes.places(events, sizes)
     assert where is not None
     present = [{trace for piece in pieces for trace in piece} for pieces in files]
     traces = set().union(*present)
@@ -66,7 +66,7 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
     )
     for path in (path for some in where.files for path in some):
         table = pa.Table.from_batches(
-            group_by_trace.in_order([str(path)], ["at", "trace"], where.apart),
+            routes.in_order([str(path)], ["at", "trace"], where.apart),
             pa.schema([EVENTS.field("at"), EVENTS.field("trace")]),
         )
         found = table.to_pylist()
@@ -94,7 +94,7 @@ def test_rows_of_a_trace_are_scattered_into_one_bucket_and_put_in_order_there(
     parts: dict[str, list[pa.RecordBatch]] = {}
     for begin in range(0, len(rows), 7):
         batch = pa.RecordBatch.from_pylist(rows[begin : begin + 7], schema=schema)
-        for name, some in group_by_trace.scattered(batch, chosen, buckets):
+        for name, some in routes.scattered(batch, chosen, buckets):
             parts.setdefault(name, []).insert(0, some)
     assert len(parts) <= buckets
     of: dict[str | None, str] = {}
@@ -105,9 +105,7 @@ def test_rows_of_a_trace_are_scattered_into_one_bucket_and_put_in_order_there(
             paths.append(str(folder / f"{name[7:]}-{at}.parquet"))
             pq.write_table(pa.Table.from_batches([batch]), paths[-1])
         none = pa.array([], pa.string())
-        table = pa.Table.from_batches(
-            group_by_trace.in_order(paths, ["at", "trace"], none), schema
-        ).to_pylist()
+        table = pa.Table.from_batches(routes.in_order(paths, ["at", "trace"], none), schema).to_pylist()
         found += table
         changes = [
             row["trace"] for at, row in enumerate(table) if not at or table[at - 1]["trace"] != row["trace"]
@@ -122,12 +120,12 @@ def test_rows_of_a_trace_are_scattered_into_one_bucket_and_put_in_order_there(
 
 def test_where_there_is_too_much_it_is_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events, sizes = stage(tmp_path, [[["a", "b"]]])
-    where = group_by_trace.places(events, sizes)
+    where = routes.places(events, sizes)
     assert where is not None
     assert not where.all_apart
-    monkeypatch.setattr(group_by_trace, "LARGEST", 1)
-    where = group_by_trace.places(events, sizes)
+    monkeypatch.setattr(routes, "LARGEST", 1)
+    where = routes.places(events, sizes)
     assert where is not None
     assert where.all_apart
-    monkeypatch.setattr(group_by_trace, "MOST", 1)
-    assert group_by_trace.places(events, sizes) is None
+    monkeypatch.setattr(routes, "MOST", 1)
+    assert routes.places(events, sizes) is None

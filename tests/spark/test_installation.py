@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.spark import session
-from microcosm.spark.java import NoJava, find_java, launcher
+from microcosm.spark.installation import NoJava, find_java, launcher
 
 
 def java(folder: Path, version: str) -> Path:
@@ -75,7 +75,7 @@ def test_without_java_spark_says_what_to_do(
 def test_without_pyspark_spark_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("microcosm.spark.session.find_spec", lambda name: None)
+    monkeypatch.setattr("microcosm.spark.installation.find_spec", lambda name: None)
     assert main(["spark", "bisim", str(tmp_path), "--out", str(tmp_path / "out")]) == 4
     assert "pip install 'microcosm[spark]'" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Events of many traces gathered by trace, without Spark where that can be.
+"""Which task does which trace: in slices or whole, and whole ones gathered without Spark where that can be.
 
 A shuffle takes each row into Java, through a sort and back to Python, which is more than finding its edges
 takes. Logs mostly have the events of a trace together: then a task reads the file in which they were staged,
@@ -9,24 +9,26 @@ events than what was staged, does Spark gather them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
 
-from microcosm.spark import progress
-from microcosm.spark.io import reading, tasks
+from microcosm.spark.io import input_splits, reading, staging
+from microcosm.spark.io.events import id_of
+from microcosm.spark.io.input_splits import Made
 from microcosm.spark.io.sink import Kernel
-from microcosm.spark.io.tasks import Made
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from microcosm.spark.io.staging import Output
+
 
 MOST = 1_000_000
 """Of so many traces, each counted once a piece of input, it is looked here where they are."""
@@ -83,7 +85,7 @@ def by_trace(
         if made and not len(apart):
             return made
         buckets = max(1, -(-where.rows // TOGETHER))
-        if len(tasks.row_groups(read / "events")) * buckets <= FILES:
+        if len(input_splits.row_groups(read / "events")) * buckets <= FILES:
             files = _spread(spark, output, columns, apart, buckets)
             work = over(spark, files, columns, not_here, kernel)
             made["gathered"] = output.tables(spark, "gathered", tables, *work)
@@ -105,7 +107,7 @@ def places(events: Path, sizes: Path) -> Places | None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    if progress.rows(sizes) > MOST:
+    if staging.rows(sizes) > MOST:
         return None
     columns = ["trace", "first", "last", "events"]
     counted = pa.concat_tables([pq.read_table(path, columns=columns) for path in sizes.glob("*.parquet")])
@@ -149,7 +151,7 @@ def over(
         asked = [at for batch in batches for at in batch.column(0).to_pylist()]
         return kernel(batch for at in asked for batch in in_order(names[at], own, without))
 
-    return tasks.partitions(spark, len(names)), run
+    return input_splits.partitions(spark, len(names)), run
 
 
 def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> list[pa.RecordBatch]:
@@ -198,7 +200,7 @@ def _spread(
     def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return (each for batch in batches for each in scattered(batch, apart, buckets))
 
-    read = tasks.over(spark, output.staged("read") / "events", columns, spread)
+    read = input_splits.over(spark, output.staged("read") / "events", columns, spread)
     output.tables(spark, "spread", {"events": ", ".join(kinds[name] for name in columns)}, *read)
     folder = output.staged("spread") / "events"
     files = [sorted((folder / str(number)).glob("*.parquet")) for number in range(buckets)]
@@ -215,3 +217,79 @@ def _described(path: Path) -> tuple[int, int, Path] | None:
     column = described.schema.names.index("at")
     groups = (described.row_group(group) for group in range(described.num_row_groups))
     return min(group.column(column).statistics.min for group in groups), described.num_rows, path
+
+
+LARGE = 200_000
+"""A trace of so many events is done in slices."""
+
+SLICED = {"name", "clock", "lamport"}
+"""Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
+
+DOUBTFUL = {"clock", "message", "counted"}
+"""Where a trace has all of these, all of it must be known before it is known which events ticked."""
+
+_log = logging.getLogger(staging.LOGGER)
+
+
+@dataclass(slots=True)
+class Routes:
+    """How many traces there are, those that are done in slices, and large ones that go whole to a worker."""
+
+    traces: int
+    sliced: dict[str | None, frozenset[str]] = field(default_factory=dict)
+    """Of each the columns that order beside processes and messages."""
+    whole: list[str] = field(default_factory=list)
+    _events: dict[str | None, int] = field(default_factory=dict)
+
+    def give_up(self, trace: str | None, reasons: Sequence[str]) -> None:
+        """Let a trace go whole to one worker, and say why."""
+        self.sliced.pop(trace, None)
+        self.whole = sorted([*self.whole, trace or ""])
+        named = "the trace" if trace is None else f"trace {trace}"
+        events = f"{self._events[trace]:,}"
+        _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
+
+    @property
+    def all_sliced(self) -> bool:
+        """Whether there are traces, and no other than these."""
+        return 0 < self.traces == len(self.sliced)
+
+
+def routed(events: DataFrame, sizes: DataFrame, slices: int | None) -> Routes:
+    """In slices are done large traces, and one that is alone where `slices` are asked for.
+
+    Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
+    events have one name: which of them counts depends on all others.
+    """
+    from pyspark.sql import functions as F
+
+    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.COUNTED)))
+    traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
+    found = Routes(traces)
+    alone = slices is not None and traces <= 1
+    if not traces or (largest < LARGE and not alone):
+        return found
+    for row in counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect():
+        used = frozenset(name for name in reading.COUNTED if row[name])
+        found._events[row.trace] = row.events
+        why = [name for name in reading.ORDERING if name in used - SLICED]
+        if 0 < row["lamport"] < row.events:
+            why.append("lamport")
+        if used >= DOUBTFUL:
+            why.append("positions that the log does not have")
+        if not why and row["name"] and _share_names(events, row.trace, traces > 1):
+            why.append("names of several events")
+        if why:
+            found.give_up(row.trace, why)
+        else:
+            found.sliced[row.trace] = used
+    return found
+
+
+def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:
+    """Whether two events of a trace, not merely two rows of one, have the same name."""
+    from pyspark.sql import functions as F
+
+    own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
+    named = own.select(id_of(several).alias("id"), "process", "seq").distinct()
+    return bool(named.groupBy("id").count().where("count > 1").limit(1).collect())
