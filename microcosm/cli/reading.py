@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from microcosm import files
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.names import NAME, STRING, quote, unquote
 
 if TYPE_CHECKING:

@@ -30,9 +30,8 @@ from microcosm.cli.show.offline import offline_fields
 from microcosm.cli.show.possible import possible_fields
 from microcosm.cli.show.verdict import verdict_fields
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.text.mc_reader import read_givens, write_mc

@@ -12,8 +12,7 @@ from microcosm.cli import exits, options, output
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
     from microcosm.compare.difference import Comparison, Disagreement, News
-    from microcosm.givens.correspondence import Correspondence
-    from microcosm.givens.relation import Relation
+    from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()

@@ -18,7 +18,7 @@ from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.questions import Sentence
 
@@ -58,7 +58,7 @@ def offline(session: Session, sentence: Sentence) -> Answer:
 
 def assume(session: Session, sentence: Sentence) -> Answer:
     """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.queries.offline import REFUTED, Inconsistent
 
     left, relation, right = triple(session, sentence)

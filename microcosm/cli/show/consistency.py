@@ -68,7 +68,7 @@ def beyond(givens: Givens) -> str:
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     """That possibilities may be too many, for what was not taken into account, and why it was not."""
-    from microcosm.order.whole import lacking
+    from microcosm.order.order import lacking
 
     said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
     why = lacking(givens) if "complete" in ignored else None
@@ -85,7 +85,7 @@ def statements(conflict: Sequence[Given] | None) -> list[str] | None:
 def conflict_lines(conflict: Sequence[Given]) -> list[str]:
     """A conflict for people: each given with where it comes from."""
     from microcosm.cli.show.provenance import given_from
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.queries.conflict import statement
 
     return [

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from microcosm.cli import output
 from microcosm.cli.show.space_time import Panel, diagram
+from microcosm.orderings.closures import along_messages, shortest
 from microcosm.orderings.computation import Computation
-from microcosm.orderings.cycles import along_messages, shortest
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import Verdict
 

@@ -28,7 +28,7 @@ def possible_fields(left: str, right: str, found: Possibility) -> dict[str, obje
 def possible_lines(left: str, right: str, found: Possibility) -> Iterator[str]:
     """What is possible of two events, for people, with a world for each possibility."""
     from microcosm.cli.show.explain import statement
-    from microcosm.worlds.possible_table import MEMBERS
+    from microcosm.worlds.propagation import MEMBERS
 
     shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
     ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from microcosm.cli.output import printable
 from microcosm.givens.clock import Clock
-from microcosm.givens.given_facts import Evidence, GivenFacts
+from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.text.names import quote
-from microcosm.text.provenance import is_default
+from microcosm.text.statement import is_default
 
 GIVEN = "given"
 

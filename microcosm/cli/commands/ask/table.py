@@ -211,7 +211,7 @@ def _left(
 
 def _left_matrix(events: list[str], pairs: list[Left]) -> None:
     from microcosm.cli.show.possible import joined
-    from microcosm.worlds.possible_table import MEMBERS
+    from microcosm.worlds.propagation import MEMBERS
 
     cell = {}
     for a, b, left in pairs:

@@ -13,7 +13,7 @@ from microcosm.cli.logs import report_of, told_rest
 from microcosm.files import STDIN
 
 if TYPE_CHECKING:
-    from microcosm.orderings.stream import Watch
+    from microcosm.orderings.ordering import Watch
     from microcosm.traces.event import TraceEvent
     from microcosm.traces.report import Report
 
@@ -22,8 +22,7 @@ def watch_all(
     traces: list[str], level: str, trace: str | None, strict: bool, transit: int, json: bool
 ) -> int:
     """Watch one log after the other, each as an execution of its own."""
-    from microcosm.orderings.ordering import Ordering
-    from microcosm.orderings.stream import Watch
+    from microcosm.orderings.ordering import Ordering, Watch
 
     for file in traces:
         report = report_of(strict)
@@ -56,7 +55,7 @@ def _violations(
 ) -> Iterator[tuple[TraceEvent, list[str]]]:
     """The events at which an ordering is violated for the first time."""
     from microcosm.errors import TextError
-    from microcosm.orderings.stream import Unfit
+    from microcosm.orderings.ordering import Unfit
     from microcosm.traces.execution import UNNAMED
 
     application = None if level == "application" else False

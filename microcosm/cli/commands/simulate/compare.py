@@ -122,8 +122,7 @@ def _cost(row: Row, costs: list[float]) -> str:
 
 def _plot(rows: list[Row], folder: str) -> None:
     from microcosm import files
-    from microcosm.simulation.measure import RTTS, SIZES, STREAM
-    from microcosm.simulation.svg import chart
+    from microcosm.simulation.measure import RTTS, SIZES, STREAM, chart
 
     plots = {
         name: (title, "processes", y, {row.protocol: _line(SIZES, getattr(row, name)) for row in rows})

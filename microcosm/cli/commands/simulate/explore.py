@@ -11,9 +11,8 @@ from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
     from microcosm.protocol.catalogue import Protocol
-    from microcosm.simulation.explore.explore import Explored
-    from microcosm.simulation.explore.state import Scope
-    from microcosm.simulation.explore.workloads import Surveyed
+    from microcosm.simulation.explore import Explored, Surveyed
+    from microcosm.simulation.explore_state import Scope
 
 app = typer.Typer()
 
@@ -64,7 +63,7 @@ def explore(
       microcosm explore cykas --reorder --losses 1
     """
     from microcosm.protocol.catalogue import PROTOCOLS
-    from microcosm.simulation.explore.state import Scope
+    from microcosm.simulation.explore_state import Scope
 
     if protocol not in PROTOCOLS:
         raise exits.UsageError(f"no protocol {protocol!r}; there are: {', '.join(PROTOCOLS)}")
@@ -103,8 +102,7 @@ def _outside(protocol: Protocol, scope: Scope) -> list[str]:
 
 
 def _explored(protocol: Protocol, scope: Scope, by_workload: bool) -> Explored | Surveyed:
-    from microcosm.simulation.explore.explore import Explorer
-    from microcosm.simulation.explore.workloads import survey, workloads
+    from microcosm.simulation.explore import Explorer, survey, workloads
 
     if not by_workload:
         return Explorer(protocol, scope).run()

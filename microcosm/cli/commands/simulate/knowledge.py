@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.encoding import encode
@@ -14,9 +13,8 @@ from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Packet
 from microcosm.queries.possible import Worlds
 from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Run
-from microcosm.simulation.workload import Mixture
+from microcosm.simulation.run import Constant, Link, Network, Run
+from microcosm.simulation.simulate import Mixture
 from microcosm.state.microcosm import Microcosm
 
 PROCESSES, MESSAGES = 4, 40

@@ -14,7 +14,7 @@ from typing import Any
 from microcosm.cli.commands.verify.proof_input import MEANS, SIGNS
 from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.givens.clock import Clock
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
