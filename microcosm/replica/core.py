@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.relation import Correspondence
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions

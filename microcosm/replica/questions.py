@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.conflicts.conflicts import Conflict
 from microcosm.replica.core import Core, facts_of
 from microcosm.replica.ledger.dots import Stream

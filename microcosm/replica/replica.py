@@ -17,8 +17,7 @@ from collections.abc import Collection, Iterable
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.exchange.exchange import Exchange

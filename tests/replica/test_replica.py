@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from microcosm.errors import Contradiction, Malformed, MicrocosmError, Undefined, WrongReplica
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.replica.exchange.side_by_side import level

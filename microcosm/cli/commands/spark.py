@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.logs import Format, Pattern, known_format
+from microcosm.cli.reading import Format, Pattern, known_format
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",

@@ -83,8 +83,14 @@ def query(
     """
     from microcosm.cli import reading
     from microcosm.cli.show import verdict as show
-    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
-    from microcosm.cli.show.possible import possible_fields, possible_lines
+    from microcosm.cli.show.offline import (
+        offline_exit,
+        offline_fields,
+        possible_fields,
+        possible_lines,
+        report_inconsistent,
+        show_offline,
+    )
     from microcosm.queries.offline import Inconsistent
 
     reading.distinct(left, right)

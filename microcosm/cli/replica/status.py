@@ -94,7 +94,7 @@ def network_in(replica: Replica) -> Process | None:
 
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
-    from microcosm.cli.show.lemmas import proof_object
+    from microcosm.cli.show.proofs import proof_object
     from microcosm.replica.network.status import blocked
 
     return {

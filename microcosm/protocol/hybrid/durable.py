@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from microcosm.protocol.hybrid.multicast_sps import Copy, Group, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, Group, HybridMulticastSPS
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
 

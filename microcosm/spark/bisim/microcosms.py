@@ -30,7 +30,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json
 from microcosm.text.mc_reader import givens_to_json, read_givens
 from microcosm.traces.text.lines import LINE_LIMIT
-from microcosm.worlds.possible_table import MEMBERS
+from microcosm.worlds.propagation import MEMBERS
 
 _TOGETHER = 512
 _BYTES = 1 << 20

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError, TextError
+from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, below, of_float
-from microcosm.givens.stamp import Stamp
 from microcosm.spark.io.input_splits import PARQUET, Piece
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
