@@ -16,8 +16,7 @@ from typing import NoReturn
 from microcosm.compare.digest import given_differences, said
 from microcosm.compare.removals import shortest_removals, tried_removals
 from microcosm.compare.verdict_rows import first_difference, seeds_own
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.state.microcosm import Microcosm
 
 

@@ -13,8 +13,7 @@ from operator import or_
 
 from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, seeds_own, transposed
 from microcosm.files import AnyPath
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm
 

@@ -31,13 +31,11 @@ from microcosm.compare.verdict_rows import (
     verdict_rows,
 )
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, as_float
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
-from microcosm.givens.stamp import Stamp
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm

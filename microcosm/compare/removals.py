@@ -32,9 +32,8 @@ from microcosm.compare.verdict_rows import (
 )
 from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.state.microcosm import Microcosm
 

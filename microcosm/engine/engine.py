@@ -20,9 +20,8 @@ from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
 from microcosm.engine.relations import row_of
 from microcosm.errors import MicrocosmError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, lowest, overlaid

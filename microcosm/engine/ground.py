@@ -18,14 +18,13 @@ from itertools import compress, count, repeat
 from operator import attrgetter, lt
 
 from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.facts import STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import STAMPED_OUT, BaseFacts
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.order import base_facts
 from microcosm.order.stamps import StampOrder
-from microcosm.order.whole import base_facts
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
@@ -46,7 +45,7 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     that nothing is stated to come before, which then come first; by the sum of the vector time for a log of
     clocks; else some order that the stated `<` allow.
 
-    >>> from microcosm.givens.correspondence import Correspondence
+    >>> from microcosm.givens.relation import Correspondence
     >>> givens = Givens()
     >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
     >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))

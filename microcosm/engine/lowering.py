@@ -18,8 +18,7 @@ from itertools import product
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body
 from microcosm.engine.plan import Draft, Plan, Shape, is_symmetry, planned
 from microcosm.engine.strata import Stratum, strata
-from microcosm.givens.correspondence import GIVEN_RELATIONS
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Premise
 from microcosm.logic.rulebook import RuleBook
 

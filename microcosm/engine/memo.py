@@ -16,7 +16,7 @@ from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
-from microcosm.order import representation as shape
+from microcosm.order import order as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore
 

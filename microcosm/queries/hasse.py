@@ -16,9 +16,8 @@ from microcosm.engine.lowering import initial
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, SPELLINGS, Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.rows import Rows

@@ -12,9 +12,8 @@ from microcosm.engine.memo import Memo
 from microcosm.engine.prove import Witness
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.errors import MicrocosmError, readable
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules

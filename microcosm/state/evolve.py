@@ -16,9 +16,8 @@ from microcosm.engine.body import body
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Witness
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent
 from microcosm.logic.rule import ANY, Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook

@@ -18,8 +18,8 @@ from microcosm import Contradiction, Microcosm, Relation, bisimilar
 from microcosm.compare.bisimilarity import Bisimilarity, after
 from microcosm.compare.removals import is_irredundant
 from microcosm.compare.verdict_rows import analogous
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from microcosm.givens.relation import Relation as R
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside

@@ -10,8 +10,8 @@ from microcosm import Contradiction, Microcosm, bisimilar
 from microcosm.compare import removals as module
 from microcosm.compare.removals import irredundant, is_irredundant, redundant
 from microcosm.compare.verdict_rows import analogous
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from tests import oracle
 from tests.compare.test_analogy import BOOKS
 from tests.strategies import microcosms

@@ -12,9 +12,8 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.naive import Naive
 from microcosm.engine.prove import Witness
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules

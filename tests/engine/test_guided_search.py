@@ -16,10 +16,9 @@ from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.engine.proof_steps import Goal
 from microcosm.engine.prove import Witness
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement

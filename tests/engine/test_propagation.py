@@ -14,9 +14,8 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
 from microcosm.engine.prove import Witness
 from microcosm.engine.views import Closure
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules

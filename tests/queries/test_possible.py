@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.queries.conflict import Clocked, conflict, statement
 from microcosm.queries.possible import Worlds
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.worlds.possible import Undecided
-from microcosm.worlds.possible_table import MEMBERS
+from microcosm.worlds.propagation import MEMBERS
 from tests import oracle, posets
 from tests.enumeration import as_givens, enumerated, up_to_renaming
 from tests.notation import mc

@@ -22,10 +22,9 @@ from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.engine import VERDICTS
 from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 from microcosm.state.microcosm import Microcosm
