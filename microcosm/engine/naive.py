@@ -12,17 +12,18 @@ from microcosm.engine.strata import strata
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
-from microcosm.logic.judgement import Fact, Judgement
 from microcosm.logic.rule import (
     ANY,
     Assume,
     Base,
+    Fact,
     Given,
     In,
     Incompatible,
     InProfile,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Facts, Links, Message, Told
+from microcosm.givens.event_table import EventTable
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.tuning import gc_paused
 
@@ -39,6 +40,8 @@ class Givens:
     orderings: list[str] = field(default_factory=list)
     complete: bool = False
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    events: EventTable | None = field(default=None, repr=False, compare=False)
+    """What a log says of its events. Nothing follows from it, and copies share it."""
     links: Links | None = field(default=None, init=False, repr=False, compare=False)
     """What is external, in columns, as long as nobody has asked for `external` itself."""
     told: Told | None = field(default=None, init=False, repr=False, compare=False)
@@ -222,6 +225,7 @@ class GivenView(Givens):
         orderings = property(lambda self: ListView(self._of.orderings))
         complete = property(lambda self: self._of.complete)
         tokens = property(lambda self: MappingProxyType(self._of.tokens))
+        events = property(lambda self: self._of.events)
         links = property(lambda self: self._of.links)
         told = property(lambda self: self._of.told)
 

@@ -33,8 +33,7 @@ from microcosm.kernel.plan import (
     Step,
     variables,
 )
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Base, Given, In, Judged, MostAccurate, NoneWith, Not, finer
+from microcosm.logic.rule import ANY, Base, Given, In, Judged, Judgement, MostAccurate, NoneWith, Not, finer
 
 
 class Search:

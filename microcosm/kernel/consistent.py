@@ -15,8 +15,7 @@ from microcosm.kernel.absence import Search
 from microcosm.kernel.givens import GivenRows
 from microcosm.kernel.pattern import kernel_rules
 from microcosm.kernel.plan import Goal, Program, Step
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import Given, Judged
+from microcosm.logic.rule import Given, Judged, Judgement
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.plan import Binding
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.text.names import quote
 
 JUDGEMENTS = {judgement.value: judgement for judgement in Judgement}

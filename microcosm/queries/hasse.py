@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.form import is_transitive
 from microcosm.engine.lowering import initial
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
@@ -101,7 +100,7 @@ def _order(engine: Engine) -> HappensBefore:
     relation = engine.memo.judged(pred)
     if isinstance(relation, Closure):
         return relation.order
-    if not is_transitive(engine.memo, pred):
+    if not engine.memo.is_transitive(pred):
         raise Undefined(
             "under these rules happens-before is not transitive (none says `a < c` of all `a < b`, `b < c`), "
             "and has neither a Hasse diagram nor longest chains"

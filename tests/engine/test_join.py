@@ -13,7 +13,7 @@ from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
 
 SIZE = 9

@@ -12,8 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
-from microcosm.compare.digest import givens_digest
-from microcosm.compare.same_givens import same_givens
+from microcosm.compare.digest import givens_digest, same_givens
 from microcosm.errors import TextError
 from microcosm.givens import exact
 from microcosm.givens.clock import too_late

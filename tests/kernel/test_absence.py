@@ -18,7 +18,6 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.plan import Goal, Program, planned
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     ANY,
     Base,
@@ -26,6 +25,7 @@ from microcosm.logic.rule import (
     In,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
 from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.forgetting import Forgetting

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant
 
 from microcosm import tuning
-from microcosm.compare.analogy import analogous
 from microcosm.compare.digest import analogy_digest
+from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message

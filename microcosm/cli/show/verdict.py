@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
-    from microcosm.engine.proofs.why_not import PremiseLine
+    from microcosm.engine.why_not import PremiseLine
     from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm

@@ -15,7 +15,7 @@ from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.queries.conflict import minimal
 from microcosm.state.microcosm import Microcosm

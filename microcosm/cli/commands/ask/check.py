@@ -89,7 +89,7 @@ def _proof(
     givens: Givens, book: RuleBook, shown: exits.InconsistentGivens | None, stop: Stop | None
 ) -> Derivation | None:
     """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
-    from microcosm.engine.offline.refutation import Stopped
+    from microcosm.engine.refutation import Stopped
     from microcosm.state.contradiction import clash_node
     from microcosm.state.microcosm import Microcosm
 

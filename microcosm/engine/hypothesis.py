@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
-from microcosm.engine.proofs.steps import Env, Steps
+from microcosm.engine.proof_steps import Env, Steps
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import ASSUME, CLASH, CONTRADICTION, Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, from_positions
 
 Fact = tuple[Relation, int, int]

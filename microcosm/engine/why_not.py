@@ -16,7 +16,6 @@ from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     Base,
@@ -24,6 +23,7 @@ from microcosm.logic.rule import (
     In,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

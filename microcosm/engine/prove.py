@@ -18,14 +18,13 @@ from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.plan import Shape
-from microcosm.engine.proofs.by_rank import Ranked
-from microcosm.engine.proofs.steps import Env, Goal, Steps
+from microcosm.engine.proof_steps import Env, Goal, Ranked, Steps
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 
 

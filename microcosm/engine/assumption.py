@@ -14,8 +14,7 @@ from typing import NoReturn
 from microcosm.engine.body import Body, body
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Rule
+from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Judgement, Rule
 from microcosm.logic.rulebook import RuleBook
 
 

@@ -1,23 +1,25 @@
 """One step of a derivation: which events satisfy a rule's premises, and what the step looks like.
 
 Intermediate events are chosen among those that givens link directly to what is known already, where there
-are any: proofs stay short so.
+are any: proofs stay short so. Where a search for a short proof takes too long, the order in which saturation
+found the pairs leads to one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, judged
+from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
+from microcosm.engine.table import Tables
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not
+from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not
 from microcosm.order.bits import bits
 
 Env = dict[int, int]
@@ -181,3 +183,79 @@ def related_to_both(premise: NoneWith) -> tuple[Judgement, str, str] | None:
             if all(len(end) == 1 for end in ends):
                 return one, ends[0].pop(), ends[1].pop()
     return None
+
+
+class Ranked:
+    """Each pair is concluded from pairs found before it. Cost: one saturation that keeps a log."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def derive(self, memo: Memo, tables: Tables, goal: Goal) -> Derivation:
+        """A derivation in the order in which saturation found the pairs."""
+        tables.saturate(log=True)
+        stratum = tables.preds
+        done: dict[Goal, Derivation] = {}
+        stack = [goal]
+        chosen: dict[Goal, tuple[Body, Env]] = {}
+        while stack:
+            at = stack[-1]
+            if at in done:
+                stack.pop()
+                continue
+            if at not in chosen:
+                chosen[at] = self._choice(memo, tables, at)
+            rule, env = chosen[at]
+            reads = {p: self._read_goal(tables, p, env) for p in rule.reads(stratum)}
+            waiting = [sub for sub in reads.values() if sub not in done]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            done[at] = self._steps.node(memo, rule, env, {p: done[sub] for p, sub in reads.items()})
+        return done[goal]
+
+    def _choice(self, memo: Memo, tables: Tables, goal: Goal) -> tuple[Body, Env]:
+        """A rule that concludes the goal from pairs found earlier, turned round if need be."""
+        pred, x, y = goal
+        found = self._instance(memo, tables, goal, self._rank(tables, goal))
+        if found is not None:
+            return found
+        turn = next(rule for rule in memo.program.concluding[pred] if turns(rule))
+        return turn, {LEFT: x, RIGHT: y}
+
+    def _instance(self, memo: Memo, tables: Tables, goal: Goal, rank: float) -> tuple[Body, Env] | None:
+        for rule in memo.program.concluding[goal[0]]:
+            if turns(rule):
+                continue
+            reads = rule.reads(tables.preds)
+            rest = rule
+            for read in reads:
+                rest = rest.without(read)
+            for env in self._steps.assignments(memo, rest, rule, {LEFT: goal[1], RIGHT: goal[2]}):
+                if all(self._rank(tables, self._read_goal(tables, p, env)) < rank for p in reads):
+                    return rule, env
+        return None
+
+    def _rank(self, tables: Tables, goal: Goal) -> float:
+        """When saturation found the pair, in either direction where that is the same; infinity: never."""
+        pred, x, y = goal
+        times = [tables.found_at(pred, x, y)]
+        if pred in tables.symmetric:
+            times.append(tables.found_at(pred, y, x))
+        return min((time for time in times if time is not None), default=inf)
+
+    def _read_goal(self, tables: Tables, read: Pair, env: Env) -> Goal:
+        left, right = env[read.left], env[read.right]
+        if read.pred is not None:
+            return (read.pred, left, right)
+        for pred in tables.preds:
+            for a, b in ((left, right), (right, left)):
+                if tables.found_at(pred, a, b) is not None:
+                    return (pred, a, b)
+        return (tables.preds[0], left, right)
+
+
+def turns(lowered: Body) -> bool:
+    """Whether a rule only says that its predicate is symmetric."""
+    return lowered.pairs == (Pair(Source("judged", *lowered.head), RIGHT, LEFT),)

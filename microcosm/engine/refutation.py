@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from enum import Enum
 from itertools import starmap
 
+from microcosm.engine.assumption import Assumption, assumptions
 from microcosm.engine.body import LEFT, RIGHT
+from microcosm.engine.hypothesis import Hypothesis
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
-from microcosm.engine.offline.assumption import Assumption, assumptions
-from microcosm.engine.offline.hypothesis import Hypothesis
-from microcosm.engine.proofs.steps import Steps
+from microcosm.engine.proof_steps import Steps
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import Judged, NoneWith, Not
+from microcosm.logic.rule import Judged, Judgement, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
 from microcosm.worlds.search import Stop
 
