@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from microcosm import files
 from microcosm.errors import TextError
-from microcosm.traces.text.encoding import is_utf8
-from microcosm.traces.text.packed import is_packed
+from microcosm.traces.text.encoding import is_packed, is_utf8
 
 if TYPE_CHECKING:
     import pyarrow as pa

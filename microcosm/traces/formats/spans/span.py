@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.options import Options
+from microcosm.traces.options import Options, Spool
 from microcosm.traces.report import Report
-from microcosm.traces.text.spool import Spool
 
 
 @dataclass(slots=True)
