@@ -335,9 +335,9 @@ MUTANTS = [
         "RST increments before it copies",
         "timestamped.py",
         (
-            "        packet = Stamped(tuple(self._sent), to, payload)  # a copy first, then the increment\n",
+            "        packet = MatrixStamped(tuple(self._sent), to, payload)  # a copy first, then the increment\n",
             "        self._sent[self.me] = self._raised(self._sent[self.me], to)\n"
-            "        packet = Stamped(tuple(self._sent), to, payload)\n",
+            "        packet = MatrixStamped(tuple(self._sent), to, payload)\n",
         ),
         tests=COMPARATORS,
     ),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.deadlock_avoidance import DeadlockAvoidance
 from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.durable.durable import Durable
@@ -284,7 +284,7 @@ class Endpoint:
         if content.copies:
             self._deadlock_avoidance.look(now)
         for copy in content.copies:
-            durable.receive(number, Message(*copy))
+            durable.receive(number, HybridMessage(*copy))
         for fence in content.fences:
             durable.fence(fence)
             durable.confirmed(number, fence)

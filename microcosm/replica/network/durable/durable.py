@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 from microcosm.replica.network.durable.membership import Fence, check_name
 from microcosm.replica.network.durable.process import (
     ACK,
@@ -174,7 +174,7 @@ class Durable(Written):
             return
         if not process.changes(number, packet):
             self._follow(process.answer(number, packet))
-        elif isinstance(packet, Message):
+        elif isinstance(packet, HybridMessage):
             part = packet.payload
             if self.full and not (self.spare and process.machine.is_next(number, packet)):
                 self.refused_for_space += 1

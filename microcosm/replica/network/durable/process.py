@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 from microcosm.replica.network.durable.membership import Fence, Member, Membership
 
 ME = 0
@@ -140,7 +140,7 @@ class Process:
                 self.sent += 1
             machine.causal_send(numbers, part)
         elif kind == MESSAGE:
-            machine.receive(step[1], Message(*step[2:]))
+            machine.receive(step[1], HybridMessage(*step[2:]))
         elif kind == ACK:
             machine.receive(step[1], Ack(step[2]))
         elif kind == PERMIT:
