@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from microcosm.cli.show.lemmas import DEEPEST, proof_object
+from microcosm.cli.show.proofs import DEEPEST, proof_object
 from microcosm.givens.relation import Relation
 from microcosm.kernel.check import check
 from microcosm.logic.derivation import Derivation, step

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.cli.commands.order.communication import communication
+from microcosm.cli.commands.order_input import communication
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from microcosm.cli.commands.order.communication import communication
+from microcosm.cli.commands.order_input import communication
 from microcosm.orderings.ordering import Ordering, Unfit, Watch
 from microcosm.orderings.verdicts import classify
 from tests.orderings.test_logs import written
