@@ -32,7 +32,7 @@ class RST(FixedGroup):
         """Packets that wait, by their sender and their number among its messages to this process."""
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
-        packet = MatrixStamped(tuple(self._sent), to, payload)  # a copy first, then the increment
+        packet = MatrixStamped(tuple(self._sent), to, payload)  # before the increment
         for j in to:
             self._emit(j, packet)
         self._sent[self.me] = self._raised(self._sent[self.me], to)

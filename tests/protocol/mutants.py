@@ -335,7 +335,7 @@ MUTANTS = [
         "RST increments before it copies",
         "timestamped.py",
         (
-            "        packet = MatrixStamped(tuple(self._sent), to, payload)  # a copy first, then the increment\n",
+            "        packet = MatrixStamped(tuple(self._sent), to, payload)  # before the increment\n",
             "        self._sent[self.me] = self._raised(self._sent[self.me], to)\n"
             "        packet = MatrixStamped(tuple(self._sent), to, payload)\n",
         ),
