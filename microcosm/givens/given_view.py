@@ -57,6 +57,7 @@ class GivenView(Givens):
         orderings = property(lambda self: ListView(self._of.orderings))
         complete = property(lambda self: self._of.complete)
         tokens = property(lambda self: MappingProxyType(self._of.tokens))
+        events = property(lambda self: self._of.events)
         links = property(lambda self: self._of.links)
         told = property(lambda self: self._of.told)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
+from microcosm.givens.event_table import EventTable
 from microcosm.givens.message import Message, Told
 from microcosm.givens.order_columns import Facts, Links
 from microcosm.givens.relation import Relation
@@ -40,6 +41,8 @@ class Givens:
     orderings: list[str] = field(default_factory=list)
     complete: bool = False
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    events: EventTable | None = field(default=None, repr=False, compare=False)
+    """What a log says of its events. Nothing follows from it, and copies share it."""
     links: Links | None = field(default=None, init=False, repr=False, compare=False)
     """What is external, in columns, as long as nobody has asked for `external` itself."""
     told: Told | None = field(default=None, init=False, repr=False, compare=False)

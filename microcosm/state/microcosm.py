@@ -18,6 +18,7 @@ from microcosm.engine.proofs.prove import Witness
 from microcosm.engine.proofs.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.given_view import GivenView
 from microcosm.givens.givens import Givens
@@ -167,6 +168,11 @@ class Microcosm:
     def givens(self) -> Givens:
         """What is given now; read only, for changes are made by the methods here. Its `copy()` is free."""
         return GivenView(self._givens)
+
+    @property
+    def events_table(self) -> EventTable | None:
+        """What the log says of its events: labels, attributes, places; None where no log was read."""
+        return self._givens.events
 
     @property
     def name(self) -> str | None:

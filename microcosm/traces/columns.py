@@ -19,11 +19,11 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
+from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.givens.message import Told
 from microcosm.givens.order_columns import Links
-from microcosm.traces.extraction import Extraction
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 
@@ -79,8 +79,17 @@ def _append_each(arrays: Mapping[str, Events], keys: Iterable[str], values: Iter
 
 _SEND, _RECEIVE = map(len, ("send", "receive"))
 _WORDS: dict[int, Literal["send", "receive", ""]] = {0: "", _SEND: "send", _RECEIVE: "receive"}
+_KINDS = {0: "internal", _SEND: "send", _RECEIVE: "receive"}
 _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind in (_SEND, _RECEIVE))
 """A kind is kept as the length of its word; these tables say which are which."""
+
+
+def _seq_of(name: str) -> int:
+    return int(name.rpartition(":")[2])
+
+
+def _or_none(message: str) -> str | None:
+    return message or None
 
 
 class _Log:
@@ -156,6 +165,7 @@ class _Log:
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"
             report.add("isolated-event", said, file=self.file, line=event + 1, fatal=False)
+        givens.events = self._table()
         return Extraction(
             givens=givens,
             events=len(self._ids),
@@ -192,6 +202,23 @@ class _Log:
         place = [0, *accumulate(named)].__getitem__
         names, processes = [*compress(self._ids, named)], [*compress(self._process, named)]
         return Links(names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes)
+
+    def _table(self) -> EventTable:
+        """What the log says of each event: nothing is made for it that is not there already."""
+        many = len(self._ids)
+        return EventTable(
+            self._ids,
+            self._process,
+            Mapped(self._ids, _seq_of),
+            Mapped(self._kind, _KINDS.__getitem__),
+            Mapped(self._message, _or_none),
+            labels=Repeated(None, many),
+            traces=Repeated(None, many),
+            attributes=Repeated(NOTHING, many),
+            times=Repeated(None, many),
+            files=Repeated(self.file, many),
+            lines=range(1, many + 1),
+        )
 
     def _told(self, unlinked: list[int]) -> Told:
         """What was sent and received, process by process."""

@@ -13,8 +13,7 @@ from microcosm.errors import TraceError
 from microcosm.traces import reading as formats
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.extract import extract
-from microcosm.traces.extraction import Extraction
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 
 Step = tuple[int, int]
 
@@ -66,6 +65,7 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
     found, expected = plain_extraction(path, mine), careful(path, theirs)
     assert found is not None
     assert found == expected
+    assert found.givens.events == expected.givens.events
     assert list(found.givens.external.items()) == list(expected.givens.external.items())
     assert [f.source for f in found.givens.external.values()] == [
         f.source for f in expected.givens.external.values()

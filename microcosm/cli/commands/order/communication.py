@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from microcosm.errors import TextError
 from microcosm.orderings.computation import Computation, NoComputation, build
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.execution import Execution, executions
+from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.messages import Exchange, exchange
 from microcosm.traces.reading import nearest
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.restarts import names_of
 
 
 def communication(

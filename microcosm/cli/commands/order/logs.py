@@ -36,8 +36,7 @@ def logs_of(
     `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
     then each is read by itself, and what may be one log once more as such. Raises as readers do.
     """
-    from microcosm.traces.joined import parts_of_logs
-    from microcosm.traces.reading import picked
+    from microcosm.traces.reading import parts_of_logs, picked
     from microcosm.traces.report import Report
 
     def log(files: list[str]) -> Log:

@@ -57,7 +57,7 @@ def _violations(
     """The events at which an ordering is violated for the first time."""
     from microcosm.errors import TextError
     from microcosm.orderings.stream import Unfit
-    from microcosm.traces.restarts import UNNAMED
+    from microcosm.traces.execution import UNNAMED
 
     application = None if level == "application" else False
     last: dict[str, int] = {}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.joined import parts_of_logs
+from microcosm.traces.reading import parts_of_logs
 
 LOG = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda pair: pair[0] != pair[1]), max_size=8
