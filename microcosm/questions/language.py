@@ -130,7 +130,8 @@ class Or:
 class Quantified:
     """`for all` (or, if `some`, `exists`) of what matches the references, one for each variable.
 
-    `where` is a condition of two values; `once` says that a pair of the same two is taken once only.
+    `where` is a condition of two values. `distinct` says that the two of a pair differ, `once` that each two are
+    taken once only, whichever comes first.
     """
 
     some: bool
@@ -139,6 +140,7 @@ class Quantified:
     body: Formula
     place: Place
     once: bool = False
+    distinct: bool = False
 
 
 Formula = Compared | Matches | OneOf | Present | Related | Is | Not | And | Or | Quantified

@@ -147,10 +147,15 @@ def _within(attributes: Any, name: str) -> Any:
 def _matches(formula: Matches, table: EventTable) -> Test:
     get, search = getter(formula.operand, table), formula.pattern.search
     if not formula.pattern.groupindex:
+
         def found(number: int, groups: Groups) -> bool:
             value = get(number)
-            return value is not None and search(value if isinstance(value, str) else str(as_text(value))) is not None
+            return (
+                value is not None
+                and search(value if isinstance(value, str) else str(as_text(value))) is not None
+            )
     else:
+
         def found(number: int, groups: Groups) -> bool:
             value = get(number)
             if value is None:
@@ -160,4 +165,5 @@ def _matches(formula: Matches, table: EventTable) -> Test:
                 return False
             groups.update({name: said for name, said in match.groupdict().items() if said is not None})
             return True
+
     return found

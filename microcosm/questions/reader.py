@@ -144,7 +144,7 @@ class _Reader:
         *statements, last = tree.children
         for statement in statements:
             self._statement(statement.children[0])  # type: ignore[union-attr,arg-type]
-        last = last.children[0] if _rule(last) == "question" else last  # type: ignore[union-attr,assignment]
+        last = last.children[0] if _rule(last) == "question" else last  # type: ignore[union-attr]
         match _rule(last):
             case "condition":
                 name = self._inline(last.children[0])  # type: ignore[union-attr]
@@ -236,7 +236,7 @@ class _Reader:
         place = _place(tree)
         references = _trees(tree, "reference")
         if len(references) == 1:
-            ((name, reference),) = binders = self._named([self._reference(references[0])])
+            binders = self._named([self._reference(references[0])])
             where = self._where(tree, binders)
             body: Formula = Or(()) if str_of == "never" else And(())
             self._ask(tree, Quantified(False, tuple(binders), where, body, place))
@@ -255,7 +255,7 @@ class _Reader:
             return
         body = Not(atom) if str_of == "never" else atom
         once = relation in _SYMMETRIC and _turns(left, right, where)
-        self._ask(tree, Quantified(False, (left, right), where, body, place, once))
+        self._ask(tree, Quantified(False, (left, right), where, body, place, once, distinct=True))
 
     def _ask(self, tree: Any, formula: Formula) -> None:
         self.found.questions.append(Question(self._source(tree), formula, _place(tree)))
@@ -326,7 +326,9 @@ class _Reader:
         given = [self._argument(_token(one)) for part in arguments for one in part.children]
         if len(given) != len(pattern.parameters) and (given or arguments):
             wanted = ", ".join(pattern.parameters) or "none"
-            self._fail(f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}", _of(token))
+            self._fail(
+                f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}", _of(token)
+            )
         if not given:
             given = [None] * len(pattern.parameters)
         return Reference(name, tuple(given), _of(token))
@@ -360,8 +362,10 @@ class _Reader:
         conditions = _trees(tree, *_FORMULAS)
         if not conditions:
             return None
-        variables = {name: reference for name, reference in binders}
-        return self._plain(self._formula(conditions[0], variables, _parameters(variables.values())), conditions[0])
+        variables = dict(binders)
+        return self._plain(
+            self._formula(conditions[0], variables, _parameters(variables.values())), conditions[0]
+        )
 
     def _plain(self, formula: Formula, tree: Any) -> Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
@@ -420,7 +424,7 @@ class _Reader:
         place = _place(tree)
         if variables is None:
             self._fail("a condition on one event has no `for all` and no `exists`", place)
-        binders = []
+        binders: list[tuple[str, Reference]] = []
         for part in _trees(tree, "binder"):
             name, *used = [one for one in part.children if not _rule(one)]
             if "." in name or str(name) in variables or str(name) in dict(binders):
@@ -448,6 +452,15 @@ class _Reader:
         names = [str(one) for one in (left, right)]
         if variables is not None and all(name in variables for name in names):
             return self._related(names, sign, variables, place)
+        if variables is not None and sign in ("<", ">", "||", "<>", "while", "before", "after", "concurrent"):
+            for token, other in ((left, right), (right, left)):
+                if (
+                    str(token) in variables
+                    and other.type == "NAME"
+                    and "." not in other
+                    and other not in bound
+                ):
+                    self._fail(f"no variable is called {other}", _of(other))
         if sign == "~":
             if right.type != "STRING":
                 self._fail("a regular expression stands in quotes", _of(right))
@@ -456,8 +469,8 @@ class _Reader:
             for token in (left, right):
                 if str(token) not in (variables or {}):
                     self._fail(f"{sign} relates two events, and {token} is none", _of(token))
-        one, other = (self._operand(token, variables, bound) for token in (left, right))
-        return Compared(one, str(sign), other, place)
+        sides = [self._operand(token, variables, bound) for token in (left, right)]
+        return Compared(sides[0], str(sign), sides[1], place)
 
     def _related(
         self, names: list[str], sign: Token, variables: dict[str, Reference], place: Place
@@ -538,7 +551,9 @@ class _Reader:
     def _source(self, tree: Any) -> str:
         """The text of a statement, on one line."""
         said = self.text[tree.meta.start_pos : tree.meta.end_pos]
-        return " ".join(line.split("#")[0].strip() if '"' not in line else line.strip() for line in said.split("\n"))
+        return " ".join(
+            line.split("#")[0].strip() if '"' not in line else line.strip() for line in said.split("\n")
+        )
 
     def _fail(self, message: str, place: Place, hint: str | None = None) -> NoReturn:
         text = self.lines[place.line - 1] if place.line <= len(self.lines) else ""
@@ -634,8 +649,10 @@ def _turns(left: tuple[str, Reference], right: tuple[str, Reference], where: For
         part = stack.pop()
         if isinstance(part, And):
             stack += children(part)
-        elif not isinstance(part, Compared) or part.sign not in ("=", "!="):
-            return False
-        elif {turn(part.left), turn(part.right)} != {part.left, part.right}:
+        elif (
+            not isinstance(part, Compared)
+            or part.sign not in ("=", "!=")
+            or {turn(part.left), turn(part.right)} != {part.left, part.right}
+        ):
             return False
     return True
