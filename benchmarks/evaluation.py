@@ -15,13 +15,11 @@ import sys
 from collections.abc import Iterator
 from time import process_time
 
-from microcosm.cli.commands.simulate.knowledge import knowledge as shares
+from microcosm.cli.commands.simulate_knowledge import knowledge as shares
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Run
-from microcosm.simulation.simulate import Setting, simulate
+from microcosm.simulation.run import Constant, Link, Network, Run
+from microcosm.simulation.simulate import Setting, patterns, simulate
 from microcosm.simulation.statistics import Gauge
-from microcosm.simulation.workload import patterns
 
 SIZES = (10, 100, 200, 1_000, 10_000)
 LARGEST = {"rst": 200, "ks": 1_000}

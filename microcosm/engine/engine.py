@@ -12,24 +12,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from microcosm import tuning
-from microcosm.engine.body import Pred
-from microcosm.engine.clash_prefilter import surely_clean
-from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.body import Pred, Source
+from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
-from microcosm.engine.processes import Processes
+from microcosm.engine.relations import row_of
 from microcosm.errors import MicrocosmError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, lowest
+from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
+from microcosm.order.labels import Labels
 from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
+
+
+_GIVEN = Source("given", None, Relation.CONCURRENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +134,6 @@ class Engine:
     def order(self, pred: Pred) -> HappensBefore:
         """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
         return self._orders.order(pred)
-
-    def neighbours(self, event: str) -> tuple[list[str], list[str]]:
-        """The events just before and just after one in the given order (its cover).
-
-        Raises KeyError for an event that was never named. Cost: linear in the givens.
-        """
-        at = self.universe.position[event]
-        cover = list(self.ground.given[Relation.BEFORE].cover())
-        names = self.universe.names
-        return (
-            list(dict.fromkeys(names[a] for a, b in cover if b == at)),
-            list(dict.fromkeys(names[b] for a, b in cover if a == at)),
-        )
 
     def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
         """The verdict of every pair of named events, in the order of `names`, first before second.
@@ -303,10 +293,20 @@ class Engine:
         return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
 
     def _surely_clean(self) -> int:
+        """Events that surely take no part in a clash, found without their rows.
+
+        Those concurrent with others by their clocks alone, and not with any before them. None unless `<` is
+        kept as labels and `||` is what is given: else rows are cheap, or needed.
+        """
         if not self.ground.clocks or not self._plain:
             return 0
-        plan = self.program.of.get(_CONCURRENT)
-        return surely_clean(self.ground, self.order(_BEFORE), plan)
+        ground, order, plan = self.ground, self.order(_BEFORE), self.program.of.get(_CONCURRENT)
+        if plan is None or not isinstance(order, Labels):
+            return 0
+        if not all(p.source == _GIVEN for found in plan.bodies.values() for b in found for p in b.pairs):
+            return 0
+        stated, (rows, cols) = ground.given[Relation.CONCURRENT], ground.given[Relation.RELATED].support()
+        return agreeing(ground.clocks, order) & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
 
     def _memo(self, domain: int) -> Memo:
         return Memo(self._orders, compile_rules(self.rules, self._unstated), domain)

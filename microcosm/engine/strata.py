@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NoReturn
 
-from microcosm.engine.offline.assumption import Assumptions, assumptions
+from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     ANY,
@@ -23,6 +22,7 @@ from microcosm.logic.rule import (
     Given,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from microcosm.errors import MicrocosmError
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
@@ -236,3 +236,42 @@ def learnt(known: int, senders: Iterable[int], own: int, labels: Cover, guard: i
             known = merged(known, labels.vector[u], guard)
             known += count - (known >> at & COMPONENT) << at
     return known
+
+
+Array = Any
+"""A numpy array of integers, or of truth values."""
+
+
+class LabelArrays:
+    """A copy of labels as they stand, as numpy arrays: many questions at once, answered as by `Labels`.
+
+    Cost: linear in them; a question is some memory accesses.
+
+    Raises `ImportError` without numpy. Memory: 4 bytes for each chain and distinct vector, 12 an event.
+
+    >>> LabelArrays(cover(3, [(0, 1), (1, 2)])).before([0, 2], [2, 0]).tolist()
+    [True, False]
+    """
+
+    def __init__(self, cover: Cover) -> None:
+        import numpy as np
+
+        width = len(cover.chains) + 1  # the last component is that of no chain, and 0
+        self._chain = np.array([width - 1 if c == UNPLACED else c for c in cover.chain], dtype=np.int32)
+        self._index = np.array(cover.index, dtype=np.uint32)
+        number: dict[int, int] = {}
+        rows = [number.setdefault(id(vector), len(number)) for vector in cover.vector]
+        distinct = {id(vector): vector for vector in cover.vector}
+        size = width * FIELD // 8
+        packed = b"".join([distinct[key].to_bytes(size, "little") for key in number])
+        self._known = np.frombuffer(packed, dtype="<u4").reshape(len(number), width)
+        self._row = np.array(rows, dtype=np.int32)
+        self._np = np
+
+    def before(self, a: Array, b: Array) -> Array:
+        """Whether a[i] < b[i], for two sequences of positions of one length."""
+        np = self._np
+        a, b = np.asarray(a), np.asarray(b)
+        chain = self._chain[a]
+        known = np.where(chain == self._chain[b], self._index[b], self._known[self._row[b], chain])
+        return self._index[a] < known

@@ -16,8 +16,7 @@ from collections.abc import Iterable
 
 from microcosm import tuning
 from microcosm.order.bits import from_positions, marks
-from microcosm.order.doubt import Doubt
-from microcosm.order.edits import Pending, gain, recompute
+from microcosm.order.edits import Doubt, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
 
 

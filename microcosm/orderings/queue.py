@@ -18,9 +18,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from microcosm.orderings.boxes import Edges
+from microcosm.orderings.closures import Edges, along, shortest
 from microcosm.orderings.computation import Computation, parse, predecessors
-from microcosm.orderings.cycles import along, shortest
 
 
 def queue_execution(computation: Computation) -> list[int] | None:

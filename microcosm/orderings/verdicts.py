@@ -9,19 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from microcosm.orderings.boxes import (
+from microcosm.orderings.closures import (
     Edges,
+    along_messages,
+    cycle,
     mailbox_edges,
     mailbox_execution,
     outbox_edges,
     outbox_execution,
+    shortest,
+    steps_cycle,
     synchronous_execution,
 )
 from microcosm.orderings.computation import Computation, linear_extension
-from microcosm.orderings.cycles import along_messages, cycle, shortest, steps_cycle
 from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
-from microcosm.orderings.monitor import Pair, violation, violations
-from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.ordering import Ordering, Pair, violation, violations
 from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, smallest
 from microcosm.orderings.queue import queue_cycle, queue_execution
 

@@ -22,14 +22,10 @@ from __future__ import annotations
 
 from collections import deque
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
-from microcosm.protocol.comparators.ks import KS
-from microcosm.protocol.comparators.newtop import Newtop
-from microcosm.protocol.comparators.rst import RST
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine
-from microcosm.protocol.monitor.monitor import Monitored
+from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import (
     Ack,
     Clocked,
@@ -44,6 +40,7 @@ from microcosm.protocol.packets import (
     Vector,
     Vectored,
 )
+from microcosm.protocol.timestamped import KS, RST, Newtop
 
 MEMORY = 64
 """A delivery is compared with so many earlier ones, where messages carry enough to compare any two."""

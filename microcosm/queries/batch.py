@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from microcosm.order.label_arrays import LabelArrays
+    from microcosm.order.chain_cover import LabelArrays
 
 VERDICTS = (
     Relation.BEFORE,
@@ -125,10 +125,10 @@ class Batch:
 
     def _label_arrays(self, labels: Labels) -> LabelArrays | None:
         if self._arrays is None:
-            from microcosm.order.label_arrays import LabelArrays
+            from microcosm.order.chain_cover import LabelArrays
 
             try:
-                self._arrays = LabelArrays(labels)
+                self._arrays = LabelArrays(labels.cover)
             except ImportError:
                 return None
         return self._arrays

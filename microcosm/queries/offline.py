@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
-from microcosm.engine.offline.refutation import Refutation, Stopped
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
+from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.errors import MicrocosmError, readable
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
 from microcosm.queries.conflict import Given, conflict, named

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from microcosm.errors import UnknownEvent, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
-from microcosm.order.whole import lacking
+from microcosm.order.order import lacking
 from microcosm.text.names import quote
 from microcosm.worlds.candidate import Fit
-from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.constraints import knowledge_of
 from microcosm.worlds.possible import Possibilities
-from microcosm.worlds.possible_table import MEMBERS, Table
+from microcosm.worlds.propagation import MEMBERS, Table
+from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
 from microcosm.worlds.world import World
 
@@ -83,7 +83,7 @@ class Possibility:
 def ignored(givens: Givens) -> tuple[str, ...]:
     """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
 
-    >>> from microcosm.givens.message import Message
+    >>> from microcosm.givens.columns import Message
     >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
     ('ordering causal',)
     """
@@ -98,7 +98,7 @@ def ignored(givens: Givens) -> tuple[str, ...]:
 class Worlds:
     """The worlds that fit some givens, which are read once and must not change meanwhile.
 
-    >>> from microcosm.givens.correspondence import Correspondence
+    >>> from microcosm.givens.relation import Correspondence
     >>> givens = Givens(internal=["a", "b"])
     >>> givens.add(Correspondence("a", Relation.CONCURRENT, "c"))
     >>> found = Worlds(givens).possible("b", "c")

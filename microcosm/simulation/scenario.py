@@ -11,7 +11,7 @@
     p1 -> p3: b (id 2 after 0, permit follows)
 
 The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3`
-(`protocol.tree.topology`),
+(`protocol.tree.static`),
 and `hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
 
 Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):
@@ -36,8 +36,14 @@ from microcosm.errors import MicrocosmError, ProtocolError, TextError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Clocked, Dependent, Logged, Message, Packet, Permit, Secret
-from microcosm.simulation.causal_check import CausalCheck
-from microcosm.simulation.events import CAUSAL_SEND, DELIVER, Event, carries_message, process_name
+from microcosm.simulation.events import (
+    CAUSAL_SEND,
+    DELIVER,
+    CausalCheck,
+    Event,
+    carries_message,
+    process_name,
+)
 from microcosm.simulation.simulate import Setting, chosen
 
 HEAD = re.compile(

@@ -16,12 +16,11 @@ from collections.abc import Collection, Iterator, Set
 from itertools import permutations
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.form import closes_givens
+from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle

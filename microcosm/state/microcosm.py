@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
 from microcosm.engine.engine import Engine
-from microcosm.engine.proofs.prove import Witness
-from microcosm.engine.proofs.why_not import WhyNot, why_not
+from microcosm.engine.prove import Witness
+from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
-from microcosm.givens.given_view import GivenView
-from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.givens import Givens, GivenView
+from microcosm.givens.relation import Correspondence, Relation, read_relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement, read_judgement
+from microcosm.logic.rule import Judgement, read_judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct

@@ -14,8 +14,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from microcosm.state.merge import union
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import iter_mc, parse_statement, read_givens

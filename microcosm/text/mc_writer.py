@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.columns import Message
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.stamp import Stamp
+from microcosm.givens.relation import Correspondence
 from microcosm.text.names import quote, string
-from microcosm.text.provenance import is_default
+from microcosm.text.statement import is_default
 
 
 def write_mc(givens: Givens, sources: bool = True) -> str:

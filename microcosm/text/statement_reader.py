@@ -26,12 +26,10 @@ from typing import NoReturn
 
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
-from microcosm.givens.message import Message
+from microcosm.givens.columns import Message
 from microcosm.text import statement as build
 from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, unfit, unquote
-from microcosm.text.provenance import stated
-from microcosm.text.short_cut import short_cut
-from microcosm.text.statement import JOINS, Fault, Statement
+from microcosm.text.statement import JOINS, Fault, Statement, short_cut, stated
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "

@@ -12,10 +12,9 @@ import json
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from microcosm.givens.clock import Clock, between
+from microcosm.givens.clock import Clock, Stamp, between
 from microcosm.givens.exact import Number
 from microcosm.givens.relation import Relation
-from microcosm.givens.stamp import Stamp
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import in_trace
 from microcosm.traces.execution import Execution

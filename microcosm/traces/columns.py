@@ -19,10 +19,9 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
+from microcosm.givens.columns import Links, Told
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Told
-from microcosm.givens.order_columns import Links
 from microcosm.traces.report import Extraction, Report
 from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused

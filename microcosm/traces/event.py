@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sys import intern
 
 from microcosm.givens import event_table
-from microcosm.givens.stamp import Stamp
+from microcosm.givens.clock import Stamp
 
 SENDS = {"send": "receive", "causal_send": "deliver"}
 """The kinds that send, and the kind that answers each: on the network, and as the application sees it."""

@@ -15,11 +15,10 @@ from typing import Any, Literal
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
 from microcosm.givens.event_table import EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent

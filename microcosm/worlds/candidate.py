@@ -13,7 +13,7 @@ from itertools import pairwise
 from microcosm import tuning
 from microcosm.givens.exact import Number
 from microcosm.order.bits import bits
-from microcosm.order.graph import Graph
+from microcosm.order.happens_before import Graph
 from microcosm.worlds.constraints import Knowledge, Pair
 
 

@@ -11,17 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 
-from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.givens.stamp import Stamp
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
-from microcosm.order.graph import Graph
-from microcosm.order.happens_before import Cycle
+from microcosm.order.happens_before import Cycle, Graph
+from microcosm.order.order import lacking_order
 from microcosm.order.stamps import StampOrder
-from microcosm.order.whole import lacking_order
 
 Pair = tuple[int, int]
 

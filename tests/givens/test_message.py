@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm
-from microcosm.engine.ground import Universe
-from microcosm.engine.processes import Processes
+from microcosm.engine.ground import Processes, Universe
+from microcosm.givens.columns import Linking, Message, Told
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message, Told
-from microcosm.givens.order_columns import Linking
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.report import Report
 

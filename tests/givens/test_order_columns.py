@@ -8,10 +8,9 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Linking
 from microcosm.givens.givens import Givens
-from microcosm.givens.order_columns import Linking
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 
 pairs = st.lists(st.permutations("abcdef").map(lambda p: (p[0], p[1])), max_size=12)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.order.bits import from_positions
-from microcosm.order.doubt import Doubt, Waiting
+from microcosm.order.edits import Doubt, Waiting
 
 WIDE = 1200
 """More positions than a row has room for at first."""

@@ -16,10 +16,10 @@ class Mutant(NamedTuple):
     noticed_by: tuple[str, ...] = ("small",)
 
 
-QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/boxes.py"
+QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/closures.py"
 INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
-STREAM, MONITOR = "microcosm/orderings/stream.py", "microcosm/orderings/monitor.py"
-RULES, BASE = "rules/orderings.rules", "microcosm/givens/predicates.py"
+STREAM, MONITOR = "microcosm/orderings/ordering.py", "microcosm/orderings/ordering.py"
+RULES, BASE = "rules/orderings.rules", "microcosm/givens/facts.py"
 
 ROUNDS = f'''
 
@@ -223,7 +223,7 @@ MUTANTS = [
     ),
     Mutant(
         "RSC with a reflexive order",
-        (("microcosm/orderings/monitor.py", "if message != self._last:", "if True:"),),
+        (("microcosm/orderings/ordering.py", "if message != self._last:", "if True:"),),
     ),
     Mutant(
         "antisymmetric for acyclic",

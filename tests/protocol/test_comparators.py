@@ -7,15 +7,13 @@ from random import Random
 import pytest
 
 from microcosm.errors import ProtocolError
+from microcosm.protocol.acknowledged import Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.comparators.cykas import Cykas
-from microcosm.protocol.comparators.newtop import Newtop
-from microcosm.protocol.comparators.rst import RST
 from microcosm.protocol.machine import Delivery, Machine, Send
-from microcosm.protocol.monitor.monitor import Monitored
+from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
-from microcosm.protocol.tree.static import TreeNode, hops
-from microcosm.protocol.tree.topology import binary_tree
+from microcosm.protocol.timestamped import RST, Newtop
+from microcosm.protocol.tree.static import TreeNode, binary_tree, hops
 from tests.protocol.random_net import RandomNet
 
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.protocol.monitor.model import (
+from microcosm.protocol.monitoring import (
     Histories,
     Letter,
     Letters,
+    Monitored,
     MonitorProgram,
     Pasts,
     Projections,
@@ -22,7 +23,6 @@ from microcosm.protocol.monitor.model import (
     closed,
     predecessors,
 )
-from microcosm.protocol.monitor.monitor import Monitored
 
 SIZE = 3
 SUBSETS = st.frozensets(st.integers(0, 6))
@@ -240,7 +240,7 @@ def test_section_6_all_these_sets_are_closed_and_so_told_by_their_sizes() -> Non
 
 
 def test_section_6_is_the_protocol() -> None:
-    """Sizes and `protocol.monitor.monitor`, vector for vector, and packets accepted at the same moments."""
+    """Sizes and `protocol.monitoring`, vector for vector, and packets accepted at the same moments."""
     for seed in range(10):
         side, random = Side(4), Random(seed)
         machines = [Monitored(me, 4) for me in range(4)]

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.queries.conflict import Clocked, conflict, statement
 from microcosm.queries.possible import Worlds
 from microcosm.state.microcosm import Microcosm

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Message
-from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER

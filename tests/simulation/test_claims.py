@@ -9,12 +9,10 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import DELIVER, SEND, Event
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Application, Run
+from microcosm.simulation.events import DELIVER, SEND, Event, check
+from microcosm.simulation.run import Application, Constant, Link, Network, Run
+from microcosm.simulation.simulate import Script, Stream
 from microcosm.simulation.statistics import Gauge, Statistics
-from microcosm.simulation.workload import Script, Stream
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]
 

@@ -8,10 +8,10 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.basic import HybridBasic
-from microcosm.protocol.hybrid.multicast_sps import Copy, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, HybridMulticastSPS
 from microcosm.protocol.machine import Machine
-from microcosm.simulation.explore.explore import Explorer, explore
-from microcosm.simulation.explore.state import Scope
+from microcosm.simulation.explore import Explorer, explore
+from microcosm.simulation.explore_state import Scope
 from microcosm.simulation.scenario import replay
 
 

@@ -11,15 +11,13 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.hybrid.basic import HybridBasic
-from microcosm.protocol.hybrid.multicast import HybridMulticast
-from microcosm.protocol.hybrid.multicast_sps import Copy, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, HybridMulticast, HybridMulticastSPS
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.simulation.explore.explore import Explored, Explorer, explore
-from microcosm.simulation.explore.state import Scope, State
-from microcosm.simulation.explore.workloads import survey, workloads
+from microcosm.simulation.explore import Explored, Explorer, explore, survey, workloads
+from microcosm.simulation.explore_state import Scope, State
 
 HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps")
 

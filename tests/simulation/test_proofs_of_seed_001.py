@@ -16,12 +16,18 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Packet
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import CAUSAL_SEND, DELIVER, SEND, Event
-from microcosm.simulation.explore.explore import Explorer
-from microcosm.simulation.explore.machines import Machines
-from microcosm.simulation.explore.state import Fault, Scope, State, Step
-from microcosm.simulation.sps_check import SendCheck, Strategy, sent_too_early
+from microcosm.simulation.events import (
+    CAUSAL_SEND,
+    DELIVER,
+    SEND,
+    Event,
+    SendCheck,
+    Strategy,
+    check,
+    sent_too_early,
+)
+from microcosm.simulation.explore import Explorer
+from microcosm.simulation.explore_state import Fault, Machines, Scope, State, Step
 from tests.protocol.random_net import RandomNet
 
 HYBRIDS = [name for name, one in PROTOCOLS.items() if issubclass(one.machine, Hybrid)]

@@ -13,13 +13,18 @@ import pytest
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines
-from microcosm.simulation.network import Constant, Exponential, Link, Network, Partition, Pause, Uniform
-from microcosm.simulation.run import Run
-from microcosm.simulation.simulate import Setting, outside_the_model, simulate
+from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
+from microcosm.simulation.run import Constant, Exponential, Link, Network, Partition, Pause, Run, Uniform
+from microcosm.simulation.simulate import (
+    Mixture,
+    Script,
+    Setting,
+    Stream,
+    outside_the_model,
+    patterns,
+    simulate,
+)
 from microcosm.simulation.statistics import Gauge
-from microcosm.simulation.workload import Mixture, Script, Stream, patterns
 
 FAULTY = {"loss": 0.3, "duplicate": 0.2, "reorder": True}
 

@@ -7,10 +7,8 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Send
 from microcosm.protocol.packets import Permit
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import Event
+from microcosm.simulation.events import Event, Strategy, check, sent_too_early
 from microcosm.simulation.simulate import Setting, simulate
-from microcosm.simulation.sps_check import Strategy, sent_too_early
 
 SPS, CSPS = Strategy.SPS, Strategy.CSPS
 

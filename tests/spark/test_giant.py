@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark.extract import job
+from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import Asked
-from microcosm.spark.giant import routes
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent

@@ -8,13 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import KEYWORDS
-from microcosm.text.short_cut import short_cut
-from microcosm.text.statement import Fault
+from microcosm.text.statement import Fault, short_cut
 from microcosm.text.statement_reader import by_words
 
 PIECES = (

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from microcosm.givens.relation import Relation
-from microcosm.worlds.certificate import Certificate
 from microcosm.worlds.constraints import Knowledge
 from microcosm.worlds.possible import Possibilities
+from microcosm.worlds.sat import Certificate
 from tests import drat
 from tests.families import crafted
 from tests.oracle import Triple

@@ -17,8 +17,7 @@ from microcosm.worlds import sat
 from microcosm.worlds.candidate import Fit, fault
 from microcosm.worlds.constraints import Knowledge
 from microcosm.worlds.possible import Possibilities, Undecided
-from microcosm.worlds.possible_table import MEMBERS
-from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.propagation import MEMBERS, Orientation
 from microcosm.worlds.search import Outcome, complete, guess
 from tests import posets
 from tests.families import crafted, planted

@@ -12,8 +12,7 @@ from microcosm.cli import exits, options, output
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
     from microcosm.compare.difference import Comparison, Disagreement, News
-    from microcosm.givens.correspondence import Correspondence
-    from microcosm.givens.relation import Relation
+    from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
@@ -146,7 +145,7 @@ def _members(fact: Correspondence) -> list[str]:
 
 def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterator[str]:
     """Why two microcosms are not bisimilar."""
-    from microcosm.cli.show.explain import statement
+    from microcosm.cli.show.verdict import statement
 
     yield f"{_both(*files)} are not {'backward ' if backward else ''}bisimilar"
     given = witness.given
@@ -167,7 +166,7 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterat
 def _verdicts(
     pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str]
 ) -> Iterator[str]:
-    from microcosm.cli.show.explain import verdict_line
+    from microcosm.cli.show.verdict import verdict_line
 
     width = max(map(len, files))
     for file, verdict in zip(files, verdicts, strict=True):
@@ -188,7 +187,7 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None) -> It
 
 
 def _news_line(item: News) -> str:
-    from microcosm.cli.show.explain import statement
+    from microcosm.cli.show.verdict import statement
 
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right))
@@ -198,7 +197,7 @@ def _news_line(item: News) -> str:
 
 
 def _conflict_line(each: Disagreement, files: tuple[str, str]) -> str:
-    from microcosm.cli.show.explain import statement
+    from microcosm.cli.show.verdict import statement
 
     sides = (output.printable(statement(each.left, str(v), each.right)) for v in each.verdicts)
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.logs import (
+from microcosm.cli.reading import (
     Execution,
     Format,
     Pattern,

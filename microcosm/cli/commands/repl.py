@@ -1,15 +1,17 @@
-"""`repl`: sit down with a microcosm or a log, ask it, change it."""
+"""`repl`: sit down with a microcosm or a log, ask it, change it; line by line, or from a script."""
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.logs import Execution, Format, Pattern
+from microcosm.cli.reading import Execution, Format, Pattern
+from microcosm.cli.session.session import PROMPT, Session
 
 app = typer.Typer()
 
@@ -57,7 +59,6 @@ def repl(
       echo 'why unshare < view' | microcosm repl album.mc
     """
     from microcosm.cli.reading import rulebook, standard_input_once
-    from microcosm.cli.session import script as scripted
     from microcosm.cli.session.commands import COMMANDS
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
@@ -74,14 +75,14 @@ def repl(
     if STDIN in paths and lines is None:
         _ask_the_terminal()
     if json:
-        return scripted.run(session, scripted.standard_input() if lines is None else lines, json=True)
+        return answer_each(session, standard_input() if lines is None else lines, json=True)
     if not output.is_hushed():
         output.say(f"{session.told}; `help` lists what can be said")
     if lines is None and output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
         from microcosm.cli.session import terminal
 
         return terminal.run(session)
-    return scripted.run(session, scripted.standard_input() if lines is None else lines, json=False)
+    return answer_each(session, standard_input() if lines is None else lines, json=False)
 
 
 def _ask_the_terminal() -> None:
@@ -93,3 +94,44 @@ def _ask_the_terminal() -> None:
     except OSError:
         message = "standard input is the log, and there is no terminal to ask questions from"
         raise exits.UsageError(f"{message}: give them with --script FILE") from None
+
+
+def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
+    """Answer every line; the exit code: 4 where one could not be read, 1 where one was refused, else 0."""
+    worst = exits.HOLDS
+    for line in map(_text, lines):
+        if not json:
+            output.say(f"{PROMPT}{output.printable(line)}".rstrip())
+        outcome, over = exits.FAULT, False  # unless it is answered
+        with session.surviving():
+            outcome, over = _told(session, line, json)
+        output.finish()
+        worst = max(worst, outcome)
+        if over:
+            return worst
+    if not session.is_saved:
+        output.note("the session ends with changes that are not saved")
+    return worst
+
+
+def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
+    """Answer a line; what it counts for the exit code, and whether it ends the session."""
+    answer = session.answer(line)
+    if answer is None or answer.ends:
+        return exits.HOLDS, answer is not None
+    if json:
+        output.emit({"line": line, **answer.fields()})
+    else:
+        output.say_all(answer.lines)
+    return (answer.outcome if answer.outcome in (exits.REFUTED, exits.BAD_INPUT) else exits.HOLDS), False
+
+
+def standard_input() -> Iterator[bytes]:
+    """The lines of standard input as they come; none where it is closed."""
+    if sys.stdin is not None:
+        yield from sys.stdin.buffer
+
+
+def _text(raw: bytes) -> str:
+    """A line without its end; bytes that are no UTF-8 become what no line may hold."""
+    return raw.rstrip(b"\r\n").decode("utf-8", "surrogateescape")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.logs import Format, Pattern, known_format
+from microcosm.cli.reading import Format, Pattern, known_format
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
@@ -210,7 +210,7 @@ def _seen_by_all(master: str, paths: list[str]) -> list[str]:
 @contextmanager
 def _progress() -> Iterator[None]:
     """How far jobs are, on standard error."""
-    from microcosm.spark.progress import LOGGER
+    from microcosm.spark.io.staging import LOGGER
 
     logger = logging.getLogger(LOGGER)
     teller = _Teller()

@@ -81,15 +81,14 @@ def digest_now(path: str) -> str | None:
 
 
 def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.cli import logs as traces
     from microcosm.traces.extract import microcosm_of_logs
 
-    traces.known_format(how.format)
-    report = traces.report_of(strict=False)
+    reading.known_format(how.format)
+    report = reading.report_of(strict=False)
     found = microcosm_of_logs(
         paths, format=how.format, pattern=how.pattern, process=how.process, trace=how.trace, report=report
     )
-    traces.told_rest(report)
+    reading.told_rest(report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
     told = f"{', '.join(map(files.display_name, paths))}: {found.summary()}"
     return Opened(known, None, None, told, tuple(paths))

@@ -8,7 +8,7 @@ that a machine says here whether an input would change it (`changes`), gives its
 
 A process that never comes back would leave others waiting for its acks and permits for ever. `forget` lets go
 of all that. It is safe only once nobody that this process talks to will ever again deliver a message of the
-forgotten one: see `microcosm.replica.network.durable.process`.
+forgotten one: see `microcosm.replica.network.process`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from microcosm.protocol.hybrid.multicast_sps import Copy, Group, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, Group, HybridMulticastSPS
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
 from microcosm.protocol.packets import Ack, Message, Packet, Permit
 

@@ -16,8 +16,8 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
+from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
-from microcosm.givens.stamp import Stamp
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution
 from microcosm.traces.options import Options

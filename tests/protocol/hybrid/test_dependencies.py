@@ -10,16 +10,12 @@ from microcosm.protocol.catalogue import with_budget
 from microcosm.protocol.hybrid.dependencies import HybridDependencies
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Dependent, Packet, Permit
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import Event
-from microcosm.simulation.explore.explore import Explorer
-from microcosm.simulation.explore.state import Scope
-from microcosm.simulation.explore.workloads import survey
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Run
-from microcosm.simulation.sps_check import Strategy, sent_too_early
+from microcosm.simulation.events import Event, Strategy, check, sent_too_early
+from microcosm.simulation.explore import Explorer, survey
+from microcosm.simulation.explore_state import Scope
+from microcosm.simulation.run import Constant, Link, Network, Run
+from microcosm.simulation.simulate import Mixture
 from microcosm.simulation.statistics import Gauge, Statistics
-from microcosm.simulation.workload import Mixture
 from tests.protocol.random_net import RandomNet
 
 BUDGETS = [0, 1, None]

@@ -11,8 +11,7 @@ from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.common import Hybrid
-from microcosm.protocol.hybrid.multicast import HybridMulticast
-from microcosm.protocol.hybrid.multicast_sps import HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticastSPS
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, UNSOUND, Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, Message, Packet, Permit

@@ -12,23 +12,21 @@ from microcosm.protocol.tree.model import (
     Rec,
     Snd,
     Tree,
+    arrives_before,
+    arrives_before_printed,
+    causes,
     children,
+    consistent,
     edges,
     initial,
     next_hop,
     path,
     places,
     reachable,
+    received_first,
     steps,
     well_formed,
     well_formed_tree,
-)
-from microcosm.protocol.tree.order import (
-    arrives_before,
-    arrives_before_printed,
-    causes,
-    consistent,
-    received_first,
 )
 
 SCOPES = [
