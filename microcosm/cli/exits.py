@@ -86,7 +86,7 @@ def failure(error: BaseException, command: str) -> int:
 
 def _lacking(module: str) -> str | None:
     """What to install for a library that could not be imported, if it is an optional one."""
-    from microcosm.spark.parts import PACKAGES
+    from microcosm.spark.installation import PACKAGES
 
     for name, package in PACKAGES.items():
         if module == package.module or module.startswith(f"{package.module}."):

@@ -8,9 +8,9 @@ from contextlib import suppress
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import Core, facts_of, fit
-from microcosm.replica.forgetting import SLACK
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
+from microcosm.replica.ledger.ledger import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
 
@@ -132,7 +132,7 @@ class Changes(Core):
         return False
 
     def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:
-        """Record what follows through events, then drop them, in one transaction."""
+        """LogRecord what follows through events, then drop them, in one transaction."""
         ledger = self._state.ledger
         gone = {*names}
         for run in marks:

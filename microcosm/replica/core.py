@@ -1,32 +1,32 @@
-"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds."""
+"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds.
+
+And what it asks of whoever carries its messages (`Outbox`), and who waits for a verdict (`Subscriptions`).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from secrets import randbits
-from typing import Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
-from microcosm.givens.relation import Correspondence
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
-from microcosm.replica.ledger.records import OWN, apply, load
-from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_state
-from microcosm.replica.outbox import Outbox
-from microcosm.replica.store import Store
-from microcosm.replica.subscriptions import Subscriptions
+from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
+from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import unfit
 
-Written = TypeVar("Written", bound=Evolution)
+Own = TypeVar("Own", bound=Evolution)
 
 COMPACT_AFTER = 1000
 """A snapshot is made after so many records, and after as many as are held: records take twice as long to
@@ -48,8 +48,6 @@ class Core:
     ) -> None:
         opened = None
         if isinstance(store, str | os.PathLike):
-            from microcosm.replica.opening import open_store
-
             store = opened = open_store(store, create=name is not None)
         self._store = store
         self._rules = rules
@@ -224,7 +222,7 @@ class Core:
         stream = self.stream
         return Dot(*stream, self._state.ledger.seen.last(stream) + 1)
 
-    def _put(self, evolution: Written) -> Written:
+    def _put(self, evolution: Own) -> Own:
         """Take an evolution of this replica, within a transaction. Raises `Undefined` for one too large."""
         content = evolutions.encode(evolution)
         if len(content) > evolutions.LARGEST:
@@ -273,3 +271,73 @@ def fit(name: str) -> str:
     if fault is not None:
         raise Undefined(fault)
     return name
+
+
+Deliver = Callable[[str, str, bytes], None]
+"""Called with the name of the sender, the message and its payload, within the transaction of the delivery."""
+
+
+class Outbox(Protocol):
+    """Carries messages in causal order. Nothing may leave before it is committed."""
+
+    def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
+        """Take a message over, within a transaction of the replica, where `note` keeps what must be durable.
+
+        Raises `MicrocosmError` to refuse it (nobody of that name, no room); the send is then undone.
+        """
+        ...
+
+    def undone(self) -> None:
+        """The transaction came to nothing, and with it what was accepted in it."""
+        ...
+
+    def committed(self) -> None:
+        """The transaction is durable: what was accepted, and acks of what was delivered, may leave."""
+        ...
+
+
+Decided = Callable[[str, str, Relation], None]
+
+DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+
+
+class Subscription(NamedTuple):
+    """One who waits for a verdict on a pair; `accurate`: for one of `<`, `>`, `||`."""
+
+    left: str
+    right: str
+    tell: Decided
+    accurate: bool
+
+
+class Subscriptions:
+    """Those who wait; each is told once."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Subscription] = []
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
+        """Somebody waits."""
+        self.waiting.append(Subscription(left, right, tell, accurate))
+
+    def settle(self, known: Microcosm) -> None:
+        """Tell those whose pair is decided. Who is told may add others, and change the replica."""
+        told = []
+        for each in self.waiting:
+            verdict = known.online(each.left, each.right)
+            if verdict in DECIDED and not (each.accurate and verdict is Relation.RELATED):
+                told.append((each, verdict))
+        done = {id(each) for each, _ in told}
+        self.waiting = [each for each in self.waiting if id(each) not in done]
+        for each, verdict in told:
+            each.tell(each.left, each.right, verdict)
+
+
+def open_store(path: AnyPath, *, create: bool = False) -> Store:
+    """The journal at a path; `create` makes it where there is none. Raises `MicrocosmError`."""
+    from microcosm.replica.journal import Journal
+
+    return Journal.open(path, application=APPLICATION, create=create)

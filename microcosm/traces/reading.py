@@ -1,8 +1,8 @@
 """Traces of any format, from files to events; and which of several files are one log.
 
-A format is told by the beginning of a file, or found by name. It is a module of `traces.formats`, or an entry
-point of the group `microcosm.traces`, that has `NAME`, `detects` and `read` (see `Format`). Adding one is
-adding one file and its tests.
+A format is told by the beginning of a file, or found by name. It is an entry of
+`microcosm.traces.formats.table`, or an entry point of the group `microcosm.traces`, that has `NAME`,
+`detects` and `read` (see `Format`).
 
 Several files are one log, whichever their order where the format tells it. What a format must know of
 the files before, and the events that must wait until all are read, are kept in `Options.state`.
@@ -16,11 +16,9 @@ differ.
 from __future__ import annotations
 
 import os
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol, cast
 
@@ -56,11 +54,10 @@ class Format(Protocol):
 
 @cache
 def builtin() -> dict[str, Format]:
-    """The formats of this package: its modules that have a `NAME`."""
-    package = import_module(f"{__package__}.formats")
-    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-    modules = [import_module(module.name) for module in found]
-    return {module.NAME: cast(Format, module) for module in modules if hasattr(module, "NAME")}
+    """The formats of this package by name, in the order in which they are asked."""
+    from microcosm.traces.formats.table import FORMATS
+
+    return {form.NAME: cast(Format, form) for form in FORMATS}
 
 
 def names() -> list[str]:
@@ -95,7 +92,7 @@ def detect(head: str, path: str) -> str:
         return "parquet" if path.endswith(".parquet") else jsonl.NAME
     if jsonl.detects(head, path) == CERTAIN:
         return jsonl.NAME
-    found = [(-form.detects(head, path), name) for name, form in sorted(builtin().items())]
+    found = [(-form.detects(head, path), name) for name, form in builtin().items()]
     for name, plugin in sorted(_plugins().items()):
         try:
             found.append((-cast(Format, plugin.load()).detects(head, path), name))

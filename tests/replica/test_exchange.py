@@ -13,11 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined, WrongReplica
-from microcosm.replica.exchange.exchange import Exchange
-from microcosm.replica.exchange.side_by_side import level
+from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAMES = ("a", "b", "c")
@@ -142,7 +141,7 @@ class Counting:
 
 def transfer(one: Counting, other: Counting, rounds: int = 20, *, largest: int = 1 << 16) -> tuple[int, int]:
     """Exchange until level; the bytes and the size of the largest message."""
-    ends = {"one": Exchange(one, largest=largest), "other": Exchange(other, largest=largest)}
+    ends = {"one": AntiEntropy(one, largest=largest), "other": AntiEntropy(other, largest=largest)}
     total = longest = 0
     for _ in range(rounds):
         waiting = [("other", "one", message) for message in ends["one"].begin("other")]

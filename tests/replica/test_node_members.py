@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from microcosm.errors import ReplicaError, WrongReplica
-from microcosm.replica.network.durable.remembering import STATE, remembered
-from microcosm.replica.node.node import serve
+from microcosm.replica.network.write_ahead import STATE, remembered
+from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Record
+from microcosm.replica.store import LogRecord, Memory
 from tests.replica.nodes import OPTIONS, Remembering, level, meet, ran
 
 pytest.importorskip("cryptography")
@@ -40,7 +40,7 @@ def test_at_every_commit_a_replica_states_the_members_of_its_network() -> None:
         for name, store in stores.items():
             for count in range(2, len(store.commits) + 1):
                 replica = Replica(store.after(count))
-                records = (Record(n, *each) for n, each in enumerate(replica.network, 1))
+                records = (LogRecord(n, *each) for n, each in enumerate(replica.network, 1))
                 process = remembered(records, replica.noted(STATE))
                 named = {member.name for member in process.members} if process is not None else set()
                 assert {*replica.members} - {name} == named

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 
-from microcosm.replica.ledger.snapshot import Identity, encode_identity
-from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.ledger.records import Identity, encode_identity
+from microcosm.replica.network.durable import Durable
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Record, Store
+from microcosm.replica.store import LogRecord, Store
 
 Records = Sequence[tuple[str, bytes]]
 
@@ -66,7 +66,7 @@ class ReplicaStore:
         """Append records, at once or with the next flush; the number of the last that is durable."""
         return self.store.commit(records) if self.joining is None else self.joining(records)
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records above `after`, those included that the network had still to write."""
         self._catch_up()
         return self.store.records(after)
@@ -107,11 +107,11 @@ class NetworkStore:
         self.commits.add(perf_counter() - begun)
         return last
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """Those of the network, numbered from 1."""
         for number, (kind, payload) in enumerate(list(self._replica.network), 1):
             if number > after:
-                yield Record(number, kind, payload)
+                yield LogRecord(number, kind, payload)
 
     def snapshot(self) -> None:
         """There is none here: the state is a note of the replica."""
@@ -124,7 +124,7 @@ class NetworkStore:
         """The replica closes."""
 
 
-class Held:
+class Nesting:
     """How deep in what the next flush ends."""
 
     def __init__(self) -> None:

@@ -17,14 +17,11 @@ from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.replica.network.durable.batch import Then, WriteBatch
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.durable.process import MessageId
-from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.in_thread import BatchWriter
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Keyring
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.endpoint import Address, Endpoint, Limits
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.write_ahead import BatchWriter, Then, WriteBatch
 
 BATCH = 16
 """At most so many packets are taken before the next commit."""
