@@ -84,12 +84,12 @@ def given_in(source: Source, *, strict: bool = False) -> Givens:
 
 def extraction_of(traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True) -> Extraction:
     """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does."""
-    from microcosm.state.opening import Source, expanded
+    from microcosm.state.opening import Source
 
     standard_input_once(traces)
     how, report = options.of_logs(), report_of(strict)
     known_format(how.get("format"))
-    source = Source(tuple(expanded(traces)))
+    source = Source(tuple(files.expanded(traces)))
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
@@ -120,11 +120,9 @@ def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
     if len(arguments) <= len(asked):
         wanted = ("FILE", *asked)
         raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
-    from microcosm.state.opening import GLOB
-
     paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
     for path in paths[1:]:
-        if path != files.STDIN and not exists(path) and not GLOB(path):
+        if path != files.STDIN and not exists(path) and not files.GLOB(path):
             what = f"{' '.join(last)} would be what is asked, behind some FILE"
             raise UsageError(f"there is no file {path!r}: {what}")
     return paths, last

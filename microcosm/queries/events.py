@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from microcosm.errors import NotOneEvent
+from microcosm.files import natural
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
-from microcosm.text.names import natural, quote, string
+from microcosm.text.names import quote, string
 
 MOST_NAMED = 10
 """So many of the events that may be meant are told."""

@@ -115,10 +115,9 @@ class Microcosm:
         `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
         `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`.
         """
-        from microcosm.state.opening import expanded
         from microcosm.traces.extract import microcosm_of_logs
 
-        return cls(microcosm_of_logs(expanded(paths), **how).givens, strict=strict, rules=rules)
+        return cls(microcosm_of_logs(files.expanded(paths), **how).givens, strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(

@@ -185,8 +185,7 @@ def _explain(
         output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
         return
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    asked = statement(left, str(verdict), right, words_of(known))
-    for sentence in sentences(asked, proof, provenance):
+    for sentence in sentences(left, verdict, right, proof, provenance):
         show_prose(sentence)
     output.say("")
-    show_proof(known, proof)
+    show_proof(known, proof, provenance.afresh())

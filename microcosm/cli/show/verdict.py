@@ -51,16 +51,17 @@ def show_verdict(left: str, verdict: Relation, right: str, words: Words = quote)
         show_prose(SILENT)
 
 
-def show_proof(known: Microcosm, proof: Derivation) -> None:
+def show_proof(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> None:
     """The tree of a derivation on standard output, its leaves with their provenance."""
-    output.say_all(proof_tree(known, proof))
+    output.say_all(proof_tree(known, proof, provenance))
 
 
-def proof_tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
+def proof_tree(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> Iterator[str]:
     """The lines of the tree of a derivation, as standard output wants them."""
     from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 
-    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
+    if provenance is None:
+        provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     return proof_lines(proof, stream=sys.stdout, provenance=provenance)
 
 
@@ -158,12 +159,16 @@ def words_of(*known: Microcosm) -> Words:
     return lambda event: caption(event, next((each for each in tables if each.label(event)), None))
 
 
-def sentences(asked: str, proof: Derivation, provenance: Provenance) -> Iterator[str]:
+def sentences(
+    left: str, relation: Relation, right: str, proof: Derivation, provenance: Provenance
+) -> Iterator[str]:
     """Why the conclusion of `proof` holds, a sentence at a time, each a paragraph of its own.
 
-    `asked` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
+    `left relation right` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
     """
-    said = "" if asked == provenance.fact(proof.conclusion) else f"{asked}, that is "
+    said = ""
+    if (left, str(relation)) != (proof.conclusion.left, proof.conclusion.relation):
+        said = f"{statement(left, str(relation), right, provenance.words)}, that is "
     node: Derivation | None = proof
     for _ in range(MOST_STEPS):
         if node is None:
@@ -224,7 +229,7 @@ def _cited(node: Derivation, provenance: Provenance) -> str:
     if below.rule == ABSENT:
         return _lacking(below, provenance)
     if not below.premises:
-        return f"{provenance.fact(node.conclusion)} ({provenance.of(below)})"
+        return f"{provenance.fact(node.conclusion)} ({provenance.source(below)})"
     if is_transitive(below):
         count = len(links(below))
         return f"{provenance.fact(node.conclusion)} (a chain of {count} links)"
