@@ -80,6 +80,14 @@ class TraceEvent:
     numbered: bool = field(default=False, compare=False)
     """Whether `seq` is the reader's: what a log that has none says by its clocks and lines."""
 
+    in_own_format: bool = field(default=False, compare=False)
+    """Whether it was read from a log in the own format that names no other place: a copy is as good then."""
+
+    @property
+    def origin(self) -> tuple[str, int] | None:
+        """The file and line that a copy of the log has to name; None where it need not, or nobody knows."""
+        return (self.file, self.line) if self.file and self.line and not self.in_own_format else None
+
     @property
     def counted(self) -> list[str]:
         """Which fields a reader made up by counting (`COUNTED`); a copy of the log must say so.

@@ -5,7 +5,7 @@
 `process`, `seq` and `kind` are required; `trace`, `id`, `to`, `message`, `clock`, `stamp`, `label`,
 `attributes` and `after` are optional, and fields that are not known become attributes. A copy of a log of
 another format says in `counted` which of `seq` and `message` its reader counted, for want of them in the log,
-and any copy in `origin` from which file and line an event was read: there it still is said to stand.
+and in `origin` from which file and line an event was read: there it still is said to stand.
 A line that is no event is reported and passed over.
 """
 
@@ -151,7 +151,7 @@ def line_of(event: TraceEvent) -> str:
         ("attributes", event.attributes or None),
         ("after", event.after or None),
         ("counted", event.counted or None),
-        ("origin", [event.file, event.line] if event.file and event.line else None),
+        ("origin", event.origin),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json_text(record) + "\n"
@@ -178,6 +178,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         raise _wrong(record, "attributes", "an object")
     message = _text(record, "message") if "message" in record else None
     counted: list[str] = []
+    own = True
     if not record.keys() <= _FIELDS:
         counted = _counted(record)
         if message is not None and "message" in counted:
@@ -187,6 +188,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
             del more["counted"]
         if "origin" in more and (place := _place(more["origin"])) is not None:
             file, line = place
+            own = False
             del more["origin"]
         attributes = {**attributes, **more} if more else attributes
     return TraceEvent(
@@ -205,6 +207,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         file,
         line,
         "seq" in counted,
+        own,
     )
 
 

@@ -159,8 +159,8 @@ def _row(event: TraceEvent) -> dict[str, object]:
         "id": event.name,
         "after": list(event.after) or None,
         "counted": event.counted or None,
-        "origin": event.file if event.file and event.line else None,
-        "origin_line": event.line if event.file and event.line else None,
+        "origin": event.origin and event.origin[0],
+        "origin_line": event.origin and event.origin[1],
     }
 
 
