@@ -19,7 +19,7 @@ from typing import Any
 from microcosm.givens.event_table import NOTHING, EventRow
 from microcosm.givens.exact import json_text
 from microcosm.text.names import KEYWORDS, OPERAND, SHOWN, STRING, quote, shown, unfit, unquote
-from microcosm.text.statement import Fault
+from microcosm.text.statement import BadStatement
 
 KINDS = ("internal", "send", "receive", "causal_send", "deliver")
 """What an event may be."""
@@ -39,7 +39,7 @@ _decode = JSONDecoder().raw_decode
 
 
 def event_on(line: str) -> EventRow | None:
-    """What a line says of an event; None where it is no such line. Raises `Fault`. Cost: linear.
+    """What a line says of an event; None where it is no such line. Raises `BadStatement`. Cost: linear.
 
     >>> event_on('event p:1 process p "log in" n=3 at "my log:7"')
     EventRow(name='p:1', process='p', seq=0, kind='', message=None, label='log in', trace=None, \
@@ -51,9 +51,9 @@ attributes={'n': 3}, time=None, file='my log', line=7)
         return None
     name = _text(begin[1], begin.end())
     if begin[1] in KEYWORDS:
-        raise Fault(f"`{name}` is a keyword", f'Quote it: "{name}".', column=begin.end() + 1)
+        raise BadStatement(f"`{name}` is a keyword", f'Quote it: "{name}".', column=begin.end() + 1)
     if fault := unfit(name):
-        raise Fault(fault, None, column=begin.end() + 1)
+        raise BadStatement(fault, None, column=begin.end() + 1)
     said: dict[str, Any] = {}
     attributes: dict[str, object] = {}
     at = begin.end(1)
@@ -66,12 +66,14 @@ attributes={'n': 3}, time=None, file='my log', line=7)
             key = _text(found["key"], start) if found["key"] else "time"
             into = attributes if found["key"] else said
             if key in into:
-                raise Fault(f"{shown(key)} is stated twice", "Keep one of the two.", column=start + 1)
+                raise BadStatement(f"{shown(key)} is stated twice", "Keep one of the two.", column=start + 1)
             into[key], at = _value(line, found.end())
             continue
         word = found["word"] or "label"
         if word in said or (word == "at" and "line" in said):
-            raise Fault(f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1)
+            raise BadStatement(
+                f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1
+            )
         group = "value" if found["word"] else "label"
         said.update(_said(word, _text(found[group], found.start(group)), found.start(group)))
         at = found.end()
@@ -135,14 +137,14 @@ def _said(word: str, text: str, at: int) -> dict[str, object]:
     """The fields of the row that a word and its value say."""
     if word == "seq":
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            raise Fault(f"`seq` is a whole number, not {shown(text)}", None, column=at + 1)
+            raise BadStatement(f"`seq` is a whole number, not {shown(text)}", None, column=at + 1)
         return {"seq": int(text)}
     if word == "kind" and text not in KINDS:
-        raise Fault(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=at + 1)
+        raise BadStatement(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=at + 1)
     if word == "at":
         file, _, line = text.rpartition(":")
         if not (line.isascii() and line.isdecimal() and len(line) < 20) or ":" not in text:
-            raise Fault(f"expected FILE:LINE, not {shown(text)}", None, column=at + 1)
+            raise BadStatement(f"expected FILE:LINE, not {shown(text)}", None, column=at + 1)
         return {"file": file, "line": int(line)}
     return {word: text}
 
@@ -153,9 +155,9 @@ def _text(word: str, at: int) -> str:
     try:
         text = unquote(word)
     except JSONDecodeError as error:
-        raise Fault("not an escape", "Escapes are those of JSON.", column=at + error.pos + 1) from None
+        raise BadStatement("not an escape", "Escapes are those of JSON.", column=at + error.pos + 1) from None
     if text and (fault := unfit(text)):
-        raise Fault(fault, None, column=at + 1)
+        raise BadStatement(fault, None, column=at + 1)
     return text
 
 
@@ -165,24 +167,24 @@ def _value(line: str, at: int) -> tuple[object, int]:
         value, end = _decode(line, at)
     except JSONDecodeError as error:
         hint = 'The value of an attribute is JSON: key="x", key=3, key=[1, 2].'
-        raise Fault(f"not JSON: {error.msg}", hint, column=error.pos + 1) from None
+        raise BadStatement(f"not JSON: {error.msg}", hint, column=error.pos + 1) from None
     except RecursionError:
-        raise Fault("the value is nested too deeply", None, column=at + 1) from None
+        raise BadStatement("the value is nested too deeply", None, column=at + 1) from None
     except ValueError:
-        raise Fault("the number has too many digits", None, column=at + 1) from None
+        raise BadStatement("the number has too many digits", None, column=at + 1) from None
     if end < len(line) and not line[end].isspace():
-        raise Fault(f"unexpected {shown(line[end])} after the value", None, column=end + 1)
+        raise BadStatement(f"unexpected {shown(line[end])} after the value", None, column=end + 1)
     if "\\u" in line and (fault := unfit(json.dumps(value, ensure_ascii=False))):
-        raise Fault(fault, None, column=at + 1)
+        raise BadStatement(fault, None, column=at + 1)
     return value, end
 
 
-def _unreadable(line: str, at: int) -> Fault:
+def _unreadable(line: str, at: int) -> BadStatement:
     at += len(line[at:]) - len(line[at:].lstrip())
     word = line[at:].split(None, 1)[0]
     near = difflib.get_close_matches(word[:SHOWN], _WORDS, 1)
     hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != word else FORM
-    return Fault(f"unexpected {shown(word)} in what is said of an event", hint, column=at + 1)
+    return BadStatement(f"unexpected {shown(word)} in what is said of an event", hint, column=at + 1)
 
 
 def _shown(value: object) -> str:

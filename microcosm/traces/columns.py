@@ -21,7 +21,7 @@ from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
-from microcosm.givens.columns import Links, Told
+from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.traces.event import writable
@@ -216,7 +216,7 @@ class _Log:
         alone = [thread[0] for thread in self._threads.values() if len(thread) == 1]
         return [e for e in alone if self._kind[e] != _RECEIVE and e not in self._heard]
 
-    def _links(self, unlinked: list[int]) -> Links:
+    def _links(self, unlinked: list[int]) -> OrderColumns:
         """The order of each process, then the messages."""
         lefts, rights, sources = _no_events(), _no_events(), list[Sequence[str]]()
         for process, thread in self._threads.items():
@@ -229,13 +229,15 @@ class _Log:
             rights += self._receipts[process]
         sources.append([*map("message ".__add__, map(self._message.__getitem__, rights[ordered:]))])
         if not unlinked:
-            return Links(self._ids, lefts, rights, sources, self._process)
+            return OrderColumns(self._ids, lefts, rights, sources, self._process)
         named = bytearray(b"\1") * len(self._ids)
         for event in unlinked:
             named[event] = 0
         place = [0, *accumulate(named)].__getitem__
         names, processes = [*compress(self._ids, named)], [*compress(self._process, named)]
-        return Links(names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes)
+        return OrderColumns(
+            names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes
+        )
 
     def _place(self, event: int) -> tuple[str, int]:
         """The file and line of an event."""
@@ -266,11 +268,11 @@ class _Log:
         )
         return table.by_place(dict.fromkeys(files)) if self._files else table
 
-    def _told(self, unlinked: list[int]) -> Told:
+    def _told(self, unlinked: list[int]) -> MessageColumns:
         """What was sent and received, process by process."""
         words = [*map(_WORDS.__getitem__, self._kind)]
         apart = [event for event in unlinked if self._kind[event]]
         order = _no_events()
         for thread in self._threads.values():
             order += thread
-        return Told(order, words, self._ids, self._message, self._process, apart)
+        return MessageColumns(order, words, self._ids, self._message, self._process, apart)
