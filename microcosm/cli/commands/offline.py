@@ -221,7 +221,7 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
             reading.microcosm_of(givens, book)
         except exits.InconsistentGivens as error:
             shown = error
-        fits = shown is None and Worlds(givens).one(stop) is not None
+        fits = shown is None and Worlds(givens).fits(stop)
         found = None if fits else conflict(givens, stop)
         proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
