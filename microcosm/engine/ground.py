@@ -296,7 +296,7 @@ INTERNAL = object()
 class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
 
-    >>> from microcosm.givens.message import Message
+    >>> from microcosm.givens.columns import Message
     >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]

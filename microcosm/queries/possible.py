@@ -19,10 +19,10 @@ from microcosm.givens.relation import Relation, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
-from microcosm.worlds.candidate import Fit
-from microcosm.worlds.constraints import knowledge_of
+from microcosm.worlds.candidate import Candidate
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
-from microcosm.worlds.propagation import MEMBERS, Table
+from microcosm.worlds.propagation import MEMBERS, PossibleTable
 from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
 from microcosm.worlds.world import World
@@ -213,7 +213,7 @@ class Worlds:
         size = len(self.events) + OUTSIDERS
         self.ignored = ignored(givens)
         """What is stated that no constraint on pairs of events says: an answer is then not exact."""
-        self._possibilities = Possibilities(knowledge_of(givens, self._position, size))
+        self._possibilities = Possibilities(constraints_of(givens, self._position, size))
 
     def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
         """The relations of two distinct events, named in the givens or not. See `Possibility`.
@@ -283,10 +283,10 @@ class Worlds:
         rows = self._possibilities.propagated()
         return None if rows is None else self._left(rows)
 
-    def _left(self, rows: Table) -> PairsLeft:
+    def _left(self, rows: PossibleTable) -> PairsLeft:
         return PairsLeft(self._position, rows.before, rows.concurrent)
 
 
-def _named(world: Fit, names: list[str]) -> WitnessWorld:
+def _named(world: Candidate, names: list[str]) -> WitnessWorld:
     order = [names[at] for at in world.order if at < len(names)]
     return WitnessWorld(order, sorted((names[a], names[b]) for a, b in world.reduction()))

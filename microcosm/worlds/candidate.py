@@ -15,17 +15,17 @@ from operator import or_
 from microcosm import tuning
 from microcosm.givens.exact import Number
 from microcosm.order.bits import bits, from_positions
-from microcosm.order.happens_before import Graph
+from microcosm.order.happens_before import AcyclicGraph
 from microcosm.order.labels import Labels
 from microcosm.order.order import happens_before
-from microcosm.worlds.constraints import Knowledge, Pair
+from microcosm.worlds.constraints import Constraints, Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Candidate:
     """A world: its `<` is what follows from `edges` by transitivity, and `order` extends it.
 
-    >>> world = Fit.of(4, [(2, 0), (0, 1), (2, 1)])
+    >>> world = Candidate.of(4, [(2, 0), (0, 1), (2, 1)])
     >>> world.order, world.reduction()
     ([2, 3, 0, 1], [(0, 1), (2, 0)])
     """
@@ -34,10 +34,10 @@ class Fit:
     edges: list[tuple[int, int]]
 
     @classmethod
-    def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Fit:
+    def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Candidate:
         """The world that some pairs generate. Raises `Cycle`."""
         once = list(dict.fromkeys(edges))
-        return cls(Graph(size, once).order, once)
+        return cls(AcyclicGraph(size, once).order, once)
 
     def reduction(self) -> list[tuple[int, int]]:
         """The pairs that do not follow from others, sorted (the transitive reduction).
@@ -47,9 +47,8 @@ class Fit:
         """
         successors = _successors(len(self.order), dict.fromkeys(self.edges))
         order = happens_before(len(self.order), self.edges)
-        if isinstance(order, Labels) and sum(len(later) ** 2 for later in successors) <= _FEW * len(
-            self.edges
-        ):
+        pairs = sum(len(later) ** 2 for later in successors)
+        if isinstance(order, Labels) and pairs <= _FEW * len(self.edges):
             return sorted(
                 (a, b)
                 for a, later in enumerate(successors)
@@ -76,7 +75,7 @@ _FEW = 16
 """Where an event is before no more than about so many directly, each two of these are compared."""
 
 
-def fault(known: Knowledge, world: Fit) -> str | None:
+def fault(known: Constraints, world: Candidate) -> str | None:
     """What of a knowledge is not so in a world; None where it fits.
 
     Cost: linear in the pairs; O(E · n/64) for events of which something but `<` is stated. Memory: O(n).
@@ -126,7 +125,7 @@ def _unlike(pairs: list[Pair], rows: list[int], first: int, expected: int) -> li
     return [(a, b) for a, b in pairs if b in block and rows[a] >> (b - first) & 1 != expected]
 
 
-def _stamp_fault(known: Knowledge, world: Fit, successors: list[list[int]]) -> str | None:
+def _stamp_fault(known: Constraints, world: Candidate, successors: list[list[int]]) -> str | None:
     """Stamps only have to rise along `<`: the latest of the past is carried forward."""
     latest: dict[int, int] = {}
     begun: dict[int, Number] = {}
