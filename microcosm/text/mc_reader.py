@@ -23,6 +23,7 @@ from typing import NamedTuple
 from microcosm import tuning
 from microcosm.errors import TextError
 from microcosm.givens.columns import OrderBuilder
+from microcosm.givens.event_table import EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
@@ -112,6 +113,7 @@ class _McReader:
         self.file = file
         self.givens = Givens()
         self.internal: set[str] = set()
+        self.events: EventTableBuilder | None = None
         self.linking: OrderBuilder | None = OrderBuilder()
         """What is external, as long as all of it is `<`."""
 
@@ -138,6 +140,8 @@ class _McReader:
                 self.givens.external = self.linking.facts()
             else:
                 self.givens.link(self.linking.links())
+        if self.events is not None:
+            self.givens.events = self.events.table()
         return self.givens
 
     def _settle(self, linking: OrderBuilder) -> None:
@@ -199,6 +203,10 @@ class _McReader:
                     givens.orderings.append(ordering)
             case st.Complete():
                 givens.complete = True
+            case st.Told(row):
+                self.events = EventTableBuilder() if self.events is None else self.events
+                _first_time(row.name, self.events, "the event")
+                self.events.add(row)
             case st.Named(name):
                 if givens.name is not None:
                     raise BadStatement("the microcosm is named twice", "Keep one of the names.", name=name)

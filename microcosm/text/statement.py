@@ -22,6 +22,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
+from microcosm.givens.event_table import EventRow
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
 
@@ -136,7 +137,16 @@ class Token:
     events: tuple[str, ...]
 
 
-Statement = Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`event e process p "log in" at a.log:3`: what a log says of an event."""
+
+    row: EventRow
+
+
+Statement = (
+    Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token | Told
+)
 
 
 class BadStatement(MicrocosmError):

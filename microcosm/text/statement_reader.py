@@ -8,6 +8,7 @@ The grammar, in which blanks may stand between any two words and `#` begins a co
     clock NAME = NAME { [PROCESS : NUMBER (, PROCESS : NUMBER)*] } [unticked] [in NAME]
     send NAME = NAME NAME [-> NAME (, NAME)*]                   receive NAME = NAME NAME
     ordering NAME [interior]                                    complete
+    event NAME …                                                (as `microcosm.text.event_line` says)
 
 A word is looked for only where it may stand: `1.5` is a number in a stamp and a name elsewhere, and in a
 clock the last colon ends the name of a process ({host:80:3} is host:80, 3). `_Words` reads word by word and
@@ -28,12 +29,13 @@ from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.text import statement as build
+from microcosm.text.event_line import event_on
 from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, unfit, unquote
 from microcosm.text.statement import JOINS, BadStatement, Statement, short_cut, stated
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "
-    "name, internal, stamp, clock, send, receive, ordering, complete, token."
+    "name, internal, stamp, clock, send, receive, ordering, complete, token, event."
 )
 SIGNS = "<, >, ||, <>, !<"
 LEFT = "One statement a line; a name with spaces or signs in it stands in double quotes."
@@ -48,6 +50,8 @@ def read_statement(line: str, source: str | None = None) -> Statement | None:
     >>> read_statement("token lock = a, b")
     Token(name='lock', events=('a', 'b'))
     """
+    if "event" in line and (row := event_on(line)) is not None:
+        return build.Told(row)
     if (found := short_cut(line, source)) is not None:
         return found
     words = _Words(line)

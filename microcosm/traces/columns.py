@@ -1,20 +1,22 @@
 """Logs of nothing but events and messages, in columns: the fast lane of `extract` for the own JSON lines.
 
-Most lines of most logs say a process, a position, and what was sent or received. Where all do, each process
-tells its events in order, every reception comes after its one sending, then the microcosm follows from a few
-passes over columns, at a tenth of the price of an object for each event. Whatever else a log has or lacks is
-for the careful reader: then there is no answer here. A property test keeps both of one mind.
+Most lines of most logs say a process, a position, what was sent or received, and perhaps what the event is
+called. Where all do, each process tells its events in order, and every reception comes after its one sending,
+the microcosm follows from a few passes over columns, at a tenth of the price of an object for each event.
+Whatever else a log has or lacks is for the careful reader: then there is no answer here. A property test
+keeps both of one mind.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, chain, compress, count, filterfalse
+from itertools import accumulate, chain, compress, count, filterfalse, repeat
 from operator import eq, lt
 from typing import Literal, TypeAlias
 
@@ -22,16 +24,18 @@ from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
+from microcosm.traces.event import writable
 from microcosm.traces.report import Extraction, Report
 from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
+_QUOTED = r'("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
 _BEGINS = '{"process":'
 """A log that begins otherwise is in another format, or not plain: no more of it is read."""
 _events = re.compile(
     rf'^\{{"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
-    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})\}}$',
+    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})(?:, ?"label": ?{_QUOTED})?\}}$',
     re.MULTILINE,
 ).findall
 
@@ -62,7 +66,7 @@ def _read(path: str | os.PathLike[str]) -> _Log | None:
             found = _events(text)
             if len(found) != text.count("\n") + (not text.endswith("\n")):
                 return None
-            if not log.extend(found):
+            if ("\\" in text and not _are_texts(found)) or not log.extend(found):
                 return None
     return log if not unseen.counts and log.settle() else None
 
@@ -81,6 +85,24 @@ _WORDS: dict[int, Literal["send", "receive", ""]] = {0: "", _SEND: "send", _RECE
 _KINDS = {0: "internal", _SEND: "send", _RECEIVE: "receive"}
 _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind in (_SEND, _RECEIVE))
 """A kind is kept as the length of its word; these tables say which are which."""
+
+
+_Line = tuple[str, str, str, str, str]
+"""Process, position, `send` or `receive`, message and quoted label, each empty where there is none."""
+
+
+def _are_texts(found: Sequence[_Line]) -> bool:
+    """Whether each label is one, though there are escapes in it."""
+    try:
+        return all(writable(json.loads(label)) for *_, label in found if "\\" in label)
+    except ValueError:
+        return False
+
+
+def _label_of(quoted: str) -> str | None:
+    if "\\" in quoted:
+        return str(json.loads(quoted))
+    return quoted[1:-1] if quoted else None
 
 
 def _seq_of(name: str) -> int:
@@ -103,6 +125,8 @@ class _Log:
         self._kind = bytearray()
         """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
+        self._labels: list[str] = []
+        """What each event is called, as it is quoted, or nothing; empty where no event is called anything."""
         self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
         self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
@@ -114,10 +138,13 @@ class _Log:
         self._origins: defaultdict[str, Events] = defaultdict(_no_events)
         """The sendings that these hear of."""
 
-    def extend(self, found: Sequence[tuple[str, str, str, str]]) -> bool:
+    def extend(self, found: Sequence[_Line]) -> bool:
         """Take in the events of some more lines; whether nothing is odd about them."""
         events = [*range(len(self._ids), len(self._ids) + len(found))]
-        processes, seqs, words, messages = zip(*found, strict=True)
+        processes, seqs, words, messages, labels = zip(*found, strict=True)
+        if self._labels or any(labels):
+            self._labels += repeat("", len(self._ids) - len(self._labels))
+            self._labels += labels
         self._process += map(self._once.setdefault, processes, processes)
         self._ids += map(":".join, zip(processes, seqs, strict=True))
         kinds = bytes(map(len, words))
@@ -213,7 +240,7 @@ class _Log:
             Mapped(self._ids, _seq_of),
             Mapped(self._kind, _KINDS.__getitem__),
             Mapped(self._message, _or_none),
-            labels=Repeated(None, many),
+            labels=Mapped(self._labels, _label_of) if self._labels else Repeated(None, many),
             traces=Repeated(None, many),
             attributes=Repeated(NOTHING, many),
             times=Repeated(None, many),

@@ -170,7 +170,7 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     from microcosm.text.mc_reader import givens_to_json, iter_mc
 
     given = session.story.givens
-    lines = (line.rstrip("\n") for line in iter_mc(given))
+    lines = (line.rstrip("\n") for line in iter_mc(given, events=False))
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
 
 
