@@ -9,7 +9,7 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import TextError
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
-from microcosm.order.whole import lacking
+from microcosm.order.order import lacking
 from microcosm.questions.judged import Frame, Judgements, arranged
 from microcosm.questions.language import (
     EventPattern,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microcosm.engine.offline.refutation import Refutation
-from microcosm.engine.proofs.prove import Witness as Prover
+from microcosm.engine.prove import Witness as Prover
+from microcosm.engine.refutation import Refutation
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation

@@ -18,14 +18,14 @@ from typing import NamedTuple, Protocol
 from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.labels import Labels
-from microcosm.order.whole import lacking
+from microcosm.order.order import lacking
 from microcosm.queries.offline import Decisions, are_shipped
 from microcosm.worlds.constraints import knowledge_of
 from microcosm.worlds.possible import Possibilities

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.order.whole import lacking
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.order.order import lacking
 from microcosm.questions.asked import Asked
 from microcosm.questions.evaluate import Evaluation, Scope
 from microcosm.questions.language import And, Known, Place, Quantified, Questions

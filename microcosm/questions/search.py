@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.errors import Undefined
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.queries.possible import Worlds
 from microcosm.questions.asked import Asked

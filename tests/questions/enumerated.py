@@ -64,7 +64,9 @@ class Log:
                 if self.op[event] != "S":
                     continue
                 opened = any(
-                    self.op[e] == "S" and self.key[e] == self.key[event] and "E" not in [self.op[x] for x in members[i:at]]
+                    self.op[e] == "S"
+                    and self.key[e] == self.key[event]
+                    and "E" not in [self.op[x] for x in members[i:at]]
                     for i, e in enumerate(members[:at])
                 )
                 if opened:
@@ -91,8 +93,8 @@ def chains_of(events: Sequence[str], before: Order, rng: Random) -> list[list[st
 
 def random_log(givens: Givens, events: Sequence[str], before: Order, rng: Random) -> Log:
     """A log of a microcosm with words drawn at random; `before` is what is surely ordered."""
-    op = {event: rng.choice("AABBSSE") for event in events}
-    key = {event: rng.choice("xy") for event in events}
+    op = {event: rng.choice("AAABBSSE") for event in events}
+    key = {event: rng.choice("xxxy") for event in events}
     chains = chains_of(events, before, rng)
     skips = frozenset(e for e in events if rng.random() < 0.15)
     givens = givens.copy()
@@ -122,7 +124,11 @@ def random_question(rng: Random) -> tuple[str, Formula]:
         return f"every {one}({k}) {word} some {other}({m})", ("all", (("x", one, k),), inner)
     if kind == "while":
         if rng.random() < 0.5:
-            return f"possibly S({k}) and S({m})", ("some", (("x", "S", k), ("y", "S", m)), ("while", "x", "y"))
+            return f"possibly S({k}) and S({m})", (
+                "some",
+                (("x", "S", k), ("y", "S", m)),
+                ("while", "x", "y"),
+            )
         pair = ("pairs", (("x", "S", k), ("y", "S", m)), ("not", ("while", "x", "y")))
         return f"never S({k}) while S({m})", pair
     if kind == "while3":
@@ -320,9 +326,7 @@ class Meaning:
         """Every consistent cut: what has all that is before any of it."""
         events = self.log.events
         subsets = chain.from_iterable(combinations(events, size) for size in range(len(events) + 1))
-        return [
-            frozenset(some) for some in subsets if all(a in some for a, b in self.before if b in some)
-        ]
+        return [frozenset(some) for some in subsets if all(a in some for a, b in self.before if b in some)]
 
 
 def agreed(values: Sequence[int]) -> int:
