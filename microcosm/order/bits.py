@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from microcosm.tuning import BITS_LISTED
 
@@ -82,6 +82,19 @@ def marks(row: int, width: int) -> bytes:
     b'\\x01\\x00\\x01\\x00'
     """
     return f"{row:0{width}b}".encode()[::-1].translate(_MARK)
+
+
+def overlaid(rows: Sequence[int], width: int) -> str:
+    """For each position below `width` a hexadecimal digit: bit k of it says whether row k has it.
+
+    Up to four rows of a table are read so, position by position, without a test of a bit each. Cost: linear
+    in the width, a few nanoseconds a position and row.
+
+    >>> overlaid([0b101, 0b100], 4)
+    '1030'
+    """
+    found = sum(int(f"{row:b}", 16) << at for at, row in enumerate(rows))
+    return f"{found:0{width}x}"[::-1]
 
 
 def transposed(rows: list[int]) -> list[int]:

@@ -1,7 +1,7 @@
 """Happens-before as a transitively closed relation over positions, behind one interface.
 
 A position is a small integer that stands for an event. `HappensBefore` is what the engine asks for;
-`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows. `Graph` is an acyclic
+`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows. `AcyclicGraph` is an acyclic
 set of pairs that is closed once, and not kept.
 """
 
@@ -61,11 +61,11 @@ class HappensBefore(Protocol):
         """Assert every invariant."""
 
 
-Neighbours = Sequence[Collection[int]]
+Adjacency = Sequence[Collection[int]]
 """For each position those beside it."""
 
 
-def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) -> list[int]:
+def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) -> list[int]:
     """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""
     waiting = [len(p) for p in predecessors]
     order = [v for v in range(size) if not waiting[v]]
@@ -79,7 +79,7 @@ def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) 
     raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
 
 
-def repaired(order: Sequence[int], late: Container[int], predecessors: Neighbours) -> list[int]:
+def repaired(order: Sequence[int], late: Container[int], predecessors: Adjacency) -> list[int]:
     """An order that extends the edges, near to one in which all but those to `late` positions lead onwards.
 
     There must be no cycle. Cost: O(V), and O(V + E) of what has to move.
@@ -105,7 +105,7 @@ def repaired(order: Sequence[int], late: Container[int], predecessors: Neighbour
 
 
 def _shortest_cycle(
-    size: int, waiting: list[int], successors: Neighbours, predecessors: Neighbours
+    size: int, waiting: list[int], successors: Adjacency, predecessors: Adjacency
 ) -> list[int]:
     """A cycle among the positions that Kahn's algorithm left over, without a chord on the walk's way."""
     left = {v for v in range(size) if waiting[v]}
@@ -149,10 +149,10 @@ def edge_sets(size: int, edges: Iterable[tuple[int, int]]) -> tuple[list[set[int
     return successors, predecessors
 
 
-class Graph:
+class AcyclicGraph:
     """`successors` and `predecessors` list a pair as often as it was stated. Raises `Cycle`.
 
-    >>> graph = Graph(3, [(2, 0), (0, 1)])
+    >>> graph = AcyclicGraph(3, [(2, 0), (0, 1)])
     >>> graph.order, graph.pasts()
     ([2, 0, 1], [5, 7, 4])
     """
@@ -182,7 +182,7 @@ class Graph:
     def inherited(self, own: list[int]) -> list[int]:
         """Rows joined with those of all that is before. Cost: as `pasts`.
 
-        >>> Graph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
+        >>> AcyclicGraph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
         [16, 24, 16]
         """
         rows = own.copy()

@@ -27,7 +27,7 @@ from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.labels import Labels
 from microcosm.order.order import lacking
 from microcosm.queries.offline import Decisions, are_shipped
-from microcosm.worlds.constraints import knowledge_of
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 
@@ -127,7 +127,7 @@ class Judgements:
         if not shipped or givens.orderings:
             return self._by_rules(stop)
         place = givens.numbers()
-        possibilities = Possibilities(knowledge_of(givens, place, len(place)), stop=stop)
+        possibilities = Possibilities(constraints_of(givens, place, len(place)), stop=stop)
         few = possibilities.known.decides and len(place) <= tuning.ALL_TAKE_PART
         table = possibilities.table() if few else possibilities.propagated()
         if table is None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from microcosm.queries.conflict import Given
     from microcosm.queries.neighbours import Neighbours
     from microcosm.queries.offline import Decisions, Offline
-    from microcosm.queries.possible import Left, Possibility, Worlds
+    from microcosm.queries.possible import PairsLeft, Possibility, Worlds
     from microcosm.worlds.search import Stop
 
 
@@ -303,7 +303,7 @@ class Microcosm:
         """The verdicts of online decision making on many pairs.
 
         For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
-        places in `events`: an array of places in `microcosm.queries.batch.VERDICTS`. For an Arrow table whose
+        places in `events`: an array of places in `microcosm.engine.engine.VERDICTS`. For an Arrow table whose
         first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
         about a tenth of that where happens-before is kept as labels and numpy is there.
 
@@ -342,7 +342,7 @@ class Microcosm:
     def pairs(self, relation: Relation | str | None) -> Iterator[tuple[str, str]]:
         """Every pair of events with a verdict, the first before the second in sorted order."""
         wanted = read_relation(relation)
-        return ((a, b) for a, b, verdict in self.table() if verdict is wanted)
+        return self.table().of(wanted)
 
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after one and before another; none where the one is not before the other."""
@@ -389,9 +389,7 @@ class Microcosm:
         self._ask(a, b, must_exist)
         return self._decisions(profile).verdict(a, b, depth, stop)
 
-    def offline_table(
-        self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None
-    ) -> Iterator[Left]:
+    def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
         Raises `Inconsistent` where the rules contradict themselves at that depth. Cost: at depth 0 two
@@ -430,7 +428,7 @@ class Microcosm:
             return found
         return self._decisions("full").narrowed(a, b, found, stop)
 
-    def possible_table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
+    def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; under an ordering, less what is refuted.
 
         Refuted by propagation alone, that is: `possible` may rule out more of a pair.

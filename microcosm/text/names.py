@@ -35,6 +35,14 @@ def quote(name: str) -> str:
     return name if _plain(name) and name not in KEYWORDS else string(name)
 
 
+class Quoted(dict[str, str]):
+    """Names as written, each quoted once."""
+
+    def __missing__(self, name: str) -> str:
+        written = self[name] = quote(name)
+        return written
+
+
 def string(text: str) -> str:
     """`text` in double quotes, as JSON writes it; what a terminal would not show (controls, odd spaces,
     direction marks) is escaped."""

@@ -13,15 +13,15 @@ from itertools import pairwise
 from microcosm import tuning
 from microcosm.givens.exact import Number
 from microcosm.order.bits import bits
-from microcosm.order.happens_before import Graph
-from microcosm.worlds.constraints import Knowledge, Pair
+from microcosm.order.happens_before import AcyclicGraph
+from microcosm.worlds.constraints import Constraints, Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Candidate:
     """A world: its `<` is what follows from `edges` by transitivity, and `order` extends it.
 
-    >>> world = Fit.of(4, [(2, 0), (0, 1), (2, 1)])
+    >>> world = Candidate.of(4, [(2, 0), (0, 1), (2, 1)])
     >>> world.order, world.reduction()
     ([2, 3, 0, 1], [(0, 1), (2, 0)])
     """
@@ -30,10 +30,10 @@ class Fit:
     edges: list[tuple[int, int]]
 
     @classmethod
-    def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Fit:
+    def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Candidate:
         """The world that some pairs generate. Raises `Cycle`."""
         once = list(dict.fromkeys(edges))
-        return cls(Graph(size, once).order, once)
+        return cls(AcyclicGraph(size, once).order, once)
 
     def reduction(self) -> list[tuple[int, int]]:
         """The pairs that do not follow from others, sorted (the transitive reduction)."""
@@ -53,7 +53,7 @@ class Fit:
         return sorted(kept)
 
 
-def fault(known: Knowledge, world: Fit) -> str | None:
+def fault(known: Constraints, world: Candidate) -> str | None:
     """What of a knowledge is not so in a world; None where it fits. Cost: O(E · n/64), memory O(n)."""
     if sorted(world.order) != list(range(known.size)):
         return "the order is not one of all events"
@@ -97,7 +97,7 @@ def _unlike(pairs: list[Pair], rows: list[int], first: int, expected: int) -> li
     return [(a, b) for a, b in pairs if b in block and rows[a] >> (b - first) & 1 != expected]
 
 
-def _stamp_fault(known: Knowledge, world: Fit, successors: list[list[int]]) -> str | None:
+def _stamp_fault(known: Constraints, world: Candidate, successors: list[list[int]]) -> str | None:
     """Stamps only have to rise along `<`: the latest of the past is carried forward."""
     latest: dict[int, int] = {}
     begun: dict[int, Number] = {}

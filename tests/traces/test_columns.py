@@ -52,14 +52,27 @@ def written(folder: Path, lines: list[dict[str, object]], end: str = "\n") -> Pa
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=1, max_size=30)
 
 
-@given(steps, st.integers(1, 4), st.sampled_from(["\n", ""]), st.integers(0, 3))
+LABELS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+@given(
+    steps, st.integers(1, 4), st.sampled_from(["\n", ""]), st.integers(0, 3), st.lists(LABELS, max_size=30)
+)
 def test_sound_logs_take_the_lane_and_come_out_the_same(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], processes: int, end: str, unreceived: int
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[Step],
+    processes: int,
+    end: str,
+    unreceived: int,
+    labels: list[str | None],
 ) -> None:
     lines = log(steps, processes)
     for at, line in enumerate(lines):
         if at < unreceived and line["kind"] == "internal":
             line.update(kind="send", message=f"lost {at}")
+    for line, label in zip(lines, labels, strict=False):
+        if label is not None:
+            line["label"] = label  # the last member, as the own writer puts it
     path = written(tmp_path_factory.mktemp("log"), lines, end)
     mine, theirs = Report(), Report()
     found, expected = plain_extraction(path, mine), careful(path, theirs)
@@ -83,6 +96,9 @@ ODD: list[dict[str, object]] = [
     {"kind": "deliver", "message": "m1"},
     {"clock": {"p0": 1}},
     {"label": "odd"},
+    {"label": "\ud800"},
+    {"label": None},
+    {"label": 3},
     {"process": 'p"0'},
     {"seq": 1},
 ]

@@ -243,7 +243,7 @@ class Knowledge:
             return None
         found = {**base.knows, base.process: base.seq}
         for process, seq in tuple(found.items()):
-            earlier = self._at(process, min(seq, int(begins[process])))
+            earlier = self._at(process, min(seq + 1, int(begins[process])))  # it may have heard at `seq`
             if earlier is None:
                 return None
             for other, position in earlier.items():
