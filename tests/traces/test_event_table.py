@@ -128,3 +128,20 @@ def test_what_is_no_origin_is_an_attribute(tmp_path: Path) -> None:
     events = microcosm_of_logs([written(tmp_path / "log.jsonl", line)]).givens.events
     assert events is not None
     assert [row.attributes for row in events] == [{"origin": "Paris"}]
+
+
+def test_a_link_says_what_it_is_also_in_a_copy(tmp_path: Path) -> None:
+    log = written(
+        tmp_path / "log.jsonl",
+        {"process": "p", "seq": 1, "kind": "internal"},
+        {"process": "q", "seq": 1, "kind": "internal"},
+        {"process": "r", "seq": 1, "kind": "internal", "after": ["p:1", "q:1"], "links": ["spawn", "barrier"]},
+        {"process": "s", "seq": 1, "kind": "internal", "after": ["p:1"]},
+        {"process": "t", "seq": 1, "kind": "internal", "after": ["p:1"], "links": ["a", "b"]},
+    )
+    expected = {"r:1": ["spawn", "barrier"], "s:1": ["link"], "t:1": ["link"]}
+    for path in (log, copied(log, tmp_path / "copy.jsonl"), copied(log, tmp_path / "copy.parquet")):
+        found: dict[str, list[str | None]] = {}
+        for fact in microcosm_of_logs([path]).givens.external.values():
+            found.setdefault(fact.right, []).append(fact.source)
+        assert found == expected
