@@ -14,10 +14,9 @@ from time import perf_counter
 
 from benchmarks.measure import Line, paired
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.exchange.side_by_side import level
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAME = "replica"

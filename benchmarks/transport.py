@@ -18,8 +18,8 @@ from time import perf_counter
 
 from benchmarks.measure import Line
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.store import Memory, Store
 

@@ -19,9 +19,9 @@ from time import perf_counter
 from typing import NamedTuple
 
 from benchmarks.measure import Line
-from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.replica import Replica
 
 NAME = "year"

@@ -1,7 +1,6 @@
 """The photo album on three devices, one of which goes offline, decides what it can, and comes back."""
 
-from microcosm.replica.exchange.side_by_side import level
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAMES = ("laptop", "phone", "tablet")

@@ -8,9 +8,9 @@ from contextlib import suppress
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import Core, facts_of, fit
-from microcosm.replica.forgetting import SLACK
 from microcosm.replica.ledger.dots import Dot, DotRun
-from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
+from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
+from microcosm.replica.ledger.ledger import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
 
@@ -22,7 +22,12 @@ class Changes(Core):
     """A replica that changes."""
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
-        """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`."""
+        """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`.
+
+        Names that begin with `c:` and `d:` are those of messages, and refused.
+        """
+        if reserved(event):
+            raise Undefined(f"{event}: names that begin with c: and d: are those of messages; choose another")
         return self._happen(event, at, admitted=True)
 
     def learn(self, given: str | Correspondence, *, at: float | None = None) -> list[Dot]:
@@ -132,7 +137,7 @@ class Changes(Core):
         return False
 
     def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:
-        """Record what follows through events, then drop them, in one transaction."""
+        """LogRecord what follows through events, then drop them, in one transaction."""
         ledger = self._state.ledger
         gone = {*names}
         for run in marks:

@@ -1,32 +1,39 @@
-"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds."""
+"""What a replica is made of: who it is, its store, its transactions, and the microcosm of what it holds.
+
+And what it asks of whoever carries its messages (`Outbox`), and who waits for a verdict (`Subscriptions`).
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from secrets import randbits
-from typing import Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
-from microcosm.givens.relation import Correspondence
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
-from microcosm.replica.ledger.records import OWN, apply, load
-from microcosm.replica.ledger.snapshot import Identity, encode_identity, encode_state
-from microcosm.replica.outbox import Outbox
-from microcosm.replica.store import Store
-from microcosm.replica.subscriptions import Subscriptions
+from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
+from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import unfit
 
-Written = TypeVar("Written", bound=Evolution)
+Own = TypeVar("Own", bound=Evolution)
+
+DIVERGED = "diverged"
+"""Of the note that says when a member knew more of this replica than itself."""
+
+MOST_DIVERGENCES = 16
 
 COMPACT_AFTER = 1000
 """A snapshot is made after so many records, and after as many as are held: records take twice as long to
@@ -48,8 +55,6 @@ class Core:
     ) -> None:
         opened = None
         if isinstance(store, str | os.PathLike):
-            from microcosm.replica.opening import open_store
-
             store = opened = open_store(store, create=name is not None)
         self._store = store
         self._rules = rules
@@ -74,7 +79,7 @@ class Core:
     @property
     def name(self) -> str:
         """The name of the replica."""
-        return self._identity.name
+        return self.identity.name
 
     @property
     def stream(self) -> Stream:
@@ -86,11 +91,11 @@ class Core:
     @property
     def members(self) -> tuple[str, ...]:
         """The names of all replicas, as far as stated."""
-        return self._identity.members
+        return self.identity.members
 
     def set_members(self, members: Collection[str]) -> None:
         """State the names of all replicas anew."""
-        self._begin(Identity(self.name, self.stream[1], tuple(sorted(members))))
+        self._begin(replace(self.identity, members=tuple(sorted(members))))
 
     def renew(self, incarnation: int | None = None) -> None:
         """Begin a new incarnation, for a store that may lack evolutions that others have (an old copy, say).
@@ -99,6 +104,29 @@ class Core:
         """
         self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
         self._view = LedgerView(self._state.ledger, self.stream, self._rules)
+
+    def begin_anew(self, peer: str, dot: Dot) -> None:
+        """Give dots another incarnation from now on, because a peer knows one that this replica does not.
+
+        The members know it as before: only `renew` makes it another one for them.
+        """
+        known_as, own = self.known_as, self.stream
+        with self.transaction():
+            self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=known_as))
+            said = {"member": peer, "dot": list(dot), "last": self._state.ledger.seen.last(own)}
+            self._write(DIVERGED, json.dumps([*self.divergences, said][-MOST_DIVERGENCES:]).encode())
+        self._view = LedgerView(self._state.ledger, self.stream, self._rules)
+
+    @property
+    def divergences(self) -> list[dict[str, Any]]:
+        """When members knew more of this replica than itself: `member`, `dot`, `last`; the latest last."""
+        found: list[dict[str, Any]] = json.loads(self.noted(DIVERGED) or b"[]")
+        return found
+
+    @property
+    def known_as(self) -> int:
+        """The incarnation by which the members know it on the network."""
+        return self.identity.known_as or self.identity.incarnation
 
     @property
     def known(self) -> Microcosm:
@@ -202,7 +230,8 @@ class Core:
             self.subscriptions.settle(self.known)
 
     @property
-    def _identity(self) -> Identity:
+    def identity(self) -> Identity:
+        """Who it is."""
         assert self._state.identity is not None
         return self._state.identity
 
@@ -224,7 +253,7 @@ class Core:
         stream = self.stream
         return Dot(*stream, self._state.ledger.seen.last(stream) + 1)
 
-    def _put(self, evolution: Written) -> Written:
+    def _put(self, evolution: Own) -> Own:
         """Take an evolution of this replica, within a transaction. Raises `Undefined` for one too large."""
         content = evolutions.encode(evolution)
         if len(content) > evolutions.LARGEST:
@@ -273,3 +302,73 @@ def fit(name: str) -> str:
     if fault is not None:
         raise Undefined(fault)
     return name
+
+
+Deliver = Callable[[str, str, bytes], None]
+"""Called with the name of the sender, the message and its payload, within the transaction of the delivery."""
+
+
+class Outbox(Protocol):
+    """Carries messages in causal order. Nothing may leave before it is committed."""
+
+    def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
+        """Take a message over, within a transaction of the replica, where `note` keeps what must be durable.
+
+        Raises `MicrocosmError` to refuse it (nobody of that name, no room); the send is then undone.
+        """
+        ...
+
+    def undone(self) -> None:
+        """The transaction came to nothing, and with it what was accepted in it."""
+        ...
+
+    def committed(self) -> None:
+        """The transaction is durable: what was accepted, and acks of what was delivered, may leave."""
+        ...
+
+
+Decided = Callable[[str, str, Relation], None]
+
+DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+
+
+class Subscription(NamedTuple):
+    """One who waits for a verdict on a pair; `accurate`: for one of `<`, `>`, `||`."""
+
+    left: str
+    right: str
+    tell: Decided
+    accurate: bool
+
+
+class Subscriptions:
+    """Those who wait; each is told once."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Subscription] = []
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
+        """Somebody waits."""
+        self.waiting.append(Subscription(left, right, tell, accurate))
+
+    def settle(self, known: Microcosm) -> None:
+        """Tell those whose pair is decided. Who is told may add others, and change the replica."""
+        told = []
+        for each in self.waiting:
+            verdict = known.online(each.left, each.right)
+            if verdict in DECIDED and not (each.accurate and verdict is Relation.RELATED):
+                told.append((each, verdict))
+        done = {id(each) for each, _ in told}
+        self.waiting = [each for each in self.waiting if id(each) not in done]
+        for each, verdict in told:
+            each.tell(each.left, each.right, verdict)
+
+
+def open_store(path: AnyPath, *, create: bool = False) -> Store:
+    """The journal at a path; `create` makes it where there is none. Raises `MicrocosmError`."""
+    from microcosm.replica.journal import Journal
+
+    return Journal.open(path, application=APPLICATION, create=create)

@@ -13,21 +13,130 @@ thread, no socket: time is passed in, messages come in and go out as bytes (`exc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import json
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
-from microcosm.replica.exchange.exchange import Exchange
-from microcosm.replica.forgetting import Forgetting
+from microcosm.replica.conflicts import Conflict
+from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
+from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot, Dots
-from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.outbox import Deliver, Outbox
-from microcosm.replica.questions import Questions
+from microcosm.replica.ledger.dots import FARTHEST, Dot, Dots, Stream
+from microcosm.replica.ledger.evolution import Add, Append, Evolution, named, speaks_for_another
+from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.store import Store
+from microcosm.state.microcosm import Microcosm
+
+if TYPE_CHECKING:
+    from microcosm.logic.derivation import Derivation
+    from microcosm.queries.offline import Offline
+    from microcosm.queries.possible import Possibility
+
+
+class Questions(Core):
+    """A replica that answers."""
+
+    def snapshot(self) -> Microcosm:
+        """A copy of the microcosm, independent of the replica. Cost: linear."""
+        return self.known.copy()
+
+    @property
+    def events(self) -> list[str]:
+        """Every event that is known, sorted. Cost: n log n."""
+        return sorted({*self._state.ledger.places, *self._state.ledger.naming})
+
+    def chains(self) -> dict[Stream, list[str]]:
+        """The events of each process in their order. Cost: linear."""
+        return {stream: [*self._state.ledger.chain(stream)] for stream in sorted(self._state.ledger.chains)}
+
+    def happened(self, event: str) -> bool:
+        """Whether an event stands in the chain of some process. Constant time."""
+        return event in self._state.ledger.places
+
+    def online(self, a: str, b: str, *, must_exist: bool = False) -> Relation:
+        """`Microcosm.online`."""
+        return self.known.online(a, b, must_exist=must_exist)
+
+    def offline(self, a: str, b: str, **options: Any) -> Offline:
+        """`Microcosm.offline`: what cannot be and what must be."""
+        return self.known.offline(a, b, **options)
+
+    def possible(self, a: str, b: str, *, must_exist: bool = False) -> Possibility:
+        """`Microcosm.possible`."""
+        return self.known.possible(a, b, must_exist=must_exist)
+
+    def why(self, a: str, b: str, *, must_exist: bool = False) -> Derivation | None:
+        """`Microcosm.why`."""
+        return self.known.why(a, b, must_exist=must_exist)
+
+    def table(self) -> Iterator[tuple[str, str, Relation]]:
+        """`Microcosm.table`."""
+        return iter(self.known.table())
+
+    @property
+    def conflicts(self) -> list[Conflict]:
+        """The correspondences that are set aside, in minimal contradictory sets."""
+        return self._view.conflicts
+
+    @property
+    def twice(self) -> list[str]:
+        """The events that two processes claim, or one twice; they stand in no chain."""
+        return self._view.twice
+
+    def is_given(self, fact: str | Correspondence) -> bool:
+        """Whether a correspondence is given as such, set aside or not."""
+        return all(each.key() in self._state.ledger.facts for each in facts_of(fact))
+
+    def when_decided(self, a: str, b: str, tell: Decided, *, accurate: bool = False) -> None:
+        """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
+
+        Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
+        each that waits after each transaction.
+        """
+        self.subscriptions.add(a, b, tell, accurate)
+        if not self._depth:
+            self.subscriptions.settle(self.known)
+
+    def digest(self) -> str:
+        """64 characters that say what is known and what is set aside: equal after an exchange.
+
+        SHA-256 of a JSON text of the chains, the correspondences, the sets that are set aside and the events
+        that stand twice, all sorted. Of replicas that forgot different things it differs. Cost: n log n.
+        """
+        ledger = self._state.ledger
+        aside = [[fact.key() for fact in conflict.facts] for conflict in self.conflicts]
+        withheld = {key for keys in aside for key in keys}
+        said = {
+            "chains": [[list(stream), ledger.chain(stream)] for stream in sorted(ledger.chains)],
+            "given": sorted(key for key in ledger.facts if key not in withheld),
+            "aside": sorted(aside),
+            "twice": self.twice,
+        }
+        return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def counts(self) -> dict[str, int]:
+        """How much there is: events, correspondences, evolutions held and seen, and so on."""
+        ledger = self._state.ledger
+        return {
+            "events": len({*ledger.places, *ledger.naming}),
+            "correspondences": len(ledger.facts),
+            "held": len(ledger.held),
+            "seen": len(ledger.seen),
+            "removals": len(ledger.removals()),
+            "quarantined": sum(len(conflict.facts) for conflict in self.conflicts),
+        }
+
+
+RENEWALS = 16
+"""So often a replica begins anew, as long as it is open, because somebody knows dots that it does not."""
 
 
 class Replica(Questions, Changes):
@@ -57,9 +166,10 @@ class Replica(Questions, Changes):
             store, name, members=members, incarnation=incarnation, forgetting=forgetting, rules=rules
         )
         self.outbox = outbox
-        self.exchange = Exchange(self, largest=largest)
-        """Messages in and out; see `microcosm.replica.exchange.exchange`."""
+        self.exchange = AntiEntropy(self, largest=largest)
+        """Messages in and out; see `microcosm.replica.exchange`."""
         self._deliver: list[Deliver] = []
+        self._renewals = 0
 
     # -- messages ----------------------------------------------------------------------------------------
 
@@ -74,7 +184,7 @@ class Replica(Questions, Changes):
         with self.transaction():
             message = str(self._next())
             self.outbox.accept(message, receivers, payload)  # first: what it refuses has changed nothing
-            self.local(f"c:{message}", at=at)
+            self._happen(f"c:{message}", at, admitted=True)
         if not self._depth:
             self.outbox.committed()
         return message
@@ -97,7 +207,7 @@ class Replica(Questions, Changes):
         """The transport delivers a message; the event is `d:NAME:M`.
 
         What the message proves is `sent`, the sender's evolution of its sending, which is before the delivery
-        and stands where it does among the sender's events; and whatever is `disclosed` (`outbox.drained`).
+        and stands where it does among the sender's events; and whatever is `disclosed`.
         It is taken in any case, and so is the event: what contradicts them, or they contradict, is set aside.
         All of it is one transaction with what `on_deliver` does.
         """
@@ -136,6 +246,37 @@ class Replica(Questions, Changes):
             return [held[dot] for dot in dots.dots() if dot in held]
         return [held[dot] for dot in sorted(held) if dot in dots]
 
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """Why an evolution of another replica is not taken, though it can be read; None if nothing is wrong.
+
+        Cost: the dots that it names.
+        """
+        if isinstance(evolution, Append) and speaks_for_another(evolution):
+            return f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+        for dot in named(evolution):
+            ahead = dot.number - self.seen().last(dot.stream)
+            if ahead > FARTHEST:
+                return f"{dot} is {ahead:,} beyond what was seen of its replica"
+        return None
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        """The dots under this name and incarnation that an evolution names, and that are not known here."""
+        own = self.stream
+        return [dot for dot in named(evolution) if dot.stream == own and dot not in self.seen()]
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        """A peer knows a dot of this replica that it does not know itself; whether it has begun anew.
+
+        Then this store is an old copy, or another replica has the name, or somebody invents. In any case
+        no dot may name two things: it goes on under another incarnation, and what was known of the old one
+        can be taken. Not more often than `RENEWALS` times as long as it is open, for who invents may go on.
+        """
+        if self._renewals >= RENEWALS:
+            return False
+        self._renewals += 1
+        self.begin_anew(peer, dot)
+        return True
+
     def take(self, some: Iterable[Evolution]) -> int:
         """Take evolutions of other replicas, in one transaction; how many were new.
 
@@ -165,3 +306,45 @@ class Replica(Questions, Changes):
             if passed >= others:
                 self._state.ledger.settle(dot)
                 del self._passed[dot]
+
+
+PATIENCE = 1000
+"""So many rounds that bring nothing new are enough; each tells dozens of messages of what is gone."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What an exchange took: messages, their bytes, and the evolutions that were new to each side."""
+
+    messages: int = 0
+    bytes: int = 0
+    new: tuple[int, int] = (0, 0)
+
+
+def level(one: Replica, other: Replica) -> Traffic:
+    """Exchange until neither has anything that the other lacks. Cost: what they differ in.
+
+    >>> from microcosm.replica.store import Memory
+    >>> phone, laptop = (Replica(Memory(), name, incarnation=1) for name in ("phone", "laptop"))
+    >>> _ = phone.learn("unshare < upload"), laptop.learn("upload < view")
+    >>> level(phone, laptop).new, laptop.online("unshare", "view")
+    ((1, 1), Relation.BEFORE)
+    """
+    traffic = Traffic()
+    before = len(one.seen()), len(other.seen())
+    same = False
+    idle = 0
+    while not same:
+        told = len(one.seen()) + len(other.seen())
+        waiting = deque((other, one, message) for message in one.exchange.begin(other.name))
+        while waiting:
+            to, sender, message = waiting.popleft()
+            traffic.messages += 1
+            traffic.bytes += len(message)
+            same = isinstance(decode(message), Same)
+            waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
+        idle = idle + 1 if len(one.seen()) + len(other.seen()) == told else 0
+        if idle > PATIENCE:
+            raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
+    traffic.new = len(one.seen()) - before[0], len(other.seen()) - before[1]
+    return traffic

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+APPLICATION = "microcosm replica"
+"""Whose records these are: the journal of another application is refused."""
 
-class Record(NamedTuple):
+
+class LogRecord(NamedTuple):
     """One thing written down; `number` counts from 1 in the order of commits and is never used again."""
 
     number: int
@@ -29,7 +32,7 @@ class Store(Protocol):
         """
         ...
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records that no snapshot has replaced and whose number is above `after`, in order.
 
         They are those of the moment of the call: what is committed while they are read does not appear. Where
@@ -62,23 +65,23 @@ class Memory:
     3
     >>> store.compact(2, b"one, two")
     >>> store.snapshot(), list(store.records())
-    ((2, b'one, two'), [Record(number=3, kind='note', payload=b'three')])
+    ((2, b'one, two'), [LogRecord(number=3, kind='note', payload=b'three')])
     """
 
     def __init__(self) -> None:
-        self._records: list[Record] = []
+        self._records: list[LogRecord] = []
         self._snapshot: tuple[int, bytes] | None = None
         self._last = 0
 
     def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
         """Append the records. Cost: their number."""
         self._records += [
-            Record(number, kind, payload) for number, (kind, payload) in enumerate(records, self._last + 1)
+            LogRecord(number, kind, payload) for number, (kind, payload) in enumerate(records, self._last + 1)
         ]
         self._last += len(records)
         return self._last
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records above `after`, of the moment of the call."""
         return iter([record for record in self._records if record.number > after])
 

@@ -21,10 +21,9 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.replica.conflicts.by_rules import set_aside
-from microcosm.replica.conflicts.conflicts import Conflict, quarantine
+from microcosm.replica.conflicts import Conflict, quarantine, set_aside
 from microcosm.replica.ledger.dots import Stream
-from microcosm.replica.ledger.ledger import Delta, Key, Ledger
+from microcosm.replica.ledger.ledger import Delta, FactKey, Ledger
 from microcosm.state.microcosm import Microcosm
 
 
@@ -72,7 +71,7 @@ class LedgerView:
         """The events that were appended in two places, and therefore stand in no chain; sorted. Linear."""
         return sorted(event for event, places in self.ledger.places.items() if len(places) > 1)
 
-    def set_aside(self, key: Key) -> Conflict | None:
+    def set_aside(self, key: FactKey) -> Conflict | None:
         """The conflict that a correspondence is part of, if it is set aside."""
         return next((c for c in self.conflicts if key in {fact.key() for fact in c.facts}), None)
 

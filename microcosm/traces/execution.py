@@ -82,7 +82,7 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
             first = len(events)
             events += chain
             chains.setdefault(process, []).append(list(range(first, len(events))))
-            previous += [-1, *range(first, len(events) - 1)]
+            previous += [-1, *range(first, len(events) - 1)] if chain else []
     links, foreign = _links(events) if any(event.after for event in events) else ({}, [])
     sure, doubtful = frozenset(discredited), frozenset(unticked)
     return Execution(trace, events, chains, sure, previous, links, foreign, doubtful)

@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.replica import input as replica_input
-from microcosm.cli.replica.delivered import Told
+from microcosm.cli.replica import lines as replica_input
+from microcosm.cli.replica.lines import Untold
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.link.keys import new_ring, read_keys, write_keys
-from microcosm.replica.opening import APPLICATION, ReadOnlyStore
+from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory
+from microcosm.replica.store import APPLICATION, Memory
 from tests.cli.conftest import Run
 from tests.replica.network.causal import History, faults
 from tests.replica.network.proxy import Proxy
@@ -181,7 +181,7 @@ def test_what_was_delivered_is_told_once_it_is_durable_and_again_after_a_kill(tm
 def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     said: list[dict[str, object]] = []
     replica = Replica(Memory(), "b", incarnation=1)
-    told = Told(said.append)
+    told = Untold(said.append)
 
     def commit() -> bool:
         note = told.note()
@@ -196,14 +196,14 @@ def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     assert not commit()
     told.add({"n": 3})
     told.durable(None)
-    assert [*Told.left(replica)] == [{"n": 1}, {"n": 2}]
+    assert [*Untold.left(replica)] == [{"n": 1}, {"n": 2}]
     assert commit()
-    assert [*Told.left(replica)] == [{"n": 2}, {"n": 3}]
+    assert [*Untold.left(replica)] == [{"n": 2}, {"n": 3}]
     told.durable(None)
     told.durable(OSError())
     assert said == [{"n": 1}, {"n": 2}]
-    Told.all_told(replica)
-    assert [*Told.left(replica)] == []
+    Untold.all_told(replica)
+    assert [*Untold.left(replica)] == []
 
 
 def test_lines_that_are_too_long_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

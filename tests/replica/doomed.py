@@ -18,12 +18,11 @@ from typing import Any
 
 from microcosm.errors import ReplicaError
 from microcosm.replica.journal import Journal
-from microcosm.replica.journal.disk import Disk, Flat
-from microcosm.replica.network.endpoint import Endpoint
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Key, Keyring
-from microcosm.replica.node.node import Node
-from microcosm.replica.opening import APPLICATION
+from microcosm.replica.journal.files import Disk, Flat
+from microcosm.replica.network.endpoint import Endpoint, Limits
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.node import ReplicaNode
+from microcosm.replica.store import APPLICATION
 
 RING = Keyring([Key(1, b"k" * 32)])
 LIMITS = Limits(least_wait=0.02, longest_wait=0.2, most_copies=64)
@@ -102,7 +101,7 @@ class Application:
         self.folder, self.name, self.life, self.most = folder, name, life, most
         self.points = Points(fault)
         self.disk = Doomed(self.points) if fault is not None else Disk()
-        self.node: Node
+        self.node: ReplicaNode
         self._diary = os.open(folder / f"{name}.diary", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def tell(self, line: str) -> None:
@@ -113,7 +112,7 @@ class Application:
         quiet = self.folder / "quiet"
         path = self.folder / f"{self.name}.journal"
         journal = Journal.open(path, application=APPLICATION, create=True, disk=self.disk)
-        self.node = node = await Node.open(
+        self.node = node = await ReplicaNode.open(
             *(journal, self.name),
             keys=RING,
             address=("127.0.0.1", port),

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Key, Keyring
-from microcosm.replica.node.node import Node
+from microcosm.replica.network.endpoint import Limits
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.node import ReplicaNode
 from microcosm.replica.store import Memory
 
 RING = Keyring([Key(1, b"k" * 32)])
@@ -31,12 +31,12 @@ def into(got: list[bytes]) -> Callable[[str, str, bytes], object]:
     return lambda sender, message, payload: got.append(payload)
 
 
-def meet(one: Node, other: Node) -> None:
+def meet(one: ReplicaNode, other: ReplicaNode) -> None:
     one.add_member(other.replica.name, other.address)
     other.add_member(one.replica.name, one.address)
 
 
-async def level(one: Node, other: Node) -> None:
+async def level(one: ReplicaNode, other: ReplicaNode) -> None:
     while one.replica.digest() != other.replica.digest():
         await one.changed()
 

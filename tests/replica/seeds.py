@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import NamedTuple
 
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Limits
 from tests.replica.judge import judged
 from tests.replica.simulated import World
 

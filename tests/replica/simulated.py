@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from microcosm.errors import Busy
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Limits
+from microcosm.replica.network.process import Fence
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.simulated_node import Killed, Node
 

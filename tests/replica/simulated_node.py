@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable.batch import WriteBatch
-from microcosm.replica.network.durable.membership import Fence
 from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.opening import APPLICATION
+from microcosm.replica.network.write_ahead import WriteBatch
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Record
+from microcosm.replica.store import APPLICATION, LogRecord
 from tests.replica.clockwork import NEVER, WALL
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Files:
                 raise Killed
         return self.journal.commit(records)
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         return self.journal.records(after)
 
     def snapshot(self) -> tuple[int, bytes] | None:

@@ -19,7 +19,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from microcosm.replica.network.link.keys import new_ring, write_keys
+from microcosm.replica.network.keys import new_ring, write_keys
 from tests.cli.test_replica_serve import history, level
 from tests.replica.network.causal import faults
 from tests.replica.network.proxy import Proxy

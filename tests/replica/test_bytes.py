@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from microcosm.errors import Malformed
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.exchange import messages
-from microcosm.replica.exchange.messages import Compare, Gone, Message, Range, Same, Supply, Want
-from microcosm.replica.ledger import evolution, snapshot
+from microcosm.replica import exchange as messages
+from microcosm.replica.exchange import Compare, ExchangeMessage, Gone, Range, Same, Supply, Want
+from microcosm.replica.ledger import evolution, records
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
-DOTS = st.builds(Dot, NAMES, st.integers(1, 2**40), st.integers(1, 2**60))
+DOTS = st.builds(Dot, NAMES, st.integers(1, 2**40), st.integers(1, 2**48 - 100))
 RUNS = st.builds(lambda dot, more: DotRun(*dot, dot.number + more), DOTS, st.integers(1, 99))
 SIGNS = st.sampled_from((Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE))
 FACTS = st.builds(Correspondence, NAMES, SIGNS, NAMES, st.none() | NAMES).filter(lambda f: f.left != f.right)
@@ -54,13 +54,13 @@ def test_an_evolution_comes_back(one: Evolution) -> None:
 
 
 @given(MESSAGES)
-def test_a_message_comes_back(one: Message) -> None:
+def test_a_message_comes_back(one: ExchangeMessage) -> None:
     assert messages.decode(messages.encode(one)) == one
 
 
 @given(st.one_of(st.binary(max_size=60), TREES.map(msgpack.packb)))
 def test_nothing_else_is_raised(content: bytes) -> None:
-    for decode in (evolution.decode, messages.decode, snapshot.decode_state, snapshot.decode_identity):
+    for decode in (evolution.decode, messages.decode, records.decode_state, records.decode_identity):
         with suppress(Malformed):
             decode(content)
 

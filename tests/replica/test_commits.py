@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import Contradiction, MicrocosmError, ReplicaError
+from microcosm.replica.background import running
 from microcosm.replica.journal import Journal
-from microcosm.replica.journal.disk import Disk, Flat
-from microcosm.replica.node.background import running
-from microcosm.replica.node.node import serve
-from microcosm.replica.opening import APPLICATION
+from microcosm.replica.journal.files import Disk, Flat
+from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory
+from microcosm.replica.store import APPLICATION, Memory
 from tests.replica.test_node import OPTIONS, into, level, meet, ran
 
 pytest.importorskip("cryptography")

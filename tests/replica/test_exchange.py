@@ -13,11 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined, WrongReplica
-from microcosm.replica.exchange.exchange import Exchange
-from microcosm.replica.exchange.side_by_side import level
+from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
 NAMES = ("a", "b", "c")
@@ -136,13 +135,24 @@ class Counting:
             self.evolutions[one.dot] = one
         return 0
 
+    stream = ("nobody", 1)
+
+    def fault_in(self, evolution: Evolution) -> None:
+        pass
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        return []
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        raise AssertionError
+
     def level_with(self, peer: str) -> None:
         pass
 
 
 def transfer(one: Counting, other: Counting, rounds: int = 20, *, largest: int = 1 << 16) -> tuple[int, int]:
     """Exchange until level; the bytes and the size of the largest message."""
-    ends = {"one": Exchange(one, largest=largest), "other": Exchange(other, largest=largest)}
+    ends = {"one": AntiEntropy(one, largest=largest), "other": AntiEntropy(other, largest=largest)}
     total = longest = 0
     for _ in range(rounds):
         waiting = [("other", "one", message) for message in ends["one"].begin("other")]
@@ -184,9 +194,12 @@ def test_another_replica_of_this_name_is_noticed() -> None:
     one.local("x")
     level(one, third)
     with pytest.raises(WrongReplica, match="another one has the name a"):
-        level(third, other)
-    other.renew(2)
+        other.take(one.held_of(one.seen()))
     level(third, other)
+    assert other.divergences == [{"member": "b", "dot": ["a", 1, 1], "last": 0}]
+    assert other.stream[0] == "a"
+    assert other.stream != one.stream
+    assert other.known_as == 1
     other.local("y")
     level(third, other)
     assert third.events == ["x", "y"]

@@ -16,14 +16,12 @@ from microcosm.errors import Contradiction
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.exchange.side_by_side import level
-from microcosm.replica.forgetting import Forgetting
 from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.opening import APPLICATION
-from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Store
+from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.replica import Replica, level
+from microcosm.replica.store import APPLICATION, Memory, Store
 from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm
 

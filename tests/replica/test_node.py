@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import Busy, ReplicaError, Undefined
-from microcosm.replica.network.durable.remembering import STATE, remembered
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.node.node import serve
-from microcosm.replica.opening import open_store
+from microcosm.replica.core import open_store
+from microcosm.replica.network.endpoint import Limits
+from microcosm.replica.network.write_ahead import STATE, remembered
+from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Record
+from microcosm.replica.store import LogRecord, Memory
 from tests.replica.network.proxy import Proxy
 from tests.replica.nodes import OPTIONS, Remembering, into, level, meet, ran
 
@@ -46,7 +46,7 @@ def test_every_commit_has_an_event_and_its_message_or_neither() -> None:
             for count in range(2, len(store.commits) + 1):
                 replica = Replica(store.after(count))
                 own = replica.chains().get(replica.stream, [])
-                records = (Record(n, *each) for n, each in enumerate(replica.network, 1))
+                records = (LogRecord(n, *each) for n, each in enumerate(replica.network, 1))
                 process = remembered(records, replica.noted(STATE))
                 if process is None:
                     continue
@@ -101,7 +101,7 @@ def test_what_is_undone_sends_nothing() -> None:
             for to, payload, fault in (
                 ("nobody", b"", "is no member"),
                 ("a", b"", "not to the replica itself"),
-                ("b", bytes(1 << 20), "at most 1,048,560"),
+                ("b", bytes(1 << 20), "at most 1,048,552"),
             ):
                 with pytest.raises(ReplicaError, match=fault):
                     a.replica.send(to, payload)

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from microcosm.errors import ReplicaError
-from microcosm.replica.network.link import arrivals as reasons
-from microcosm.replica.network.link.keys import Key, Keyring
-from microcosm.replica.node.background import running
-from microcosm.replica.node.metrics import exposition
-from microcosm.replica.node.node import Node, serve
-from microcosm.replica.opening import open_store
+from microcosm.replica.background import running
+from microcosm.replica.core import open_store
+from microcosm.replica.network import handshake as reasons
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.status import exposition
+from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Record, Store
+from microcosm.replica.store import LogRecord, Memory, Store
 from tests.replica.nodes import OPTIONS, into, level, meet, ran
 
 pytest.importorskip("cryptography")
@@ -172,7 +172,7 @@ class Elsewhere(Memory):
         self.threads.add(threading.get_ident())
         return super().commit(records)
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         self.threads.add(threading.get_ident())
         return super().records(after)
 
@@ -191,7 +191,7 @@ def test_a_store_that_waits_for_a_disk_is_opened_in_a_thread() -> None:
             a.replica.local("before")
         Replica(store).renew()
         store.threads.clear()
-        node = await Node.open(store, **OPTIONS)
+        node = await ReplicaNode.open(store, **OPTIONS)
         assert store.threads
         assert threading.get_ident() not in store.threads
         assert node.members == ("b",)
@@ -210,10 +210,10 @@ def test_the_loop_goes_on_while_a_journal_is_opened(tmp_path: Path, monkeypatch:
         assert go_on.wait(10), "the loop stands still"
         return open_store(path, create=create)
 
-    monkeypatch.setattr("microcosm.replica.node.node.open_store", slowly)
+    monkeypatch.setattr("microcosm.replica.node.open_store", slowly)
 
     async def scene() -> None:
-        opening = asyncio.ensure_future(Node.open(tmp_path / "j", "a", **OPTIONS))
+        opening = asyncio.ensure_future(ReplicaNode.open(tmp_path / "j", "a", **OPTIONS))
         while not begun.is_set():
             await asyncio.sleep(0)
         opening.cancel()

@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from microcosm.errors import ReplicaError, WrongReplica
-from microcosm.replica.network.durable.remembering import STATE, remembered
-from microcosm.replica.node.node import serve
+from microcosm.errors import ReplicaError
+from microcosm.replica.network.write_ahead import STATE, remembered
+from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory, Record
+from microcosm.replica.store import LogRecord, Memory
 from tests.replica.nodes import OPTIONS, Remembering, level, meet, ran
 
 pytest.importorskip("cryptography")
@@ -40,7 +40,7 @@ def test_at_every_commit_a_replica_states_the_members_of_its_network() -> None:
         for name, store in stores.items():
             for count in range(2, len(store.commits) + 1):
                 replica = Replica(store.after(count))
-                records = (Record(n, *each) for n, each in enumerate(replica.network, 1))
+                records = (LogRecord(n, *each) for n, each in enumerate(replica.network, 1))
                 process = remembered(records, replica.noted(STATE))
                 named = {member.name for member in process.members} if process is not None else set()
                 assert {*replica.members} - {name} == named
@@ -67,7 +67,7 @@ def test_members_that_a_crash_left_behind_are_put_right() -> None:
     ran(scene())
 
 
-def test_a_peer_with_the_same_name_is_one_clear_error() -> None:
+def test_a_copy_of_a_peer_begins_anew_when_it_hears_of_it() -> None:
     async def scene() -> None:
         store = Memory()
         Replica(store, "b", incarnation=7).local("first")
@@ -87,10 +87,13 @@ def test_a_peer_with_the_same_name_is_one_clear_error() -> None:
                     pass
             async with serve(copy, "b", address=where, **OPTIONS) as other:
                 other.add_member("a", a.address)
-                await other.stopped()
-                assert isinstance(other.fault, WrongReplica)
-                assert "another one has the name b" in str(other.fault)
-            assert a.fault is None
+                await other.until(lambda replica: replica.divergences)
+                assert other.health == "diverged"
+                assert other.replica.stream != ("b", 7)
+                other.replica.local("third")
+                await level(a, other)
+                assert a.replica.events == ["first", "second", "third"]
+            assert (a.fault, other.fault) == (None, None)
 
     ran(scene())
 

@@ -17,7 +17,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.conflicts.conflicts import Conflict, quarantine
+from microcosm.replica.conflicts import Conflict, quarantine
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica

@@ -10,11 +10,7 @@ import pytest
 
 from microcosm.errors import Contradiction, Malformed, MicrocosmError, Undefined, WrongReplica
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.protocol.disclosure import Disclosure
-from microcosm.protocol.hybrid.basic import HybridBasic
-from microcosm.replica.exchange.side_by_side import level
-from microcosm.replica.outbox import drained
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm
 
@@ -235,15 +231,6 @@ def test_a_handler_that_fails_leaves_the_delivery_undone() -> None:
     with pytest.raises(RuntimeError):
         one.delivered("b", "b.1.1", b"")
     assert one.events == []
-
-
-def test_disclosures_are_drained_without_the_own_order() -> None:
-    disclosure = Disclosure(HybridBasic(0, 2), "0")
-    disclosure.causally_sent("m1", 1)
-    disclosure.causally_sent("m2", 2)
-    disclosure.application.append(Correspondence("c:x", Relation.BEFORE, "d:0:x", "message x"))
-    assert [str(fact) for fact in drained(disclosure, "0")] == ["c:x < d:0:x"]
-    assert drained(disclosure, "0") == []
 
 
 def test_a_store_with_something_else_is_refused() -> None:

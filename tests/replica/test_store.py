@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from microcosm.replica.store import Memory, Record, Store
+from microcosm.replica.store import LogRecord, Memory, Store
 
 
 def test_records_are_numbered_in_the_order_of_commits() -> None:
@@ -13,8 +13,8 @@ def test_records_are_numbered_in_the_order_of_commits() -> None:
     assert store.commit([("a", b"1"), ("b", b"")]) == 2
     before = store.records()
     assert store.commit([("a", b"3")]) == 3
-    assert list(before) == [Record(1, "a", b"1"), Record(2, "b", b"")]
-    assert list(store.records(after=2)) == [Record(3, "a", b"3")]
+    assert list(before) == [LogRecord(1, "a", b"1"), LogRecord(2, "b", b"")]
+    assert list(store.records(after=2)) == [LogRecord(3, "a", b"3")]
 
 
 def test_a_snapshot_replaces_what_it_covers() -> None:
@@ -24,7 +24,7 @@ def test_a_snapshot_replaces_what_it_covers() -> None:
     store.compact(2, b"twice")
     store.compact(2, b"again")
     assert store.snapshot() == (2, b"again")
-    assert list(store.records()) == [Record(3, "a", b"3")]
+    assert list(store.records()) == [LogRecord(3, "a", b"3")]
     assert store.commit([("a", b"4")]) == 4
 
 

@@ -136,8 +136,8 @@ def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
     """
     import sqlite3
 
-    from microcosm.replica.journal.disk import wal_reset_bug
-    from microcosm.spark.parts import Part, parts
+    from microcosm.replica.journal.files import wal_reset_bug
+    from microcosm.spark.installation import Part, parts
 
     python, *others = parts()
     found = [python, Part("SQLite", True, sqlite3.sqlite_version, ""), *others]

@@ -1,4 +1,4 @@
-"""The files of a replica: `replica fsck`, `replica backup`."""
+"""The files of a replica: `replica fsck`, `replica backup`, `replica key`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.replica import keys as replica_keys
 from microcosm.cli.replica import knowledge as replica_knowledge
-from microcosm.cli.replica import members as replica_members
-from microcosm.cli.replica import serve as replica_serve
+from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal.fsck import FsckReport
+    from microcosm.replica.journal.upkeep import FsckReport
 
+
+keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
-for part in (replica_knowledge, replica_serve, replica_status, replica_members):
+for part in (replica_knowledge, replica_status, replica_members):
     app.registered_commands += part.app.registered_commands
 app.add_typer(replica_members.member, name="member")
-app.add_typer(replica_keys.app, name="key")
+app.add_typer(keys, name="key")
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 
@@ -47,7 +47,7 @@ def fsck(
     Example:
       microcosm replica fsck album.journal
     """
-    from microcosm.replica.journal.fsck import fsck as check
+    from microcosm.replica.journal.upkeep import fsck as check
 
     found = check(path, repair=repair)
     for fault in found.faults:
@@ -109,8 +109,8 @@ def backup(
     Example:
       microcosm replica backup album.journal album.backup
     """
-    from microcosm.replica.journal.make import backup as copy
     from microcosm.replica.journal.reader import Reader
+    from microcosm.replica.journal.upkeep import backup as copy
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
@@ -118,4 +118,70 @@ def backup(
         output.emit({"file": path, "copy": out, "last": last})
     else:
         output.say(f"{output.printable(out)}: up to record {last}")
+    return exits.HOLDS
+
+
+File = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
+
+
+@keys.command("new")
+def new(file: File, json: options.Json = False) -> int:
+    """Make a key file for a group of replicas; bring it to each of them on a way that others cannot read.
+
+    \b
+    Example:
+      microcosm replica key new album.keys
+    """
+    from pathlib import Path
+
+    from microcosm.errors import KeyFileError
+    from microcosm.replica.network.keys import new_ring, write_keys
+
+    if Path(file).exists():
+        raise KeyFileError(f"{file}: there is something already; choose another path, or `key rotate`")
+    write_keys(file, new_ring())
+    if json:
+        output.emit({"file": file, "keys": [{"id": 1, "starts": 0.0, "ends": None}]})
+    else:
+        output.say(f"{output.printable(file)}: key 1; only you can read it")
+    return exits.HOLDS
+
+
+@keys.command("rotate")
+def rotate(
+    file: File,
+    overlap: Annotated[
+        float,
+        typer.Option("--overlap", metavar="HOURS", min=0.01, help="How long the old key is still accepted."),
+    ] = 168.0,
+    json: options.Json = False,
+) -> int:
+    """Add a new key, and state when the old one ends.
+
+    Bring the new file to every replica in the first half of the overlap; the second half is sealed with the
+    new key. A replica that is being served reads it on SIGHUP. Exit 4 in the midst of another rotation.
+
+    \b
+    Example:
+      microcosm replica key rotate album.keys --overlap 24
+    """
+    import os
+    import time
+    from datetime import UTC, datetime
+
+    from microcosm.replica.network.keys import SECRET_BYTES, read_keys, write_keys
+
+    ring = read_keys(file).rotated(os.urandom(SECRET_BYTES), time.time(), overlap * 3600)
+    write_keys(file, ring)
+    if json:
+        stated = [{"id": key.id, "starts": key.starts, "ends": key.ends} for key in ring.keys]
+        output.emit({"file": file, "keys": stated})
+        return exits.HOLDS
+    for key in ring.keys:
+        starts, ends = (
+            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else None
+            for at in (key.starts, key.ends)
+        )
+        spans = [f"sent with from {starts} on" if starts else "", f"accepted until {ends}" if ends else ""]
+        output.say(f"key {key.id}: {', '.join(filter(None, spans)) or 'in force'}")
     return exits.HOLDS

@@ -13,7 +13,7 @@ from microcosm.errors import Contradiction, Undefined
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.replica.conflicts.conflicts import Conflict
+    from microcosm.replica.conflicts import Conflict
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
@@ -145,7 +145,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
     """
     from microcosm.cli import reading
 
-    givens = reading.givens_of(file)
+    givens = reading.givens_of([file])
     left_out = [
         what
         for what in ("stamps", "clocks", "messages", "orderings", "tokens", "complete")
@@ -197,7 +197,7 @@ def exchange(
     Example:
       microcosm replica exchange phone.journal laptop.journal
     """
-    from microcosm.replica.exchange.side_by_side import level
+    from microcosm.replica.replica import level
 
     with ExitStack() as stack:
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
@@ -232,7 +232,7 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
-    from microcosm.replica.opening import open_store
+    from microcosm.replica.core import open_store
     from microcosm.replica.replica import Replica
 
     with closing(open_store(path, create=name is not None)) as store:
@@ -242,7 +242,7 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-    from microcosm.replica.opening import ReadOnlyStore
+    from microcosm.replica.journal.reader import ReadOnlyStore
     from microcosm.replica.replica import Replica
 
     with closing(ReadOnlyStore(path)) as store:

@@ -1,274 +1,98 @@
-"""The lines that `replica serve` reads and writes: one JSON object each."""
+"""Lines in and out of `replica serve`: standard input, and what was delivered and is to be told.
+
+A line that is written before the commit tells of what a crash may undo, and a line that is written after it
+is lost if the crash comes between. So the lines of the deliveries of a commit are part of it, as a note of
+the replica; whoever serves the replica after a crash finds them there, and tells them, possibly again. After
+an orderly end there is nothing left to tell.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import json
-import signal
-import threading
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from microcosm.cli import output
-from microcosm.cli.replica.delivered import Told
-from microcosm.cli.replica.input import LONGEST, lines
-from microcosm.cli.replica.members import endpoint_of
-from microcosm.errors import MicrocosmError, ReplicaError
-from microcosm.files import write_text
-from microcosm.givens.relation import Relation
-from microcosm.replica.forgetting import Forgetting
-from microcosm.replica.network.link.keys import read_keys
-from microcosm.replica.node.metrics import exposition
-from microcosm.replica.node.node import Node
+from microcosm.replica.replica import Replica
 
-Asked = dict[str, Any]
+LONGEST = 8 << 20
+"""Bytes of a line at most: the largest message as text, whatever characters it has, fits in."""
 
-AHEAD = 64
-"""So many lines are read before what they ask for is durable."""
+PIECE = 1 << 16
 
 
-class Serving:
-    """A node, its commands and what it tells."""
+def lines() -> Iterator[str | None]:
+    """Each line without its end; None for one of more than `LONGEST` bytes, which is passed over.
 
-    def __init__(self, path: str, keys: str, metrics: str | None, stay: bool) -> None:
-        self._path, self._keys, self._metrics, self._stay = path, keys, metrics, stay
-        self._node: Node
-        self._jumps = 0
-        self._strangers: set[tuple[str, int]] = set()
-        """Other incarnations of members that were warned of."""
-        self._stop = asyncio.Event()
-        self._ending = False
-        """Whether lines are no longer done."""
-        self._told = Told(self._tell)
-        self._ahead = threading.Semaphore(AHEAD)
-        self._commands: dict[str, Callable[[Asked], Asked]] = {
-            "local": self._local,
-            "send": self._send,
-            "learn": self._learn,
-            "remove": self._remove,
-            "query": self._query,
-            "when": self._when,
-            "events": lambda asked: {"events": self._node.replica.events},
-            "digest": self._digest,
-            "status": self._status,
-            "member": self._member,
-            "evict": self._evict,
-            "keys": lambda asked: _nothing(self._read_keys),
-            "compact": lambda asked: _nothing(self._node.replica.compact),
-            "stop": lambda asked: _nothing(self._end),
-        }
-
-    async def run(
-        self,
-        name: str | None,
-        address: tuple[str, int],
-        members: dict[str, tuple[str, int]],
-        every: float,
-        forgetting: Forgetting,
-    ) -> None:
-        """Serve until told to stop. Raises what stopped it otherwise."""
-        keys = read_keys(self._keys)
-        self._node = node = await Node.open(
-            *(self._path, name),
-            keys=keys,
-            address=address,
-            members=members,
-            interval=every,
-            forgetting=forgetting,
-            on_deliver=self._delivered,
-            with_commit=self._told.note,
-        )
-        loop = asyncio.get_running_loop()
-        try:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self._stop.set)
-            loop.add_signal_handler(signal.SIGHUP, self._hung_up)
-            host, port = node.address
-            replica = node.replica
-            self._tell({"event": "serving", "name": replica.name, "incarnation": replica.stream[1]} | {
-                "address": f"{host}:{port}"
-            })  # fmt: skip
-            for line in self._told.left(replica):
-                self._tell(line)
-            threading.Thread(target=self._read, args=(loop,), daemon=True).start()
-            await self._until_stopped(every)
-            if node.fault is not None:
-                raise node.fault
-            if self._status({})["evicted"]:
-                raise ReplicaError(
-                    f"{replica.name!r} was evicted by the others; `replica renew` starts afresh"
-                )
-            await node.durable()
-            self._told.all_told(replica)
-        finally:
-            node.close()
-
-    async def _until_stopped(self, every: float) -> None:
-        ended = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(self._node.stopped())}
-        while True:
-            self._keep_metrics()
-            if self._node.jumps != self._jumps:
-                self._jumps = self._node.jumps
-                output.warn(
-                    "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
-                )
-            self._warn_of_strangers()
-            done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
-            if done:
-                break
-        for each in ended:
-            each.cancel()
-        self._keep_metrics()
-
-    def _warn_of_strangers(self) -> None:
-        for name, stranger in self._node.strangers():
-            if (name, stranger) not in self._strangers:
-                self._strangers.add((name, stranger))
-                output.warn(
-                    f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
-                    f" if it takes the place of the old one, evict {name} and add it again;"
-                    " if not, give it another name"
-                )
-
-    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread, for standard input may be a file or a terminal."""
-        with suppress(RuntimeError, ValueError):  # the loop, or the input, is closed
-            for line in lines():
-                self._ahead.acquire()
-                loop.call_soon_threadsafe(self._do, line)
-            if not self._stay:
-                loop.call_soon_threadsafe(self._end)
-
-    def _end(self) -> None:
-        """Stop, once everything so far is answered."""
-        self._ending = True
-        self._node.when_durable(lambda error: self._stop.set())
-
-    def _do(self, line: str | None) -> None:
-        """Do what a line says. It is answered once that is durable, after the lines before it."""
-        answer: Asked = {}
-        if line is None:
-            answer = {"error": f"a line of more than {LONGEST:,} bytes was passed over"}
-        elif line.strip() and not self._ending:
-            answer = self._done(line)
-
-        def then(error: BaseException | None) -> None:
-            self._ahead.release()
-            if answer and error is None:
-                self._tell(answer)
-
-        self._node.when_durable(then)
-
-    def _done(self, line: str) -> Asked:
-        """Do what a line says; the answer."""
-        asked: Any = None
-        try:
-            asked = json.loads(line)
-            if not isinstance(asked, dict) or asked.get("do") not in self._commands:
-                raise ReplicaError(f"`do` is one of {', '.join(self._commands)}")
-            with self._node.together():
-                answer = self._commands[asked["do"]](asked)
-        except MicrocosmError as error:
-            answer = {"error": str(error)}
-        except json.JSONDecodeError as error:
-            expected = 'a line is an object such as {"do": "local", "event": "upload"}'
-            answer = {"error": f"not JSON: {error.msg} at column {error.colno}; {expected}"}
-        except (KeyError, ValueError, TypeError, RecursionError) as error:
-            missing = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-            answer = {"error": f"not understood: {missing}"}
-        return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
-
-    def _tell(self, fields: Asked) -> None:
-        output.emit(fields)
-        output.finish()
-
-    # -- what may be asked -----------------------------------------------------------------------------
-
-    def _local(self, asked: Asked) -> Asked:
-        return {"dot": str(self._node.replica.local(_text(asked["event"])))}
-
-    def _send(self, asked: Asked) -> Asked:
-        content = base64.b64decode(asked["payload64"]) if "payload64" in asked else asked["payload"].encode()
-        to = asked["to"]
-        return {"message": self._node.replica.send(to if isinstance(to, str) else tuple(to), content)}
-
-    def _learn(self, asked: Asked) -> Asked:
-        return {"dots": [str(dot) for dot in self._node.replica.learn(_text(asked["given"]))]}
-
-    def _remove(self, asked: Asked) -> Asked:
-        return {"dots": [str(dot) for dot in self._node.replica.remove(_text(asked["given"]))]}
-
-    def _query(self, asked: Asked) -> Asked:
-        left, right = _text(asked["left"]), _text(asked["right"])
-        replica = self._node.replica
-        if asked.get("offline"):
-            return {"refuted": sorted(str(each) for each in replica.offline(left, right).refuted)}
-        return {"verdict": _verdict(replica.online(left, right))}
-
-    def _when(self, asked: Asked) -> Asked:
-        def tell(left: str, right: str, verdict: Relation) -> None:
-            line = {"event": "decided", "left": left, "right": right, "verdict": _verdict(verdict)}
-            self._node.when_durable(lambda error: None if error else self._tell(line))
-
-        self._node.replica.when_decided(_text(asked["left"]), _text(asked["right"]), tell)
-        return {}
-
-    def _digest(self, asked: Asked) -> Asked:
-        replica = self._node.replica
-        return {"digest": replica.digest(), "seen": len(replica.seen())}
-
-    def _status(self, asked: Asked) -> Asked:
-        found = self._node.metrics()
-        commits = found.pop("commits")
-        waiting = [each._asdict() for each in self._node.blocked()]
-        return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
-
-    def _member(self, asked: Asked) -> Asked:
-        self._node.add_member(_text(asked["name"]), endpoint_of(_text(asked["address"])))
-        return {"members": self._node.members}
-
-    def _evict(self, asked: Asked) -> Asked:
-        self._node.evict(_text(asked["name"]))
-        return {"members": self._node.members}
-
-    def _read_keys(self) -> None:
-        self._node.use_keys(read_keys(self._keys))
-
-    # -- what happens ------------------------------------------------------------------------------------
-
-    def _hung_up(self) -> None:
-        try:
-            self._read_keys()
-        except MicrocosmError as error:
-            output.warn(f"the keys stay as they were: {error}")
-
-    def _delivered(self, sender: str, message: str, payload: bytes) -> None:
-        """Told at least once; the event in the journal is there exactly once."""
-        try:
-            said: Asked = {"payload": payload.decode()}
-        except UnicodeDecodeError:
-            said = {"payload64": base64.b64encode(payload).decode()}
-        self._told.add({"event": "delivered", "from": sender, "message": message, **said})
-        self._node.when_durable(self._told.durable)
-
-    def _keep_metrics(self) -> None:
-        if self._metrics is not None and self._node.fault is None:
-            write_text(Path(self._metrics), exposition(self._node.replica, self._node.metrics()))
+    Standard input is not read by its own buffer, which a thread that waits would keep locked at the end.
+    """
+    try:
+        source = sys.stdin.fileno()
+    except OSError:  # none of the system's: it is all there already
+        for line in sys.stdin:
+            yield line.rstrip("\n") if len(line) <= LONGEST else None
+        return
+    parts: list[bytes] = []
+    size = 0
+    while piece := os.read(source, PIECE):
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            yield _line([*parts, end], size + len(end))
+            parts, size = [], 0
+        size += len(rest)
+        if size <= LONGEST:
+            parts.append(rest)
+        else:
+            parts = []
+    yield _line(parts, size)
 
 
-def _nothing(what: Callable[[], None]) -> Asked:
-    what()
-    return {}
+def _line(parts: list[bytes], size: int) -> str | None:
+    return b"".join(parts).decode("utf-8", "replace") if size <= LONGEST else None
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
+KIND = "lines to tell"
+"""Of the note."""
+
+Line = dict[str, Any]
 
 
-def _verdict(relation: Relation) -> str | None:
-    return None if relation is Relation.SILENT else relation.value
+class Untold:
+    """The lines that are not told yet. `tell` writes one."""
+
+    def __init__(self, tell: Callable[[Line], None]) -> None:
+        self._tell = tell
+        self._waiting: deque[Line] = deque()
+        self._noted = 0
+        """So many of them are in the note."""
+
+    def add(self, line: Line) -> None:
+        """A line of something that is not durable yet."""
+        self._waiting.append(line)
+
+    def note(self) -> tuple[str, bytes] | None:
+        """What the next commit is to keep, if something was added since the last."""
+        if self._noted == len(self._waiting):
+            return None
+        self._noted = len(self._waiting)
+        return KIND, json.dumps([*self._waiting]).encode()
+
+    def durable(self, error: BaseException | None) -> None:
+        """What the oldest line says is durable; or never will be."""
+        line = self._waiting.popleft()
+        self._noted -= 1
+        if error is None:
+            self._tell(line)
+
+    @staticmethod
+    def left(replica: Replica) -> Iterator[Line]:
+        """The lines that were durable when the replica was last served, and perhaps never told."""
+        yield from json.loads(replica.noted(KIND) or b"[]")
+
+    @staticmethod
+    def all_told(replica: Replica) -> None:
+        """An orderly end."""
+        if replica.noted(KIND):
+            replica.note(KIND, b"")

@@ -11,7 +11,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.replica.network.durable.process import Process
+    from microcosm.replica.network.process import Process
     from microcosm.replica.replica import Replica
 
 app = typer.Typer()
@@ -76,7 +76,7 @@ def metrics(path: Path) -> int:
       microcosm replica metrics phone.journal
     """
     from microcosm.cli.replica.knowledge import looked_into
-    from microcosm.replica.node.metrics import exposition
+    from microcosm.replica.network.status import exposition
 
     with looked_into(path) as replica:
         output.say(exposition(replica).removesuffix("\n"))
@@ -85,10 +85,10 @@ def metrics(path: Path) -> int:
 
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
-    from microcosm.replica.network.durable.remembering import STATE, remembered
-    from microcosm.replica.store import Record
+    from microcosm.replica.network.write_ahead import STATE, remembered
+    from microcosm.replica.store import LogRecord
 
-    records = (Record(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
+    records = (LogRecord(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
     return remembered(records, replica.noted(STATE))
 
 

@@ -1,14 +1,139 @@
-"""The files of a journal, which lie beside one another, and a copy of them as they are."""
+"""The files of a journal, which lie beside one another, and all that it asks of the operating system.
+
+In one place, so that tests can watch it and let it fail. The head file says up to which record a journal was
+durable.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+import struct
+import sys
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from microcosm.errors import JournalError
+from microcosm.errors import JournalError, LockedJournal, MicrocosmError
 from microcosm.replica.journal.schema import APPLICATION_ID
+
+
+class Flat:
+    """A small file that is written in place."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+
+    def write(self, offset: int, content: bytes) -> None:
+        """Put `content` at `offset`."""
+        if os.pwrite(self._descriptor, content, offset) != len(content):
+            raise OSError("a write was cut short")
+
+    def sync(self) -> None:
+        """Return when what was written would outlast a loss of power."""
+        full_sync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+class Disk:
+    """The real one."""
+
+    def connect(self, path: Path, access: str) -> sqlite3.Connection:
+        """Open a database; `access` is that of SQLite's addresses: `ro`, `rw`, or `rwc` to create it."""
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={access}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def flat(self, path: Path) -> Flat:
+        """Open a file to be written in place."""
+        return Flat(path)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Move a file over another, if there is one, and have the folder remember."""
+        os.replace(old, new)
+        self.sync_folder(new.parent)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Have a folder remember which files it has."""
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+DISK = Disk()
+
+
+def full_sync(descriptor: int) -> None:
+    """Return when what was written to a file would outlast a loss of power.
+
+    That is `fsync`, but on macOS, where `fsync` leaves bytes in the drive.
+    """
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    elif hasattr(os, "fdatasync"):
+        os.fdatasync(descriptor)
+    else:
+        os.fsync(descriptor)
+
+
+class Lock:
+    """The right to write a journal: a lock on a file beside it, which stays there. A fork shares it."""
+
+    def __init__(self, path: Path, of: Path) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise JournalError("journals need a POSIX system", file=str(of)) from None
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
+            hint = "end that process first; it may be read meanwhile"
+            raise LockedJournal(f"locked by process {holder}", file=str(of), hint=hint) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        """Let others write. A second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+MENDED = ((3, 44, 6), (3, 50, 7))
+"""Versions of SQLite before the first without the WAL-reset bug that have the correction as well."""
+
+
+def wal_reset_bug(version: tuple[int, ...]) -> bool:
+    """Whether a version of SQLite has the WAL-reset bug.
+
+    From 3.7.0 to 3.51.2, but for 3.44.6 and 3.50.7, a connection that checkpoints may miss that another
+    resets the write-ahead log, and then leave pages out of the database (*Write-Ahead Logging*, "The
+    WAL-Reset Bug"). It takes two connections that write or checkpoint. A journal has one; a second program
+    that opens the file is a second.
+
+    >>> [wal_reset_bug(v) for v in ((3, 6, 23), (3, 7, 0), (3, 44, 5), (3, 44, 6), (3, 51, 2), (3, 51, 3))]
+    [False, True, True, False, True, False]
+    """
+    mended = any(version[:2] == since[:2] and version >= since for since in MENDED)
+    return (3, 7, 0) <= version < (3, 51, 3) and not mended
 
 
 class Files:
@@ -100,3 +225,103 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+SLOT = 4096
+SIZE = 2 * SLOT
+MAGIC = b"mc head\n"
+MODES = ("full", "normal", "off")
+_FORM = struct.Struct(">8sQIB16sQ32sQQ32s")
+_CHECK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What was durable: the last record with its chain, and the snapshot with its seal.
+
+    `turn` counts the writes of the file; `mode` is that of the writer, which says what `durable` was worth.
+    """
+
+    turn: int
+    schema: int
+    mode: str
+    instance: bytes
+    number: int
+    chain: bytes
+    through: int
+    edition: int
+    seal: bytes
+
+    def pack(self) -> bytes:
+        """The bytes of a slot, with their own hash."""
+        content = _FORM.pack(
+            *(MAGIC, self.turn, self.schema, MODES.index(self.mode), self.instance),
+            *(self.number, self.chain, self.through, self.edition, self.seal),
+        )
+        return content + blake2b(content, digest_size=_CHECK).digest()
+
+
+class BadHead(MicrocosmError):
+    """A head file that does not check; the text says how."""
+
+
+def read(path: Path) -> Head | None:
+    """The newest head of a file; None where there is no file. Raises `BadHead`."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if len(content) != SIZE:
+        raise BadHead(f"the head file has {len(content)} bytes in place of {SIZE}")
+    slots = [_slot(content[at : at + SLOT], parity) for parity, at in enumerate((0, SLOT))]
+    heads = sorted((head for head in slots if head), key=lambda head: head.turn)
+    turns = [head.turn for head in heads]
+    if turns != [0] and turns[1:] != [turn + 1 for turn in turns[:1]]:
+        raise BadHead("a slot of the head file is missing")
+    return heads[-1]
+
+
+def _slot(content: bytes, parity: int) -> Head | None:
+    if not any(content):
+        return None
+    body, check = content[: _FORM.size], content[_FORM.size : _FORM.size + _CHECK]
+    good = blake2b(body, digest_size=_CHECK).digest() == check and not any(content[_FORM.size + _CHECK :])
+    if good:
+        magic, turn, schema, mode, *rest = _FORM.unpack(body)
+        if magic == MAGIC and turn % 2 == parity and mode < len(MODES):
+            return Head(turn, schema, MODES[mode], *rest)
+    raise BadHead("a slot of the head file does not check")
+
+
+class HeadFile:
+    """A head file open for writing."""
+
+    def __init__(self, disk: Disk, path: Path, head: Head) -> None:
+        self._flat = disk.flat(path)
+        self.head = head
+
+    @classmethod
+    def create(cls, disk: Disk, path: Path, head: Head) -> HeadFile:
+        """A new file, synced, with `head` as its first turn."""
+        path.unlink(missing_ok=True)
+        file = cls(disk, path, replace(head, turn=0))
+        file._flat.write(0, file.head.pack().ljust(SIZE, b"\0"))
+        file._flat.sync()
+        return file
+
+    @property
+    def next(self) -> int:
+        """The turn of the next write."""
+        return self.head.turn + 1
+
+    def advance(self, head: Head, sync: bool = True) -> None:
+        """Write `head`, which is of the `next` turn; durable on return, unless told otherwise."""
+        assert head.turn == self.next
+        self._flat.write(head.turn % 2 * SLOT, head.pack())
+        if sync:
+            self._flat.sync()
+        self.head = head
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._flat.close()

@@ -18,25 +18,23 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Literal
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import head as journal_head
-from microcosm.replica.journal import make as journal_make
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import DISK, Disk, Lock
-from microcosm.replica.journal.examine import examine, look
-from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.group_commit import GroupCommit
-from microcosm.replica.journal.look import disagreement
+from microcosm.replica.journal import upkeep as journal_make
+from microcosm.replica.journal.examine import disagreement, examine, look
+from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
-from microcosm.replica.store import Record
+from microcosm.replica.store import LogRecord
 
 Mode = Literal["full", "normal", "off"]
 """`full`: what is acknowledged outlasts a loss of power. `normal`: a crash of the process; a loss of power
@@ -57,7 +55,7 @@ class Journal:
     ...             numbers = [journal.commit([("note", word)]) for word in (b"one", b"two")]
     ...     with Journal.open(f"{folder}/a", application="doc") as journal:
     ...         numbers, list(journal.records(after=1))
-    ([1, 2], [Record(number=2, kind='note', payload=b'two')])
+    ([1, 2], [LogRecord(number=2, kind='note', payload=b'two')])
     """
 
     slow = True
@@ -90,7 +88,7 @@ class Journal:
         where somebody else writes it, `DamagedJournal` (after keeping a copy) where it is not as it was left,
         `JournalError` for what is no journal, or of a newer version. Cost: all bytes are read and checked.
         """
-        if mode not in journal_head.MODES:
+        if mode not in journal_files.MODES:
             raise ValueError(f"no such mode: {mode}")
         files = Files(Path(path))
         if not create or files.database.exists():
@@ -177,7 +175,7 @@ class Journal:
             finally:
                 self._group = self._grouping = None
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The durable records above `after`, from the snapshot on; see `Store` and `Reader.records`."""
         self._check_open()
         return self._reader.records(after, self.last)
@@ -226,7 +224,7 @@ class Journal:
         """Assert every invariant: what is in memory, in the tables and in the head file is the same."""
         with self._turn, closing(DISK.connect(self._files.database, "ro")) as connection:
             about = journal_schema.identify(connection, self._files.database, None)
-            state, head = look(connection, about), journal_head.read(self._files.head)
+            state, head = look(connection, about), journal_files.read(self._files.head)
             assert state == self._writer.state
             assert head is not None
             assert disagreement(connection, state, head) is None
@@ -238,3 +236,101 @@ def _check_record(kind: str, payload: bytes) -> None:
         raise TypeError("a record is a kind (str) and a payload (bytes)")
     if len(payload) > LARGEST:
         raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
+
+
+Records = Sequence[tuple[str, bytes]]
+
+
+class Commit:
+    """Records that somebody wants to have committed, and what became of that."""
+
+    __slots__ = ("done", "error", "leads", "number", "records", "wake")
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.done = False
+        self.leads = False
+        """Whether it is its turn to write, for all who wait."""
+        self.number = 0
+        self.error: BaseException | None = None
+        self.wake = threading.Lock()
+        """Held until it is done, or leads."""
+        self.wake.acquire()
+
+
+class GroupCommit:
+    """Those who wait for a commit. `append` writes records in one transaction, and returns the number of the
+    last record before them; it is called by who has the `turn`.
+    """
+
+    def __init__(self, turn: threading.RLock, append: Callable[[Records], int]) -> None:
+        self._turn, self._append = turn, append
+        self.queue = threading.Condition()
+        """Who has it uses the four below; notified when as many wait as last time."""
+        self.waiting: list[Commit] = []
+        self._leading = False
+        self._crowd = 1
+        self._patience = 0.0
+
+    def commit(self, records: Records) -> int:
+        """Wait until records are written, or write them; the number of the last.
+
+        Raises what `append` does.
+        """
+        mine = Commit(records)
+        with self.queue:
+            self.waiting.append(mine)
+            if len(self.waiting) >= self._crowd:
+                self.queue.notify_all()
+            mine.leads, self._leading = not self._leading, True
+        try:
+            if not mine.leads:
+                mine.wake.acquire()
+            if not mine.done:
+                self._write()
+        finally:
+            if not mine.done:  # interrupted
+                self._withdraw(mine)
+        if mine.error is not None:
+            raise mine.error
+        return mine.number
+
+    def _write(self) -> None:
+        """Write all that anybody waits for as one transaction; each learns its number, or all the error.
+
+        Those who waited last time will be back in a moment, and are worth waiting for: not longer than a
+        quarter of what a transaction takes. Then the next of those who wait is woken to do the same.
+        """
+        with self._turn:
+            with self.queue:
+                self.queue.wait_for(lambda: len(self.waiting) >= self._crowd, self._patience)
+                batch, self.waiting = self.waiting, []
+            began, number, error = perf_counter(), 0, None
+            try:
+                number = self._append([record for each in batch for record in each.records])
+            except BaseException as stopped:
+                error = stopped
+        for each in batch:
+            number += len(each.records)
+            each.number, each.error, each.done = number, error, True
+        with self.queue:
+            self._crowd = len(batch) + len(self.waiting)
+            self._patience = min(0.25 * (perf_counter() - began), 0.01)
+            self._pass_on()
+        for each in batch:
+            each.wake.release()
+
+    def _pass_on(self) -> None:
+        """Let the next of those who wait lead. The caller has the queue."""
+        self._leading = bool(self.waiting)
+        for following in self.waiting[:1]:
+            following.leads = True
+            following.wake.release()
+
+    def _withdraw(self, mine: Commit) -> None:
+        """Wait no more."""
+        with self.queue:
+            if mine in self.waiting:
+                self.waiting.remove(mine)
+                if mine.leads:
+                    self._pass_on()

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
-from microcosm.errors import DamagedJournal, JournalError
+from microcosm.errors import DamagedJournal, JournalError, ReplicaError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import head as journal_head
-from microcosm.replica.journal import look as journal_look
+from microcosm.replica.journal import examine as journal_examine
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import DISK, Disk
-from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.look import Broken, Place
-from microcosm.replica.store import Record
+from microcosm.replica.journal.examine import Broken, Place
+from microcosm.replica.journal.files import DISK, Disk, Files
+from microcosm.replica.store import APPLICATION, LogRecord
 
 PIECE = 1 << 20
 """Bytes of payload after which a piece ends."""
@@ -38,7 +37,7 @@ class Reader:
     ...             before = reader.last()
     ...             at = journal.commit([("note", b"one")])
     ...             before, reader.last(), list(reader.records())
-    (0, 1, [Record(number=1, kind='note', payload=b'one')])
+    (0, 1, [LogRecord(number=1, kind='note', payload=b'one')])
     """
 
     def __init__(
@@ -76,25 +75,25 @@ class Reader:
     def last(self) -> int:
         """The number of the last record."""
         with self._look() as connection:
-            return journal_look.reach(connection, self._about)[1]
+            return journal_examine.reach(connection, self._about)[1]
 
-    def records(self, after: int = 0, through: int | None = None) -> Iterator[Record]:
+    def records(self, after: int = 0, through: int | None = None) -> Iterator[LogRecord]:
         """The records of this moment above `after`, in order, up to the number `through` if it is given.
 
         Their chain is checked on the way. Raises `JournalError` if they are dropped by `compact` before they
         are read: then begin again, with the snapshot.
         """
         with self._look() as connection:
-            first, last = journal_look.reach(connection, self._about)
+            first, last = journal_examine.reach(connection, self._about)
             at = max(after, first.number)
             until = last if through is None else min(through, last)
-            start = Place(at, journal_look.chain_at(connection, first, at) or b"")
+            start = Place(at, journal_examine.chain_at(connection, first, at) or b"")
         return self._pieces(start, until)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The latest snapshot, its seal checked."""
         with self._look() as connection:
-            journal_look.base(connection, self._about)
+            journal_examine.base(connection, self._about)
             row = connection.execute("SELECT through, content FROM snapshot").fetchone()
         return None if row is None else (row[0], row[1])
 
@@ -110,15 +109,15 @@ class Reader:
                 self._connection.close()
             self._connection = None
 
-    def _pieces(self, at: Place, until: int) -> Iterator[Record]:
+    def _pieces(self, at: Place, until: int) -> Iterator[LogRecord]:
         while at.number < until:
-            piece: list[Record] = []
+            piece: list[LogRecord] = []
             with self._look() as connection:
                 end, size = monotonic() + self._max_age, 0
-                if journal_look.reach(connection, self._about)[0].number > at.number:
+                if journal_examine.reach(connection, self._about)[0].number > at.number:
                     hint = "begin again, with the snapshot"
                     raise JournalError("was compacted while it was read", file=self._name, hint=hint)
-                for record, _, chain in journal_look.walk(connection, at, until):
+                for record, _, chain in journal_examine.walk(connection, at, until):
                     piece.append(record)
                     size += len(record.payload)
                     at = Place(record.number, chain)
@@ -132,18 +131,18 @@ class Reader:
         with self._look() as connection:
             if head.instance != self._about.instance:
                 raise Broken("the head file is that of another copy")
-            first, last = journal_look.reach(connection, self._about)
+            first, last = journal_examine.reach(connection, self._about)
             if head.number > last:
-                raise Broken(journal_look.missing(last, head))
+                raise Broken(journal_examine.missing(last, head))
             if head.number >= first.number:
-                journal_look.check_record(connection, first, head)
+                journal_examine.check_record(connection, first, head)
 
-    def _head(self) -> journal_head.Head:
+    def _head(self) -> journal_files.Head:
         """The head file; it may be read in the middle of a write, so a bad one is read again."""
         for attempt in range(5):
             try:
-                head = journal_head.read(self._files.head)
-            except journal_head.BadHead as bad:
+                head = journal_files.read(self._files.head)
+            except journal_files.BadHead as bad:
                 if attempt == 4:
                     raise self._damaged(str(bad)) from None
                 continue
@@ -189,3 +188,31 @@ class Reader:
     @property
     def _name(self) -> str:
         return str(self._files.database)
+
+
+class ReadOnlyStore:
+    """A journal to be read, while somebody else may write it."""
+
+    def __init__(self, path: AnyPath) -> None:
+        self._path = path
+        self._reader = Reader(path, application=APPLICATION)
+
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
+        """The records above `after`, of the moment of the call."""
+        return self._reader.records(after)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The latest snapshot: the last record that it stands for, and its content; or None."""
+        return self._reader.snapshot()
+
+    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+        """Raises `ReplicaError`: nothing can be written."""
+        raise ReplicaError(f"{self._path}: is open for reading only")
+
+    def compact(self, through: int, content: bytes) -> None:
+        """Raises `ReplicaError`: nothing can be written."""
+        raise ReplicaError(f"{self._path}: is open for reading only")
+
+    def close(self) -> None:
+        """Read no more."""
+        self._reader.close()

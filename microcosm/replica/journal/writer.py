@@ -9,13 +9,10 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 
 from microcosm.errors import DamagedJournal, JournalError
-from microcosm.replica.journal import head as journal_head
+from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import Disk
-from microcosm.replica.journal.examine import look
-from microcosm.replica.journal.files import Files
-from microcosm.replica.journal.head import Head, HeadFile
-from microcosm.replica.journal.look import Broken, JournalState, Place, disagreement, recovered
+from microcosm.replica.journal.examine import Broken, JournalState, Place, disagreement, look, recovered
+from microcosm.replica.journal.files import Disk, Files, Head, HeadFile
 from microcosm.replica.store import check_reach
 
 
@@ -142,7 +139,7 @@ class Writer:
             execute(f"PRAGMA {pragma}")
         execute("PRAGMA wal_autocheckpoint = 0")
         execute("PRAGMA cache_spill = OFF")  # frames reach the log at a commit and at no other time
-        head = journal_head.read(self._files.head)
+        head = journal_files.read(self._files.head)
         execute("BEGIN IMMEDIATE")
         about = journal_schema.identify(self._connection, self._files.database, application)
         if about.schema < journal_schema.version():

@@ -15,22 +15,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
-from microcosm.protocol.packets import Ack, Message, Permit
-from microcosm.replica.network.deadlock_avoidance import DeadlockAvoidance
-from microcosm.replica.network.durable.batch import WriteBatch
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.durable.process import MessageId
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.arrivals import MALFORMED, NO_KEY, TOO_LARGE, opened
-from microcosm.replica.network.link.congestion import Congestion
-from microcosm.replica.network.link.handshake import Handshake
-from microcosm.replica.network.link.keys import Keyring
-from microcosm.replica.network.link.peer import NEVER, Peer
-from microcosm.replica.network.link.sealing import (
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
+from microcosm.replica.network.durable import DeadlockAvoidance, Durable
+from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.peer import NEVER, Congestion, Peer
+from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,
     GREETING,
@@ -39,7 +34,8 @@ from microcosm.replica.network.link.sealing import (
     Sealer,
     tag,
 )
-from microcosm.replica.network.link.wire import (
+from microcosm.replica.network.status import status
+from microcosm.replica.network.wire import (
     COPY_BYTES,
     FRAME_BYTES,
     VERSIONS,
@@ -47,7 +43,7 @@ from microcosm.replica.network.link.wire import (
     packed,
     read_content,
 )
-from microcosm.replica.network.status import status
+from microcosm.replica.network.write_ahead import WriteBatch
 
 Address = tuple[str, int]
 
@@ -139,6 +135,11 @@ class Endpoint:
         fence = self.durable.evict(name)
         self._meet(now)
         return fence
+
+    @property
+    def now(self) -> float:
+        """The time of the last call."""
+        return self._now
 
     def use_keys(self, ring: Keyring) -> None:
         """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
@@ -284,7 +285,7 @@ class Endpoint:
         if content.copies:
             self._deadlock_avoidance.look(now)
         for copy in content.copies:
-            durable.receive(number, Message(*copy))
+            durable.receive(number, HybridMessage(*copy))
         for fence in content.fences:
             durable.fence(fence)
             durable.confirmed(number, fence)
@@ -313,3 +314,28 @@ class Endpoint:
         said, peer.said = peer.said, []
         for piece in said:
             leaving.append((peer.address, sealer.seal(used, session.version, EXCHANGE, to, piece)))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes in bytes, times in seconds.
+
+    `mtu`: the largest packet, UDP payload. `largest`: the largest message. `most_copies`: how many copies may
+    wait for acks before `send` is refused; `under_way`: how many of them may be on the wire to one member at
+    a time. `tick`: duplicates of a packet are answered once in such a time. `least_wait`, `longest_wait`:
+    between two tries. `stall`: who is full and gets no acks for so long takes a message all the same
+    (`DeadlockAvoidance`).
+    """
+
+    mtu: int = 1200
+    largest: int = 1 << 20
+    most_copies: int = 4096
+    under_way: int = 1024
+    tick: float = 0.02
+    least_wait: float = 0.1
+    longest_wait: float = 5.0
+    stall: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 512 <= self.mtu <= 65507:
+            raise ValueError(f"packets of {self.mtu} bytes; 512 to 65,507 are possible")

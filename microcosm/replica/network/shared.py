@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
+from typing import NamedTuple
 
-from microcosm.replica.ledger.snapshot import Identity, encode_identity
-from microcosm.replica.network.durable.durable import Durable
+from microcosm.replica.ledger.records import encode_identity
+from microcosm.replica.network.durable import Durable
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Record, Store
+from microcosm.replica.store import LogRecord, Store
 
 Records = Sequence[tuple[str, bytes]]
 
@@ -66,7 +68,7 @@ class ReplicaStore:
         """Append records, at once or with the next flush; the number of the last that is durable."""
         return self.store.commit(records) if self.joining is None else self.joining(records)
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records above `after`, those included that the network had still to write."""
         self._catch_up()
         return self.store.records(after)
@@ -107,11 +109,11 @@ class NetworkStore:
         self.commits.add(perf_counter() - begun)
         return last
 
-    def records(self, after: int = 0) -> Iterator[Record]:
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
         """Those of the network, numbered from 1."""
         for number, (kind, payload) in enumerate(list(self._replica.network), 1):
             if number > after:
-                yield Record(number, kind, payload)
+                yield LogRecord(number, kind, payload)
 
     def snapshot(self) -> None:
         """There is none here: the state is a note of the replica."""
@@ -124,7 +126,35 @@ class NetworkStore:
         """The replica closes."""
 
 
-class Held:
+class Suspect(NamedTuple):
+    """A member that said what no replica of this program says: what, how often, and until when it is not
+    heeded."""
+
+    why: str
+    times: int
+    until: float
+
+
+class Suspects:
+    """Members whose exchanges are not heeded for a while, twice as long each time; their messages are."""
+
+    LONGEST = 3600.0
+
+    def __init__(self) -> None:
+        self.found: dict[str, Suspect] = {}
+
+    def blame(self, name: str, why: str, now: float, *, heed: bool = False) -> None:
+        """A member has said something wrong; with `heed` it is named, and heeded all the same."""
+        times = self.found[name].times + 1 if name in self.found else 1
+        wait = 0.0 if heed else min(self.LONGEST, 2.0 ** min(times, 16))
+        self.found[name] = Suspect(why, times, now + wait)
+
+    def heeds(self, name: str, now: float) -> bool:
+        """Whether what a member says of its knowledge is looked at."""
+        return name not in self.found or now >= self.found[name].until
+
+
+class Nesting:
     """How deep in what the next flush ends."""
 
     def __init__(self) -> None:
@@ -164,6 +194,6 @@ class Stating:
         gone = ({fence.name for fence in process.membership.fences} if before is None else before) - named
         stated = ({*replica.members} | named) - gone
         if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
-            content = encode_identity(Identity(*replica.stream, wanted))
+            content = encode_identity(replace(replica.identity, members=wanted))
             self._durable.include("replica", content)
             replica.recorded("replica", content)

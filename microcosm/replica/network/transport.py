@@ -17,14 +17,11 @@ from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.replica.network.durable.batch import Then, WriteBatch
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.durable.process import MessageId
-from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.in_thread import BatchWriter
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Keyring
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.endpoint import Address, Endpoint, Limits
+from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.write_ahead import BatchWriter, Then, WriteBatch
 
 BATCH = 16
 """At most so many packets are taken before the next commit."""
@@ -155,6 +152,11 @@ class Transport:
             then(self.fault)
         else:
             self.endpoint.durable.when_durable(then)
+
+    def fail(self, error: BaseException) -> None:
+        """Stop, for what is done beside this has failed."""
+        if self.fault is None and not self._closed:
+            self._stop(error)
 
     def wait(self) -> None:
         """Return when nothing is being written; what has come since may not be durable."""

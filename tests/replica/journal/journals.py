@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from microcosm.replica.journal import Journal, Mode
-from microcosm.replica.store import Record, Store
+from microcosm.replica.store import LogRecord, Store
 
 APPLICATION = "test"
 FAST = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -17,7 +17,7 @@ FAST = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 ENDINGS = ("", "-wal", "-head")
 
-Content = tuple[tuple[int, bytes] | None, list[Record]]
+Content = tuple[tuple[int, bytes] | None, list[LogRecord]]
 
 
 def journal(path: Path, mode: Mode = "full") -> Journal:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
-from microcosm.replica.journal.disk import Disk, Flat
+from microcosm.replica.journal.files import Disk, Flat
 
 SECTOR = 512
 

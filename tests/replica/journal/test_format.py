@@ -8,7 +8,7 @@ from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 
-from microcosm.replica.store import Record
+from microcosm.replica.store import LogRecord
 from tests.replica.journal.journals import content, journal
 
 TABLES = """
@@ -55,6 +55,9 @@ def test_a_journal_of_version_1(tmp_path: Path) -> None:
     slots = [slot + blake2b(slot, digest_size=16).digest() for slot in (head, last)]
     path.with_name("journal-head").write_bytes(b"".join(slot.ljust(4096, b"\0") for slot in slots))
     with journal(path) as opened:
-        assert content(opened) == ((0, b"nothing yet"), [Record(1, "note", b"first"), Record(2, "é", b"")])
+        assert content(opened) == (
+            (0, b"nothing yet"),
+            [LogRecord(1, "note", b"first"), LogRecord(2, "é", b"")],
+        )
         assert opened.instance == bytes(range(240, 256))
         opened._check()

@@ -17,11 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from microcosm.errors import JournalError
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.disk import Disk, Flat
-from microcosm.replica.journal.fsck import fsck
+from microcosm.replica.journal.files import Disk, Flat
 from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.journal.writer import Writer
-from microcosm.replica.store import Memory, Record
+from microcosm.replica.store import LogRecord, Memory
 from tests.replica.journal.journals import APPLICATION, FAST, content, journal, killed, left_open
 
 RECORDS = st.lists(st.tuples(st.sampled_from(["a", "é", ""]), st.binary(max_size=40)), max_size=5)
@@ -113,7 +113,7 @@ def test_what_a_killed_process_committed_is_there(tmp_path: Path) -> None:
     left_open(path, b"one", b"two")
     assert path.with_name("journal-wal").stat().st_size
     with journal(path) as opened:
-        assert content(opened) == (None, [Record(1, "note", b"one"), Record(2, "note", b"two")])
+        assert content(opened) == (None, [LogRecord(1, "note", b"one"), LogRecord(2, "note", b"two")])
         assert opened.commit([("note", b"three")]) == 3
 
 

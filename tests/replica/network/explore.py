@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.membership import Fence
-from microcosm.replica.network.durable.process import Letter, Process
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.process import DeliveredMessage, Fence, Process
 from microcosm.replica.store import Memory
 
 NAMES = "abc"
@@ -95,7 +94,7 @@ def beginning(i: int) -> Kept:
 @cache
 def stepped(i: int, node: Kept, kind: str, peer: int, what: Any) -> Done:
     """An input of process i, and the flush after it. Raises `AssertionError` where an invariant breaks."""
-    store, letters = Counting(), list[Letter]()
+    store, letters = Counting(), list[DeliveredMessage]()
     restored = Process.restored(msgpack.unpackb(node.state, use_list=False))
     durable = Durable(restored, store, letters.append)
     if kind != "restart":

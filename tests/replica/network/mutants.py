@@ -22,14 +22,14 @@ EXPLORE = "test_explore.py -k in_a_row"
 MUTANTS = [
     Mutant(
         "waits for an evicted process are dropped before the others fence it",
-        "replica/network/durable/membership.py",
+        "replica/network/process.py",
         "return member is not None and len(member.confirmed) == len(self.fences)",
         "return member is not None",
         EXPLORE,
     ),
     Mutant(
         "acks leave before the commit",
-        "replica/network/durable/written.py",
+        "replica/network/write_ahead.py",
         "        if self._sends or self._urgent:\n",
         "        if not self._sends:\n",
         SIMULATION,
@@ -52,21 +52,21 @@ MUTANTS = [
     ),
     Mutant(
         "who is full refuses for ever",
-        "replica/network/deadlock_avoidance.py",
+        "replica/network/durable.py",
         "            durable.spare = True\n",
         "            pass\n",
         "test_back_pressure.py -k three_for_each",
     ),
     Mutant(
         "a lost permit is not asked for",
-        "replica/network/link/peer.py",
+        "replica/network/peer.py",
         "            self._asking = True\n",
         "            pass\n",
         "test_simulation.py -k restarts_and_partitions",
     ),
     Mutant(
         "effects in a transaction of their own",
-        "replica/network/durable/batch.py",
+        "replica/network/write_ahead.py",
         "            last = store.commit(self.records)\n",
         "            begins = self.records[:1] and self.records[0][0] == 'network start'\n"
         "            effects = len(self.records) if begins else -1\n"
@@ -76,35 +76,35 @@ MUTANTS = [
     ),
     Mutant(
         "what a process heard is not written down",
-        "replica/network/durable/durable.py",
+        "replica/network/durable.py",
         "        self._pending.append(step)\n",
         "        if step[0] != MESSAGE:\n            self._pending.append(step)\n",
         SIMULATION,
     ),
     Mutant(
         "recordings of greetings are believed",
-        "replica/network/link/handshake.py",
+        "replica/network/handshake.py",
         "fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)",
         "fresh = True",
         f"{SECURITY} recording",
     ),
     Mutant(
         "the destination is not part of what is sealed",
-        "replica/network/link/sealing.py",
+        "replica/network/sealing.py",
         "for name in (sender.encode(), to.name.encode()))",
         "for name in (sender.encode(),))",
         f"{SECURITY} redirected",
     ),
     Mutant(
         "every duplicate is answered",
-        "replica/network/link/peer.py",
+        "replica/network/peer.py",
         "            if answer in self._answered:\n",
         "            if False:\n",
         f"{SECURITY} duplicate_in_a_tick",
     ),
     Mutant(
         "the group key opens what a pairwise key protects",
-        "replica/network/link/keys.py",
+        "replica/network/keys.py",
         "in pairwise or possible if key.id == key_id",
         "in possible if key.id == key_id",
         "test_keys.py -k pairwise",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Letter
+from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Endpoint
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.store import Memory
 
 SECRET, OTHER = b"the secret of the group, 32 byte", b"another secret, also of 32 bytes"
@@ -22,7 +22,7 @@ class Pair:
     ) -> None:
         self.now, self.wall = 0.0, wall
         self.random = Random(1)
-        self.letters: dict[str, list[Letter]] = {name: [] for name in names}
+        self.letters: dict[str, list[DeliveredMessage]] = {name: [] for name in names}
         self.stores = {name: Memory() for name in names}
         self.rings = rings or {}
         self.ends = {name: self.open(name, 1) for name in names}

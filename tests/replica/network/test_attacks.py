@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 
-from microcosm.replica.network.link import arrivals as reasons
-from microcosm.replica.node.node import Node, serve
+from microcosm.replica.network import handshake as reasons
+from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy
 from tests.replica.nodes import OPTIONS, into, level, meet, ran
@@ -32,7 +32,7 @@ TURNS = 8
 class Scene:
     """Nodes a, b and c. All that a and b say to each other is caught on the way; a stranger listens too."""
 
-    def __init__(self, nodes: Sequence[Node], got: list[bytes], proxy: Proxy) -> None:
+    def __init__(self, nodes: Sequence[ReplicaNode], got: list[bytes], proxy: Proxy) -> None:
         self.nodes, self.got, self.proxy = nodes, got, proxy
         self.a, self.b, self.c = nodes
         self.stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -85,7 +85,7 @@ class Scene:
             soon = any(node.blocked() or node._soon for node in self.nodes)
             turns = 0 if under_way or waits or soon else turns + 1
 
-    async def refused(self, node: Node, packets: list[bytes], door: socket.socket) -> set[str]:
+    async def refused(self, node: ReplicaNode, packets: list[bytes], door: socket.socket) -> set[str]:
         """That a node takes no notice of packets from a socket; the reasons that it counts."""
         await self.calm()
         drops, out, digest = node.metrics()["drops"], self.count("packets out"), node.replica.digest()
@@ -114,7 +114,7 @@ class Scene:
             assert self.got[-1] == b"to " + other.encode()
 
 
-def _members(node: Node) -> list[dict[str, object]]:
+def _members(node: ReplicaNode) -> list[dict[str, object]]:
     return list(node.metrics()["members"].values())
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from microcosm.replica.network.durable.process import Letter
-from microcosm.replica.network.limits import Limits
+from microcosm.replica.network.endpoint import Limits
+from microcosm.replica.network.process import DeliveredMessage
 from tests.replica.network.causal import faults
 from tests.replica.network.virtual import Node, World
 
@@ -21,7 +21,7 @@ class Cascade(World):
     peak = 0
     fan = 3
 
-    def react(self, node: Node, letter: Letter) -> None:
+    def react(self, node: Node, letter: DeliveredMessage) -> None:
         depth = letter.payload[0]
         if depth:
             others = [name for name in self.nodes if name != node.name]

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.replica.network.fragments import HEAD, MOST_FRAGMENTS, MOST_UNFINISHED, Assembly, fragments
+from microcosm.replica.network.wire import HEAD, MOST_FRAGMENTS, MOST_UNFINISHED, Assembly, fragments
 
 
 @given(

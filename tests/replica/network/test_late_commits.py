@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from microcosm.replica.network.durable.batch import WriteBatch
 from microcosm.replica.network.endpoint import Endpoint
+from microcosm.replica.network.write_ahead import WriteBatch
 from tests.replica.network.causal import faults
 from tests.replica.network.test_simulation import busy, fences, one_is_evicted, partitions, restarts
 from tests.replica.network.virtual import WALL, Node, Stopped, World

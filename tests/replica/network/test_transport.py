@@ -10,10 +10,10 @@ import pytest
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.journal import Journal
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Letter
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.endpoint import Limits
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy
@@ -29,7 +29,7 @@ class Side:
     def __init__(self, name: str) -> None:
         self.name = name
         self.store = Memory()
-        self.letters: list[Letter] = []
+        self.letters: list[DeliveredMessage] = []
         self.wanted = 0
         self.enough = asyncio.Event()
         self.answers = 0
@@ -40,7 +40,7 @@ class Side:
         self.transport = await Transport.open(durable, RING, limits=limits)
         return self.transport
 
-    def deliver(self, letter: Letter) -> None:
+    def deliver(self, letter: DeliveredMessage) -> None:
         self.letters.append(letter)
         if self.answers and letter.payload.startswith(b"ask"):
             self.answers -= 1
@@ -48,7 +48,7 @@ class Side:
         if len(self.letters) >= self.wanted:
             self.enough.set()
 
-    def record(self, letter: Letter) -> None:
+    def record(self, letter: DeliveredMessage) -> None:
         self.transport.endpoint.include("noted", letter.payload)
         self.deliver(letter)
 
@@ -190,7 +190,7 @@ def test_a_delivery_that_raises_stops_it_and_nothing_is_lost() -> None:
         left, right = Side("left"), Side("right")
         stopped = asyncio.Event()
 
-        def broken(letter: Letter) -> None:
+        def broken(letter: DeliveredMessage) -> None:
             stopped.set()
             raise OSError("no room")
 

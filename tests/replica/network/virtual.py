@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from microcosm.errors import Busy
-from microcosm.replica.network.durable.durable import Durable
-from microcosm.replica.network.durable.process import Letter
-from microcosm.replica.network.endpoint import Address, Endpoint
-from microcosm.replica.network.limits import Limits
-from microcosm.replica.network.link.keys import Key, Keyring
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.endpoint import Address, Endpoint, Limits
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.network.causal import History
@@ -76,7 +75,7 @@ class Node:
         )
         self.boots += 1
 
-    def deliver(self, letter: Letter) -> None:
+    def deliver(self, letter: DeliveredMessage) -> None:
         endpoint = self.endpoint
         assert endpoint is not None
         endpoint.include("delivered", str(letter.id).encode())
@@ -201,7 +200,7 @@ class World(Clockwork):
         if node is not None and endpoint is not None:
             self.step(node, lambda: endpoint.receive(packet, self.now, WALL + self.now))
 
-    def react(self, node: Node, letter: Letter) -> None:
+    def react(self, node: Node, letter: DeliveredMessage) -> None:
         if self.sent < self.limit and self.random.random() < self.reactions:
             self.say(node)
 

@@ -1,0 +1,220 @@
+"""A replica and the others: `replica serve`, `member add`, `member evict`, `renew`, `compact`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.errors import ReplicaError
+
+if TYPE_CHECKING:
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.process import DeliveredMessage
+    from microcosm.replica.replica import Replica
+
+
+app = typer.Typer()
+member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
+
+Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What the other replica is called.")]
+
+
+@member.command("add")
+def add(
+    path: Path,
+    name: Name,
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where it listens.")],
+    json: options.Json = False,
+) -> int:
+    """Add a member, or change the address of one.
+
+    A replica that is being served is told so on its standard input instead.
+
+    \b
+    Example:
+      microcosm replica member add phone.journal laptop 192.0.2.7:7001
+    """
+    from microcosm.cli.replica.serving import endpoint_of
+    from microcosm.replica.network.shared import Stating
+
+    host, port = endpoint_of(address)
+    with network_of(path) as (replica, durable):
+        durable.member(name, host, port)
+        Stating(replica, durable).follow()
+        durable.flush()
+        _show(path, durable, json)
+    return exits.HOLDS
+
+
+@member.command("evict")
+def evict(path: Path, name: Name, json: options.Json = False) -> int:
+    """Give a member up for good: nothing of its incarnation is accepted any more, nothing waits for it.
+
+    The others follow as soon as they hear of it. It comes back as a new incarnation, which is added anew.
+
+    \b
+    Example:
+      microcosm replica member evict phone.journal laptop
+    """
+    from microcosm.replica.network.shared import Stating
+
+    with network_of(path) as (replica, durable):
+        stating = Stating(replica, durable)
+        stating.follow()
+        durable.evict(name)
+        stating.follow()
+        durable.flush()
+        if not json:
+            output.say(f"{name} is no member any more; the others follow when they hear of it")
+        _show(path, durable, json)
+    return exits.HOLDS
+
+
+@app.command("renew")
+def renew(path: Path, json: options.Json = False) -> int:
+    """Begin a new incarnation: after an eviction, or where the journal is an old copy.
+
+    What it knows stays. What it had sent and nobody acknowledged is lost, and the others must evict the old
+    incarnation and add it again.
+
+    \b
+    Example:
+      microcosm replica renew laptop.journal
+    """
+    from microcosm.cli.replica.knowledge import opened
+
+    with opened(path) as replica:
+        replica.renew()
+        incarnation = replica.stream[1]
+        if json:
+            output.emit({"file": path, "name": replica.name, "incarnation": incarnation})
+        else:
+            output.say(f"{replica.name} is incarnation {incarnation} now")
+    return exits.HOLDS
+
+
+@app.command("compact")
+def compact(path: Path, json: options.Json = False) -> int:
+    """Put a snapshot in the place of all records, so that the journal is small and opens fast.
+
+    \b
+    Example:
+      microcosm replica compact phone.journal
+    """
+    from pathlib import Path as File
+
+    from microcosm.replica.network.write_ahead import STATE
+
+    before = File(path).stat().st_size if File(path).exists() else 0
+    with network_of(path) as (replica, durable):
+        replica.recorded(STATE, durable.export())
+        replica.compact()
+    after = File(path).stat().st_size
+    if json:
+        output.emit({"file": path, "before": before, "after": after})
+    else:
+        output.say(f"{before:,} bytes before, {after:,} after")
+    return exits.HOLDS
+
+
+@contextmanager
+def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
+    """A replica and its network, without a socket."""
+    from microcosm.cli.replica.knowledge import opened
+    from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.shared import NetworkStore
+    from microcosm.replica.network.write_ahead import STATE
+
+    with opened(path) as replica:
+        store = NetworkStore(replica.store, replica)
+        durable = Durable.opened(
+            *(store, replica.name, replica.known_as, _refused),
+            snapshot=replica.noted(STATE),
+            recorded=replica.recorded,
+        )
+        incarnation = replica.known_as
+        if durable.process.incarnation != incarnation:
+            durable = durable.renewed(incarnation)
+        yield replica, durable
+
+
+def _refused(letter: DeliveredMessage) -> None:
+    """There is no application here that a message could be delivered to."""
+    raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
+
+
+def _show(path: str, durable: Durable, json: bool) -> None:
+    members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
+    if json:
+        output.emit({"file": path, "members": [{"name": n, "address": a} for n, a in members]})
+    else:
+        output.say(*(f"{name} at {address}" for name, address in members))
+
+
+@app.command("serve")
+def serve(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The journal; a new one needs --name.")],
+    keys: Annotated[
+        str, typer.Option("--keys", metavar="KEYS", help="The key file of the group; see `replica key new`.")
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="N", help="What the others call this replica.")
+    ] = None,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen; port 0: any.")
+    ] = "127.0.0.1:0",
+    member: Annotated[
+        list[str] | None,
+        typer.Option("--member", metavar="N=HOST:PORT", help="Another replica; once for each new one."),
+    ] = None,
+    every: Annotated[
+        float,
+        typer.Option("--every", metavar="SECONDS", min=0.05, help="How often to exchange with each member."),
+    ] = 1.0,
+    metrics: Annotated[
+        str | None,
+        typer.Option("--metrics", metavar="FILE", help="Keep metrics there, in the OpenMetrics text format."),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", metavar="N", min=1, help="Keep about so many events of each process."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option("--size", metavar="N", min=1, help="Keep about so many evolutions in all."),
+    ] = None,
+    stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
+    rules: options.Rules = None,
+) -> int:
+    """Take part: messages in causal order, exactly once, and exchanges of knowledge, until told to stop.
+
+    Reads JSON lines such as {"do": "local", "event": "upload"} and answers each with one; what comes from
+    others is told in lines of its own. docs/replica.md lists them. Ends at SIGTERM, SIGINT, {"do": "stop"}
+    and, without --stay, at the end of the input; SIGHUP reads the keys again. What goes by --window and
+    --size is the oldest; what followed through it of the rest is kept.
+
+    \b
+    Example:
+      microcosm replica serve phone.journal --keys album.keys --listen 0.0.0.0:7001
+    """
+    import asyncio
+
+    from microcosm.cli.replica.serving import Serving, endpoint_of
+    from microcosm.replica.ledger.ledger import Forgetting
+
+    members = {}
+    for each in member or ():
+        called, equals, where = each.partition("=")
+        if not equals:
+            raise exits.UsageError(f"--member {each}: a member is NAME=HOST:PORT")
+        members[called] = endpoint_of(where)
+    serving = Serving(path, keys, metrics, stay)
+    forgetting = Forgetting(window=window, size=size)
+    asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting))
+    output.finish()
+    return exits.HOLDS

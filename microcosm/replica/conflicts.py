@@ -1,0 +1,282 @@
+"""Which of the correspondences that replicas give each other cannot stand together, and are set aside.
+
+What is set aside is a function of the set of correspondences and chains, not of how they arrived:
+
+1. The chains stand: a process saw its own events in order, and by Definition 2.3 of seed 003 only external
+   correspondences come and go. (An event in two chains stands in neither.)
+2. The correspondences are taken in the order of their keys. One that contradicts what stands is set aside
+   together with the fewest of those that stand that it contradicts with the chains: a minimal contradictory
+   set, whole. Among several of one size a fixed number that belongs to each correspondence decides.
+
+So what stands is consistent, each set is minimal, and no two share a member. Each holds at least one
+falsehood: there are never more sets than falsehoods, however many ways there are to contradict one. (To set
+aside every member of every minimal set would cost, for one false order from the last event to the first,
+whatever lies between them.)
+
+A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
+`<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So
+it is under rules whose initial judgements are the givens, `<` closed (`engine.lowering.closes_givens`); what
+contradicts under others, `set_aside` asks of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import combinations
+
+from microcosm.errors import Contradiction
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.derivation import Derivation
+from microcosm.logic.rule import Judgement
+from microcosm.logic.rulebook import RuleBook
+from microcosm.queries.conflict import minimal
+from microcosm.replica.order_graph import Edge, OrderGraph
+from microcosm.state.microcosm import Microcosm
+
+Known = Callable[[list[Correspondence]], Givens]
+"""The givens of a replica with some correspondences: its chains come with them."""
+
+Found = tuple[list[Correspondence], list[Correspondence]]
+"""What is set aside together, and the orders of chains that it contradicts with."""
+
+
+def set_aside(facts: Iterable[Correspondence], known: Known, rules: RuleBook) -> list[Found]:
+    """The minimal contradictory sets, each in the order of keys. None where the chains alone contradict.
+
+    Cost: where anything contradicts, some log n microcosms for each member of each set.
+    """
+
+    def contradict(some: Sequence[Correspondence]) -> bool:
+        return sides(known(list(some)), rules) is not None
+
+    rest = [fact for _, fact in sorted({fact.key(): fact.normal() for fact in facts}.items())]
+    chosen: list[Correspondence] = []
+    found: list[Found] = []
+    if not contradict(rest) or contradict([]):
+        return []
+    while rest and contradict([*chosen, *rest]):
+        low, high = 0, len(rest) - 1  # what stands before rest[low] is consistent, with rest[high] it is not
+        while low < high:
+            middle = (low + high) // 2
+            if contradict([*chosen, *rest[: middle + 1]]):
+                high = middle
+            else:
+                low = middle + 1
+        standing, fact = [*chosen, *rest[:low]], rest[low]
+        members = minimal([*standing, fact], contradict)
+        left = [other for other in standing if other not in members]
+        if fact not in members or not contradict(members) or contradict(left):
+            members, left = [fact], standing
+        found.append((sorted(members, key=Correspondence.key), _orders(members, known, rules)))
+        chosen, rest = left, rest[low + 1 :]
+    return found
+
+
+def sides(givens: Givens, rules: RuleBook) -> tuple[Derivation, ...] | None:
+    """The derivations of what contradicts in some givens; None where nothing does."""
+    try:
+        known = Microcosm(givens, rules=rules)
+    except Contradiction as problem:
+        return problem.derivations
+    for fact in givens.refuted.values():
+        order = known.derive(Judgement.INITIAL, fact.left, Relation.BEFORE, fact.right)
+        if order is not None:
+            alone = Microcosm(_together([fact]), rules=rules)
+            refutation = alone.offline(fact.left, fact.right, depth=0).derivations.get("!<")
+            return (order,) if refutation is None else (refutation, order)
+    return None
+
+
+def _orders(members: list[Correspondence], known: Known, rules: RuleBook) -> list[Correspondence]:
+    """As few orders of chains as contradict with the members; all of them where fewer say nothing."""
+    orders = list(_chained(known([])))
+
+    def contradict(some: Sequence[Correspondence]) -> bool:
+        return sides(_together([*some, *members]), rules) is not None
+
+    if not orders or not contradict(orders) or contradict([]):
+        return []
+    return minimal(orders, contradict)
+
+
+def _chained(givens: Givens) -> Iterator[Correspondence]:
+    for a, b in combinations(givens.internal, 2):
+        yield Correspondence(a, Relation.BEFORE, b, "order of a process")
+    yield from givens.external.values()
+
+
+def _together(facts: Iterable[Correspondence]) -> Givens:
+    givens = Givens()
+    for fact in facts:
+        givens.add(fact)
+    return givens
+
+
+ONE = 1 << 96
+"""The length of a correspondence on a path, beside which the numbers that decide ties are nothing."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A minimal set of correspondences that contradict one another, given the orders of some chains."""
+
+    facts: tuple[Correspondence, ...]
+    """Set aside, in the order of their keys."""
+    orders: tuple[Correspondence, ...] = ()
+    """What the chains say that it takes besides; it stands."""
+    rules: RuleBook | None = field(default=None, compare=False, repr=False)
+    """Those under which it is a contradiction, where they are not the shipped ones."""
+
+    def derivations(self) -> tuple[Derivation, ...]:
+        """Both sides: what is judged because of some of the facts, and what the others say against it."""
+        if self.rules is not None:
+            givens = Givens()
+            for fact in (*self.orders, *self.facts):
+                givens.add(fact)
+            return sides(givens, self.rules) or ()
+        last = next((f for f in self.facts if f.relation is not Relation.BEFORE), self.facts[-1])
+        given = [fact for fact in (*self.orders, *self.facts) if fact is not last]
+        one, other = Microcosm(), Microcosm()
+        one.add(last)
+        for fact in given:
+            other.add(fact)
+        mine = one.derive(Judgement.INITIAL, last.left, last.relation, last.right)
+        if last.relation is Relation.NOT_BEFORE:
+            mine = one.offline(last.left, last.right).derivations["!<"]
+        against = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
+        for relation in against:
+            for left, right in ((last.right, last.left), (last.left, last.right)):
+                theirs = other.derive(Judgement.INITIAL, left, relation, right)
+                if theirs is not None and mine is not None:
+                    return mine, theirs
+        raise AssertionError(f"{self} is no contradiction")
+
+    def __str__(self) -> str:
+        return ", ".join(str(fact) for fact in self.facts)
+
+
+def quarantine(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence]) -> list[Conflict]:
+    """What is set aside of some correspondences, in the order of the last member of each set by key.
+
+    Cost: linear where nothing contradicts; else beside that, for each set, some log n passes over what lies
+    on contradictory paths.
+
+    >>> found = quarantine([["a", "b"]], [Correspondence("b", Relation.BEFORE, "a")])
+    >>> [(str(conflict), [str(order) for order in conflict.orders]) for conflict in found]
+    [('b < a', ['a < b'])]
+    """
+    chains = [list(chain) for chain in chains]
+    stated = sorted({fact.key(): fact.normal() for fact in facts}.items())
+    graph = OrderGraph(chains, [fact for _, fact in stated])
+    rest = graph.suspects()
+    chosen: list[Correspondence] = []
+    conflicts = []
+    graph = OrderGraph(_touched(chains, rest), rest)
+    while rest and not graph.with_facts([*chosen, *rest]).consistent():
+        low, high = (
+            0,
+            len(rest) - 1,
+        )  # the first one that contradicts those before it is in rest[low:high + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if graph.with_facts([*chosen, *rest[: middle + 1]]).consistent():
+                low = middle + 1
+            else:
+                high = middle
+        standing = [*chosen, *rest[:low]]
+        conflict = _conflict(graph.with_facts(standing), rest[low])
+        conflicts.append(conflict)
+        chosen = [fact for fact in standing if fact not in conflict.facts]
+        rest = rest[low + 1 :]
+    return conflicts
+
+
+def _touched(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence]) -> list[list[str]]:
+    """The chains without events that no fact names."""
+    named = {event for fact in facts for event in (fact.left, fact.right)}
+    return [left for chain in chains if len(left := [event for event in chain if event in named]) > 1]
+
+
+def _conflict(graph: OrderGraph, fact: Correspondence) -> Conflict:
+    """The fewest of the facts of a consistent graph that a fact contradicts, with it."""
+    found: list[tuple[int, list[Edge], list[Correspondence]]] = []
+    a, b = fact.left, fact.right
+    pair = {fact.left, fact.right}
+    if fact.relation is Relation.BEFORE:
+        ahead, behind = _Paths(graph.after, b), _Paths(graph.before, a)
+        if a in ahead.length:
+            found.append((ahead.length[a], ahead.to(a), []))
+        for other, left, right in graph.unordered():
+            if left in behind.length and right in ahead.length:
+                length = behind.length[left] + ahead.length[right] + _length(other)
+                found.append((length, [*behind.to(left), *ahead.to(right)], [other]))
+    elif fact.relation is not Relation.RELATED:
+        for left, right in _excluded(fact):
+            ahead = _Paths(graph.after, left)
+            if right in ahead.length:
+                found.append((ahead.length[right], ahead.to(right), []))
+    excluded = {Relation.RELATED: Relation.CONCURRENT, Relation.CONCURRENT: Relation.RELATED}
+    for other in graph.facts:
+        if excluded.get(fact.relation) is other.relation and {other.left, other.right} == pair:
+            found.append((_length(other), [], [other]))
+    _, edges, others = min(found, key=lambda each: each[0])
+    facts = {f.key(): f for f in (fact, *others, *(edge.fact for edge in edges if edge.fact is not None))}
+    orders = tuple(
+        Correspondence(edge.left, Relation.BEFORE, edge.right, "order of a process") for edge in _jumps(edges)
+    )
+    return Conflict(tuple(facts[key] for key in sorted(facts)), orders)
+
+
+class _Paths:
+    """The shortest path from one event to each that it reaches: correspondences count, chains do not."""
+
+    def __init__(self, edges: dict[str, list[Edge]], start: str) -> None:
+        self.length = {start: 0}
+        self._last: dict[str, tuple[str, Edge]] = {}
+        waiting, done = [(0, start)], set[str]()
+        while waiting:
+            length, event = heappop(waiting)
+            if event in done:
+                continue
+            done.add(event)
+            for edge in edges.get(event, ()):
+                there = edge.right if edge.left == event else edge.left
+                longer = length + (_length(edge.fact) if edge.fact is not None else 0)
+                if there not in self.length or longer < self.length[there]:
+                    self.length[there] = longer
+                    self._last[there] = (event, edge)
+                    heappush(waiting, (longer, there))
+
+    def to(self, event: str) -> list[Edge]:
+        """The edges of the path."""
+        found = []
+        while event in self._last:
+            event, edge = self._last[event]
+            found.append(edge)
+        return found
+
+
+def _jumps(edges: Iterable[Edge]) -> list[Edge]:
+    """The runs along chains, each as one edge."""
+    after = {edge.left: edge.right for edge in edges if edge.fact is None}
+    found = []
+    for start in sorted(set(after) - set(after.values())):
+        end = start
+        while end in after:
+            end = after[end]
+        found.append(Edge(start, end, None))
+    return found
+
+
+def _excluded(fact: Correspondence) -> list[tuple[str, str]]:
+    pairs = [(fact.left, fact.right)]
+    return pairs if fact.relation is Relation.NOT_BEFORE else [*pairs, (fact.right, fact.left)]
+
+
+def _length(fact: Correspondence) -> int:
+    said = "\0".join(fact.key()).encode()
+    return ONE + int.from_bytes(blake2b(said, digest_size=8).digest(), "big")

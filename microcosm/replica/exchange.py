@@ -1,0 +1,337 @@
+"""Anti-entropy: two replicas find out what each lacks of the other's, and hand over that and no more.
+
+A replica compares what it has seen, as fingerprints of ranges of dots. Equal ranges are done; of others the
+parts are compared, until a range has few runs, which are then told. So what is sent grows with the
+difference (and the logarithm of the whole), not with what both have. There is no session: a message is
+answered from what the replica knows when it comes, so that lost, repeated, late or reordered messages do no
+harm, and an exchange that breaks off goes on wherever the next one begins. The order of arrival is irrelevant
+to what both may conclude (seed 003, Theorem 5.12).
+
+What the other has seen but holds no more (removed, forgotten) it says once, and counts as equal between these
+two; somebody else may still have it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import msgpack
+
+from microcosm.errors import Malformed
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, Stream, fingerprint
+from microcosm.replica.ledger.evolution import Evolution, dot_of, read, run_of
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a replica has seen from the dot `low` up to, not including, `high` (None: all that follow).
+
+    A fingerprint of it, or the runs themselves.
+    """
+
+    low: Dot
+    high: Dot | None
+    seen: bytes | tuple[DotRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Some ranges: compare them with your own."""
+
+    ranges: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """All that I have seen has this fingerprint, as yours has."""
+
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """I lack these; you have seen them."""
+
+    runs: tuple[DotRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Evolutions, as bytes."""
+
+    evolutions: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """I have seen these, and hold them no more: removed, superseded or forgotten."""
+
+    runs: tuple[DotRun, ...]
+
+
+ExchangeMessage = Compare | Same | Want | Supply | Gone
+
+_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone)
+
+
+def encode(message: ExchangeMessage) -> bytes:
+    """The bytes of a message."""
+    match message:
+        case Compare(ranges):
+            content: Any = [
+                [list(r.low), r.high and list(r.high), r.seen if isinstance(r.seen, bytes) else list(r.seen)]
+                for r in ranges
+            ]
+        case Same(fingerprint):
+            content = fingerprint
+        case Want(runs) | Gone(runs):
+            content = [list(run) for run in runs]
+        case Supply(evolutions):
+            content = list(evolutions)
+    written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
+    return written
+
+
+def decode(content: bytes) -> ExchangeMessage:
+    """The message that bytes stand for. Raises `Malformed`, and nothing else.
+
+    >>> decode(encode(Want((DotRun("phone", 1, 3, 9),))))
+    Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
+    """
+    match read(content):
+        case (version, *_) if version != VERSION:
+            raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
+        case (_, 0, tuple(ranges)):
+            return Compare(tuple(_range(each) for each in ranges))
+        case (_, 1, bytes(fingerprint)):
+            return Same(fingerprint)
+        case (_, 2, tuple(runs)):
+            return Want(tuple(run_of(run) for run in runs))
+        case (_, 3, tuple(evolutions)) if all(isinstance(each, bytes) for each in evolutions):
+            return Supply(evolutions)
+        case (_, 4, tuple(runs)):
+            return Gone(tuple(run_of(run) for run in runs))
+    raise Malformed("no message: its parts are not those of any kind")
+
+
+def _range(value: object) -> Range:
+    match value:
+        case (low, high, bytes(seen)):
+            return Range(_bound(low), None if high is None else dot_of(high), seen)
+        case (low, high, tuple(runs)):
+            seen_runs = tuple(run_of(run) for run in runs)
+            return Range(_bound(low), None if high is None else dot_of(high), seen_runs)
+    raise Malformed("no range of dots")
+
+
+def _bound(value: object) -> Dot:
+    return FIRST if value == tuple(FIRST) else dot_of(value)
+
+
+Item = TypeVar("Item")
+
+LEAF = 16
+"""A range of at most so many runs is told as it is."""
+
+PARTS = 8
+"""Any other is compared in about so many parts."""
+
+RUN_BYTES = 64
+"""What a run or a range is reckoned to take; names are short."""
+
+
+class Side(Protocol):
+    """What an exchange needs of its replica."""
+
+    def seen(self) -> Dots:
+        """Every dot that need not come again."""
+        ...
+
+    def held_of(self, dots: Dots) -> list[Evolution]:
+        """The evolutions of some dots that are still held, in the order of their dots."""
+        ...
+
+    def take(self, some: Iterable[Evolution]) -> int:
+        """Take evolutions, durably, all or none; how many were new."""
+        ...
+
+    @property
+    def stream(self) -> Stream:
+        """Its own evolutions."""
+        ...
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """Why an evolution is not to be taken; None where nothing is wrong."""
+        ...
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        """The dots of this replica that an evolution names, and that it does not know."""
+        ...
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        """A peer knows a dot of this replica that it does not know; whether it has begun anew for that."""
+        ...
+
+    def level_with(self, peer: str) -> None:
+        """The peer has seen all that is held here."""
+        ...
+
+
+class AntiEntropy:
+    """One replica's side of its exchanges with all others: messages in, messages out.
+
+    `largest` is about how many bytes a message may have, `most` how many answers one message gets; what is
+    left over comes with the next round. The host sends what is returned, calls `begin` for each peer now and
+    then, and may lose anything.
+    """
+
+    def __init__(self, side: Side, *, largest: int = 1 << 16, most: int = 64) -> None:
+        self._side = side
+        self._largest = largest
+        self._most = most
+        self._gone: dict[str, Dots] = {}
+        """What each peer has said it does not hold any more."""
+        self.malformed = 0
+        """How many messages, or evolutions in them, could not be read; they were dropped."""
+        self.blamed: deque[tuple[str, str]] = deque(maxlen=64)
+        """Peers that said what no replica of this program says, and what; for the host to take out."""
+        self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
+        """Peers that know dots of this replica that it does not, more often than it begins anew."""
+
+    def begin(self, peer: str) -> list[bytes]:
+        """What to send to a peer so that both come to know what the other does."""
+        whole = fingerprint(self._view(peer).within(FIRST, None))
+        return [encode(Compare((Range(FIRST, None, whole),)))]
+
+    def receive(self, peer: str, content: bytes) -> list[bytes]:
+        """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
+        try:
+            message = decode(content)
+            return [encode(answer) for answer in islice(self._answers(peer, message), self._most)]
+        except Malformed as error:
+            self.malformed += 1
+            self.blamed.append((peer, f"a message that cannot be read: {error}"))
+            return []
+
+    def _answers(self, peer: str, message: ExchangeMessage) -> Iterator[ExchangeMessage]:
+        match message:
+            case Compare(ranges):
+                yield from self._compared(peer, ranges)
+            case Same(told):
+                if told == fingerprint(self._view(peer).within(FIRST, None)):
+                    self._side.level_with(peer)
+            case Want(runs):
+                yield from self._supplied(runs)
+            case Supply(contents):
+                self._take(peer, contents)
+            case Gone(runs):
+                self._gone.setdefault(peer, Dots()).update(runs)
+
+    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[ExchangeMessage]:
+        view = self._view(peer)
+        parts: list[Range] = []
+        wanted: list[DotRun] = []
+        lacking: list[DotRun] = []
+        for each in ranges:
+            mine = view.within(each.low, each.high)
+            if isinstance(each.seen, bytes):
+                if fingerprint(mine) != each.seen:
+                    parts += _parts(each.low, each.high, mine)
+                elif each.low == FIRST and each.high is None:
+                    self._side.level_with(peer)
+                    yield Same(each.seen)
+                continue
+            theirs = Dots(each.seen)
+            lacking += Dots(mine) - theirs
+            beyond = [run for run in theirs - Dots(mine) if run[:2] == self._side.stream]
+            if self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
+                wanted += theirs - Dots(mine)
+            else:
+                wanted += theirs - Dots(mine) - Dots(beyond)
+        yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
+        yield from self._supplied(lacking)
+        yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
+
+    def _supplied(self, runs: Iterable[DotRun]) -> Iterator[ExchangeMessage]:
+        asked = Dots(runs)
+        found = self._side.held_of(asked)
+        contents: list[bytes] = []
+        size = 0
+        for evolution in found:
+            content = evolutions.encode(evolution)
+            if contents and size + len(content) > self._largest:
+                yield Supply(tuple(contents))
+                contents, size = [], 0
+            contents.append(content)
+            size += len(content)
+        if contents:
+            yield Supply(tuple(contents))
+        here = asked - (asked - self._side.seen())
+        gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
+        yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
+
+    def _take(self, peer: str, contents: Iterable[bytes]) -> None:
+        found = []
+        for content in contents:
+            try:
+                evolution = evolutions.decode(content)
+            except Malformed as error:
+                self.malformed += 1
+                self.blamed.append((peer, f"an evolution that cannot be read: {error}"))
+                continue
+            fault = self._side.fault_in(evolution)
+            if fault is not None:
+                self.blamed.append((peer, fault))
+            elif self._mine(peer, self._side.unknown_own(evolution)):
+                found.append(evolution)
+        self._side.take(found)
+
+    def _mine(self, peer: str, unknown: list[Dot]) -> bool:
+        """Whether what a peer says can be taken, which knows dots of this replica that it does not know."""
+        if not unknown or self._side.diverged(peer, max(unknown)):
+            return True
+        self.doubted.append((peer, f"knows {max(unknown)}, which this replica does not"))
+        return False
+
+    def _view(self, peer: str) -> Dots:
+        """What counts as seen between this replica and a peer."""
+        gone = self._gone.get(peer)
+        return self._side.seen() | gone if gone else self._side.seen()
+
+    def _batches(self, members: list[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+        some: list[Item] = []
+        total = 0
+        for member in members:
+            if some and total + size(member) > self._largest:
+                yield some
+                some, total = [], 0
+            some.append(member)
+            total += size(member)
+        if some:
+            yield some
+
+
+def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:
+    """A range as it is, or in parts that begin where runs do."""
+    if len(mine) <= LEAF:
+        return [Range(low, high, tuple(mine))]
+    width = -(-len(mine) // PARTS)
+    starts = [Dot(*mine[at][:3]) for at in range(width, len(mine), width)]
+    bounds = [low, *starts, high]
+    found = []
+    for at, begin in enumerate(bounds[:-1]):
+        assert begin is not None
+        some = mine[at * width : (at + 1) * width]
+        found.append(Range(begin, bounds[at + 1], fingerprint(some)))
+    return found
+
+
+def _size(part: Range) -> int:
+    return RUN_BYTES * 2 + (0 if isinstance(part.seen, bytes) else RUN_BYTES * len(part.seen))
