@@ -100,8 +100,9 @@ class Questions(Core):
         """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
-        each that waits after each transaction.
+        each that waits after each transaction. Raises what the question does, and waits for nothing then.
         """
+        self.known.online(a, b)
         self.subscriptions.add(a, b, tell, accurate)
         if not self._depth:
             self.subscriptions.settle(self.known)

@@ -18,12 +18,15 @@ from pathlib import Path
 from microcosm.errors import JournalError, LockedJournal, MicrocosmError
 from microcosm.replica.journal.schema import APPLICATION_ID
 
+PRIVATE = 0o600
+"""Who may read what is in a journal: its owner."""
+
 
 class Flat:
     """A small file that is written in place."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
 
     def write(self, offset: int, content: bytes) -> None:
         """Put `content` at `offset`."""
@@ -44,6 +47,8 @@ class Disk:
 
     def connect(self, path: Path, access: str) -> sqlite3.Connection:
         """Open a database; `access` is that of SQLite's addresses: `ro`, `rw`, or `rwc` to create it."""
+        if access == "rwc":  # SQLite gives the files beside it the rights of the database
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={access}",
             uri=True,
@@ -96,7 +101,7 @@ class Lock:
         except ImportError:
             raise JournalError("journals need a POSIX system", file=str(of)) from None
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
             raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
         try:
@@ -166,6 +171,18 @@ class Files:
         if not self.head.exists() and not _marked(self.database):
             raise JournalError("is not a journal", file=str(self.database))
 
+    def identity(self) -> tuple[tuple[int, int] | None, ...]:
+        """Which files lie there now: device and number of each, None where it is gone. Cost: microseconds."""
+        found: list[tuple[int, int] | None] = []
+        for path in (self.database, self.wal, self.head):
+            try:
+                status = os.stat(path)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((status.st_dev, status.st_ino))
+        return tuple(found)
+
     def new(self) -> Files:
         """Files to build a journal in before it takes the place of this one; there is none of them yet."""
         made = Files(self.database.with_name(f".{self.database.name}.new"))
@@ -199,7 +216,7 @@ class Files:
         if not kept.exists():
             part = kept.with_name(kept.name + ".part")
             shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
+            part.mkdir(mode=0o700)
             for path in there:
                 shutil.copy2(path, part / path.name)
             for path in (*part.iterdir(), part):

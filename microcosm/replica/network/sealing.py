@@ -175,6 +175,11 @@ class ReplayWindow:
         self._highest = -1
         self._bits = 0
 
+    @property
+    def highest(self) -> int:
+        """The greatest counter so far."""
+        return self._highest
+
     def fresh(self, counter: int) -> bool:
         """Whether a counter has not been seen; from now on it has. Cost: 4,096 bits."""
         ahead = counter - self._highest
