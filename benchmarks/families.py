@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 
 Pairs = list[tuple[int, int]]
 

@@ -33,8 +33,7 @@ from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
 from microcosm.engine.lowering import initial
-from microcosm.order.chain_cover import COMPONENT, FIELD
-from microcosm.order.label_arrays import LabelArrays
+from microcosm.order.chain_cover import COMPONENT, FIELD, LabelArrays
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 from microcosm.queries.batch import VERDICTS
@@ -132,7 +131,7 @@ def measure(size: int, processes: int, questions: int) -> dict[str, float]:
     if rows is not None:
         assert single == _asked(found, rows, few)
     gc.collect()
-    arrays, pairs = LabelArrays(labels), np.array(asked)
+    arrays, pairs = LabelArrays(labels.cover), np.array(asked)
     many = timed("a question to labels by numpy", lambda: arrays.before(pairs[:, 0], pairs[:, 1]), len(asked))
     names = [(f"e{a}", f"e{b}") for a, b in few]
     online = timed("a question online", lambda: [known.online(a, b) for a, b in names], len(few))

@@ -13,8 +13,7 @@ from random import Random
 from time import perf_counter
 
 from benchmarks.measure import Line, paired
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica, level

@@ -15,8 +15,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from microcosm.spark.bisim.judgements import judgements
-from microcosm.spark.bisim.microcosms import Row, judged, rows
+from microcosm.spark.bisim.microcosms import Row, judged, judgements, rows
 from microcosm.spark.io.input_splits import by_lines
 
 

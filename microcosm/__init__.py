@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         Undefined,
         UnknownEvent,
     )
-    from microcosm.givens.correspondence import Correspondence
-    from microcosm.givens.relation import Relation
+    from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Verification, verify
     from microcosm.worlds.world import World
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Bisimilarity": "microcosm.compare.bisimilarity",
     "Contradiction": "microcosm.errors",
-    "Correspondence": "microcosm.givens.correspondence",
+    "Correspondence": "microcosm.givens.relation",
     "Microcosm": "microcosm.state.microcosm",
     "MicrocosmError": "microcosm.errors",
     "Relation": "microcosm.givens.relation",

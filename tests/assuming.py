@@ -14,8 +14,7 @@ from microcosm.engine.naive import Naive, turns
 from microcosm.engine.strata import strata
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Fact, Judgement
-from microcosm.logic.rule import Assume, Incompatible, Instance, Judged
+from microcosm.logic.rule import Assume, Fact, Incompatible, Instance, Judged, Judgement
 from microcosm.logic.rulebook import RuleBook
 
 

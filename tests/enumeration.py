@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations, permutations, product
 
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from tests.oracle import Triple, refusal
 
 Facts = tuple[Triple, ...]

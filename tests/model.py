@@ -7,9 +7,8 @@ of the state or the engine is used.
 from __future__ import annotations
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from tests import oracle
 
 

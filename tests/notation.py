@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import permutations
 
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 
 Verdicts = dict[tuple[str, str], Relation]
 

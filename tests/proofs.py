@@ -8,7 +8,7 @@ from itertools import permutations
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.state.microcosm import Microcosm
 from tests.oracle import Table
 

@@ -8,9 +8,8 @@ from random import Random
 
 from microcosm.engine.strata import strata
 from microcosm.errors import RuleError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules
 from tests.rulesets import blocks
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from microcosm.files import shipped
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 
 TEN = ("Init", "In-Tr", "Co-Sym", "CR-Sym", "In-OK", "Un-Sym", "Un-1", "Un-2", "Un-3", "Un-4")

@@ -11,9 +11,8 @@ from random import Random
 from hypothesis import strategies as st
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.worlds.world import World
 
 NASTY = (

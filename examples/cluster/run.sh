@@ -25,7 +25,7 @@ python=$(command -v "${PYTHON:-python3}")
 here=$(cd "$(dirname "$0")" && pwd)
 
 # Java as `microcosm` finds it, and Spark as pip installed it.
-JAVA_HOME=$("$python" -c 'from microcosm.spark.java import find_java; print(find_java().home)')
+JAVA_HOME=$("$python" -c 'from microcosm.spark.installation import find_java; print(find_java().home)')
 SPARK_HOME=$("$python" -c 'import pyspark; print(pyspark.__path__[0])')
 root=$("$python" -c 'import microcosm, pathlib; print(pathlib.Path(microcosm.__file__).parents[1])')
 export JAVA_HOME SPARK_HOME PYSPARK_PYTHON="$python" SPARK_LOCAL_IP=127.0.0.1

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, give_up_on, write_lines
-from microcosm.errors import Contradiction, MicrocosmError, TextError
+from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -59,7 +59,7 @@ def failure(error: BaseException, command: str) -> int:
         case BrokenPipeError():
             give_up_on(sys.stdout)
             return PIPE_CLOSED
-        case UsageError():
+        case UsageError() | NotOneEvent():
             complain(f"error: {error}", f"Try `{command} --help`.")
             return USAGE
         case TextError(file=str(file)) if file.startswith("--"):
@@ -86,7 +86,7 @@ def failure(error: BaseException, command: str) -> int:
 
 def _lacking(module: str) -> str | None:
     """What to install for a library that could not be imported, if it is an optional one."""
-    from microcosm.spark.parts import PACKAGES
+    from microcosm.spark.installation import PACKAGES
 
     for name, package in PACKAGES.items():
         if module == package.module or module.startswith(f"{package.module}."):
@@ -109,8 +109,7 @@ def show_sides(error: Contradiction, stream: TextIO, *givens: Givens) -> None:
 
 def side_lines(error: Contradiction, stream: TextIO, *givens: Givens) -> Iterator[str]:
     """The lines of the derivation of each side, as `stream` wants them."""
-    from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.style import Style, proof_lines
+    from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 
     provenance = Provenance(*givens, at_most=Style.of(stream).signs.at_most)
     for side in error.derivations:

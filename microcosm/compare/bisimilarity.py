@@ -13,12 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from microcosm.compare.analogy import first_difference
+from microcosm.compare.digest import given_differences, said
 from microcosm.compare.removals import shortest_removals, tried_removals
-from microcosm.compare.same_givens import given_differences, said
-from microcosm.compare.verdict_rows import seeds_own
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.compare.verdict_rows import first_difference, seeds_own
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.state.microcosm import Microcosm
 
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from microcosm.compare.analogy import compared
-from microcosm.compare.verdict_rows import KNOWN, VerdictRows, cover, seeds_own, transposed
+from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, seeds_own, transposed
 from microcosm.files import AnyPath
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm
 

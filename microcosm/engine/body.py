@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     Assume,
     Base,
@@ -24,6 +23,7 @@ from microcosm.logic.rule import (
     Incompatible,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

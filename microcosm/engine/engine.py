@@ -7,29 +7,43 @@ known stays known) and everything above it is derived again when next asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat, starmap
 
 from microcosm import tuning
-from microcosm.engine.body import Pred
-from microcosm.engine.clash_prefilter import surely_clean
-from microcosm.engine.ground import Ground, Universe
+from microcosm.engine.body import Pred, Source
+from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
-from microcosm.engine.processes import Processes
 from microcosm.errors import MicrocosmError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.bits import bits, lowest
+from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
+from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
+from microcosm.order.labels import Labels
 from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
+
+
+VERDICTS = (
+    Relation.BEFORE,
+    Relation.AFTER,
+    Relation.CONCURRENT,
+    Relation.RELATED,
+    Relation.UNKNOWN,
+    Relation.SILENT,
+)
+"""All that an online question may be answered with, the most accurate first."""
+
+_BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
+_GIVEN = Source("given", None, Relation.CONCURRENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,44 +146,49 @@ class Engine:
         """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
         return self._orders.order(pred)
 
-    def neighbours(self, event: str) -> tuple[list[str], list[str]]:
-        """The events just before and just after one in the given order (its cover).
+    def rows(self, names: Sequence[str]) -> Iterator[dict[Relation, int]]:
+        """For each of some named events the later ones of them, by the verdict on the two: sets of positions.
 
-        Raises KeyError for an event that was never named. Cost: linear in the givens.
-        """
-        at = self.universe.position[event]
-        cover = list(self.ground.given[Relation.BEFORE].cover())
-        names = self.universe.names
-        return (
-            list(dict.fromkeys(names[a] for a, b in cover if b == at)),
-            list(dict.fromkeys(names[b] for a, b in cover if a == at)),
-        )
-
-    def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
-        """The verdict of every pair of named events, in the order of `names`, first before second.
-
-        Raises KeyError for an event that was never named. Cost: one saturation, then some bit tests a pair.
+        Each of the six sets has what none before it has; `SILENT` is what is left. Raises KeyError for an
+        event that was never named. Cost: one saturation, then a few row operations an event; among more than
+        `ROWS_UP_TO` events a question for each pair that may be unknown.
         """
         at = [self.universe.position[name] for name in names]
-        judgements = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
-        last = judgements[Relation.UNKNOWN]
-        if len(self.universe) > tuning.ROWS_UP_TO:
-            del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
-        for i, (a, x) in enumerate(zip(names, at, strict=True)):
-            rows = []
-            for relation, judged in judgements.items():
-                rows.append((relation, judged.row(x)))
-                if relation is Relation.BEFORE:
-                    rows.append((Relation.AFTER, judged.col(x)))
-            for j in range(i + 1, len(names)):
-                y = at[j]
-                for relation, row in rows:
-                    if row >> y & 1:
-                        yield a, names[j], relation
-                        break
+        size = len(self.universe)
+        rest = from_positions(at, size)
+        judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
+        unknown = judged[Relation.UNKNOWN]
+        for x in at:
+            left = rest = rest & ~(1 << x)
+            found = dict.fromkeys(VERDICTS, 0)
+            for relation, rows in judged.items():
+                if relation is Relation.UNKNOWN and size > tuning.ROWS_UP_TO:
+                    # Its rows are made all at once: rather pair by pair.
+                    row = from_positions([y for y in bits(left) if unknown.holds(x, y)], size)
                 else:
-                    unknown = Relation.UNKNOWN not in judgements and last.holds(x, y)
-                    yield a, names[j], Relation.UNKNOWN if unknown else Relation.SILENT
+                    row = rows.row(x)
+                found[relation] = row & left
+                left &= ~row
+                if relation is Relation.BEFORE:
+                    found[Relation.AFTER] = row = rows.col(x) & left
+                    left &= ~row
+            found[Relation.SILENT] = left
+            yield found
+
+    def table(self, names: Sequence[str]) -> Iterator[tuple[str, str, Relation]]:
+        """The verdict of every pair of named events, in the order of `names`, first before second.
+
+        Raises, costs as `rows`, and besides some 50 nanoseconds a pair.
+        """
+        at, size = [self.universe.position[name] for name in names], len(self.universe)
+
+        def beside(number: int, row: dict[Relation, int]) -> Iterator[tuple[str, str, Relation]]:
+            before, after, concurrent, related, unknown, _ = row.values()
+            codes = overlaid((before | concurrent | unknown, after | concurrent, related | unknown), size)
+            digits = map(codes.__getitem__, at[number:])
+            return zip(repeat(names[number - 1]), names[number:], map(_BY_DIGIT.__getitem__, digits))
+
+        return chain.from_iterable(starmap(beside, enumerate(self.rows(names), 1)))
 
     def saturate(self) -> None:
         """Derive every online judgement now, so that each later question is a bit test.
@@ -303,10 +322,20 @@ class Engine:
         return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
 
     def _surely_clean(self) -> int:
+        """Events that surely take no part in a clash, found without their rows.
+
+        Those concurrent with others by their clocks alone, and not with any before them. None unless `<` is
+        kept as labels and `||` is what is given: else rows are cheap, or needed.
+        """
         if not self.ground.clocks or not self._plain:
             return 0
-        plan = self.program.of.get(_CONCURRENT)
-        return surely_clean(self.ground, self.order(_BEFORE), plan)
+        ground, order, plan = self.ground, self.order(_BEFORE), self.program.of.get(_CONCURRENT)
+        if plan is None or not isinstance(order, Labels):
+            return 0
+        if not all(p.source == _GIVEN for found in plan.bodies.values() for b in found for p in b.pairs):
+            return 0
+        stated, (rows, cols) = ground.given[Relation.CONCURRENT], ground.given[Relation.RELATED].support()
+        return agreeing(ground.clocks, order) & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
 
     def _memo(self, domain: int) -> Memo:
         return Memo(self._orders, compile_rules(self.rules, self._unstated), domain)

@@ -1,29 +1,31 @@
 """The ground that rules stand on: events as positions, and what is given and predicated of them.
 
 Positions are near to causal order, in which rows are short. Nothing is expanded, and what is seldom asked for
-(stamps, base predicates, who names an event) is made when it is.
+(stamps, base predicates, who names an event) is made when it is. So is whose event each position is, which
+chain-cover labels ask for: a hint and never a judgement, for events of one process are put on one chain only
+where a given links them.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain as joined
 from itertools import compress, count, repeat
-from operator import lt
+from operator import attrgetter, lt
 
-from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
-from microcosm.givens.correspondence import Correspondence
+from microcosm.engine.relations import GivenRelation, Pairs, RowRelation
+from microcosm.givens.facts import STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.predicates import STAMPED_OUT, BaseFacts
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.order import base_facts
 from microcosm.order.stamps import StampOrder
-from microcosm.order.whole import base_facts
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
@@ -44,7 +46,7 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
     that nothing is stated to come before, which then come first; by the sum of the vector time for a log of
     clocks; else some order that the stated `<` allow.
 
-    >>> from microcosm.givens.correspondence import Correspondence
+    >>> from microcosm.givens.relation import Correspondence
     >>> givens = Givens()
     >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
     >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))
@@ -285,3 +287,53 @@ class Ground:
         named = member or self._in_name & bit or mentions[at]
         universe.named = universe.named | bit if named else universe.named & ~bit
         (universe.vacant.discard if named else universe.vacant.add)(at)
+
+
+INTERNAL = object()
+"""The process of the internal chain."""
+
+
+class Processes:
+    """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
+
+    >>> from microcosm.givens.columns import Message
+    >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
+    >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
+    >>> [processes(at) for at in universe.position.values()]
+    ['phone', 'shop/phone', None, None, 'phone']
+    >>> processes.of_all(4)
+    [None, None, 'phone', 'shop/phone']
+    """
+
+    def __init__(self, givens: Givens, universe: Universe) -> None:
+        self._universe = universe
+        self._stated: list[Hashable] = [None] * len(universe)
+        for events, processes in givens.whose():
+            self._state(events, processes)
+        self._state(givens.clocks, map(attrgetter("process"), givens.clocks.values()))
+        self.add(givens.internal)
+
+    def add(self, events: Iterable[str]) -> None:
+        """These are events of the internal chain."""
+        self._stated += [None] * (len(self._universe) - len(self._stated))
+        self._state(events, repeat(INTERNAL))
+
+    def of_all(self, size: int) -> list[Hashable]:
+        """The processes of all positions below `size`."""
+        found = self._stated[:size]
+        found += [None] * (size - len(found))
+        for at in [at for at, process in enumerate(found) if process is None]:
+            found[at] = self._by_name(at)
+        return found
+
+    def __call__(self, position: int) -> Hashable:
+        """The process, None where nothing says."""
+        stated = self._stated[position] if position < len(self._stated) else None
+        return self._by_name(position) if stated is None else stated
+
+    def _state(self, events: Iterable[str], processes: Iterable[Hashable]) -> None:
+        deque(map(self._stated.__setitem__, self._universe.places(events), processes), maxlen=0)
+
+    def _by_name(self, position: int) -> str | None:
+        process, _, seq = self._universe.names[position].rpartition(":")
+        return process if process and seq.isdecimal() else None

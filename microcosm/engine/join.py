@@ -13,7 +13,7 @@ from typing import Protocol
 
 from microcosm.engine.body import Body, Pair, Source
 from microcosm.engine.relations import RowRelation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 

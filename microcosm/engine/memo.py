@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.body import Pred, Source
-from microcosm.engine.ground import Ground
+from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
-from microcosm.engine.plan import Shape
-from microcosm.engine.processes import Processes
+from microcosm.engine.plan import Shape, is_transitivity
 from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
-from microcosm.order import representation as shape
+from microcosm.logic.rule import Judgement
+from microcosm.order import order as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore
 
@@ -136,6 +135,17 @@ class Memo:
         finally:
             for closure in closures:
                 closure.fold()
+
+    def is_transitive(self, pred: Pred) -> bool:
+        """Whether a predicate is transitive whatever is given: a rule says so, or nothing concludes it.
+
+        So is one that only renames another that is. Cost: linear in the rules.
+        """
+        relation, concluding = self.judged(pred), self.program.concluding
+        if isinstance(relation, Closure) or pred not in concluding:
+            return True
+        same = [other for other in self.program.of if self.judged(other) is relation]
+        return any(is_transitivity(rule) for other in same for rule in concluding[other])
 
     def tables(self, pred: Pred) -> Tables | None:
         """The tables that hold a predicate, where it is one that needs a fixpoint."""

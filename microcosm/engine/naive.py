@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from microcosm.engine.strata import strata
-from microcosm.givens.correspondence import GIVEN_RELATIONS
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Fact, Judgement
+from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import (
     ANY,
     Assume,
     Base,
+    Fact,
     Given,
     In,
     Incompatible,
     InProfile,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,
@@ -32,7 +32,7 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 
 Events = Mapping[str, str]
 """An assignment: which event each variable of a rule stands for."""

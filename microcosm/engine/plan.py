@@ -17,7 +17,7 @@ from functools import cached_property
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules
 
 HAPPENS_BEFORE: Pred = (Judgement.INITIAL, Relation.BEFORE)

@@ -1,27 +1,31 @@
 """Predicates that need a fixpoint: recursive ones, and those with intermediate events.
 
-Saturation (`microcosm.engine.saturate`) goes row by row. A row is only ever asked for what it lacks within
-its *bound* (what the rules could at most give it, judging by the two events alone). What is kept is what
-stayed lacking: of the `?` of online decision making, the silent pairs, which are few.
+Saturation goes row by row and in place. A row is only ever asked for what it lacks within its *bound* (what
+the rules could at most give it, judging by the two events alone), and tried again only for what changed since
+(semi-naive). What is kept is what stayed lacking: of the `?` of online decision making, the silent pairs,
+which are few.
 
 One pair is decided without saturating, by a search from the goal (`microcosm.engine.backward_search`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from math import inf
+from operator import or_
 from typing import Protocol
 
 from microcosm import tuning
 from microcosm.engine.backward_search import BackwardSearch, Trail
-from microcosm.engine.body import Pred
-from microcosm.engine.join import Scope
+from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
+from microcosm.engine.join import Join, Scope
 from microcosm.engine.plan import Plan
-from microcosm.engine.propagation import TableRule
-from microcosm.engine.saturate import Fixpoint
+from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
+from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Pointwise
+from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits
 
 
@@ -172,3 +176,183 @@ class Table:
         self.tables.forget()
         if (search := self.__dict__.get("_search")) is not None:
             search.forget()
+
+
+class Settling:
+    """A predicate while it is being saturated, and the scope in which its own rules see it so.
+
+    Without columns, `settling` tells joins to read it by whole rows only: a row may already hold a pair
+    whose converse stands in no row yet, and the rows that changed are what is tracked.
+    """
+
+    def __init__(self, rows: list[int], columns: list[int] | None) -> None:
+        self.settling = columns is None
+        self.row = rows.__getitem__
+        self.col = (rows if columns is None else columns).__getitem__
+
+    def holds(self, a: int, b: int) -> bool:
+        return bool(self.row(a) >> b & 1)
+
+    def support(self) -> tuple[int, int]:
+        return -1, -1
+
+
+_Base = tuple[Pred, list[int], Pointwise, Callable[[int], int] | None, Join | None]
+"""A rule without recursion: its predicate, the rows of that, what bounds it, what bars it or solves it."""
+
+
+class Fixpoint:
+    """One run of saturation: in place, row by row, semi-naive in the rows that changed."""
+
+    def __init__(
+        self,
+        preds: Sequence[Pred],
+        symmetric: frozenset[Pred],
+        rules: Sequence[TableRule],
+        scope: Scope,
+        log: bool,
+    ) -> None:
+        self.scope = scope
+        self.domain = scope.domain
+        width = self.domain.bit_length()
+        self.symmetric = symmetric.issuperset(preds)
+        self.rows = {pred: [0] * width for pred in preds}
+        self.columns = {} if self.symmetric else {pred: [0] * width for pred in preds}
+        self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
+            {p: {} for p in preds} if log else None
+        )
+        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in preds}
+        self._time = 0
+        self._settling: dict[Source, RowRelation] = {
+            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred)) for pred in preds
+        }
+        recursive = [rule for rule in rules if rule.reads]
+        self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
+        self._bounds = {
+            pred: list(dict.fromkeys(rule.bound for rule in rules if rule.pred == pred)) for pred in preds
+        }
+        self._limits = [(bound, *bound.ends(self.domain)) for bound in {rule.bound: None for rule in rules}]
+        self._base: list[_Base] = []
+        for rule in rules:
+            if not rule.reads:
+                barred = gathered(rule.rest, self) if rule.rest else None
+                join = Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest and barred is None else None
+                self._base.append((rule.pred, self.rows[rule.pred], rule.bound, barred, join))
+        self._base.sort(key=lambda base: base[3] is None)  # the cheap ones first: often they leave nothing
+        self._steps = [
+            (
+                rule.pred,
+                self.rows[rule.pred],
+                rule.bound,
+                Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest else None,
+                self._reader(rule.reads),
+            )
+            for rule in rules
+            if rule.reads and self._passed_on is None
+        ]
+
+    def relation(self, source: Source) -> RowRelation:
+        """As any scope, but the stratum's own predicates are read as they stand."""
+        if source.kind == "any" and source.judgement is not None:
+            return self.any_of(source.judgement, self._settling)
+        return self._settling.get(source) or self.scope.relation(source)
+
+    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation]) -> RowRelation:
+        """As any scope."""
+        return self.scope.any_of(judgement, instead)
+
+    def subset(self, source: Source) -> int:
+        """As any scope."""
+        return self.scope.subset(source)
+
+    def run(self) -> None:
+        """To the least fixpoint."""
+        changed = 0
+        pending: list[tuple[int, list[tuple[int, int]]]] = []
+        wanting: dict[int, int] = {}
+        passed_rows, *_ = self.rows.values()
+        for a in bits(self.domain):
+            others = self.domain & ~(1 << a)
+            masks = {
+                bound: bound.related(a, others & rights) if lefts >> a & 1 else 0
+                for bound, lefts, rights in self._limits
+            }
+            for pred, rows, bound, barred, join in self._base:
+                if lacking := masks[bound] & ~rows[a]:
+                    if barred is not None:
+                        gained = lacking & ~barred(a)
+                    else:
+                        gained = lacking if join is None else join.solve({LEFT: a}, lacking)
+                    if gained:
+                        self._gain(pred, a, gained)
+                        changed |= 1 << a
+            for pred, bounds in self._bounds.items():
+                self.bounds[pred][a] = reduce(or_, [masks[bound] for bound in bounds], 0)
+            if self._passed_on is not None:
+                if left := masks[self._passed_on.bound] & ~passed_rows[a]:
+                    wanting[a] = left
+                continue
+            found = [(number, masks[step[2]]) for number, step in enumerate(self._steps)]
+            if steps := [(number, mask) for number, mask in found if mask & ~self._steps[number][1][a]]:
+                pending.append((a, steps))
+        if self._passed_on is not None:
+            if changed:
+                (pred,) = self.rows
+                told = None if self.log is None else partial(self._tell, pred)
+                Sweep(self._passed_on, self.rows[pred], wanting, told).run()
+            return
+        while pending and changed:
+            pending.reverse()  # later events first: most premises lead from an event to later ones
+            pending, changed = self._sweep(pending, changed)
+
+    def _sweep(
+        self, pending: list[tuple[int, list[tuple[int, int]]]], recent: int
+    ) -> tuple[list[tuple[int, list[tuple[int, int]]]], int]:
+        """Try each row that lacks something against what changed since; returns what still lacks."""
+        changed, left = 0, []
+        for a, steps in pending:
+            lacking_steps = []
+            for number, mask in steps:
+                pred, rows, _, join, reader = self._steps[number]
+                lacking = mask & ~rows[a]
+                if not lacking:
+                    continue
+                news = recent | changed
+                if join is None:
+                    gained = lacking
+                elif reader is None:
+                    gained = join.solve({LEFT: a}, lacking)
+                elif reader != LEFT:
+                    gained = join.solve({LEFT: a}, lacking, (reader, news))
+                else:
+                    gained = join.solve({LEFT: a}, lacking) if news >> a & 1 else 0
+                if gained:
+                    self._gain(pred, a, gained)
+                    changed |= 1 << a
+                if lacking & ~gained:
+                    lacking_steps.append((number, mask))
+            if lacking_steps:
+                left.append((a, lacking_steps))
+        return left, changed
+
+    def _reader(self, reads: tuple[Pair, ...]) -> int | None:
+        """The variable whose whole rows the one recursive premise reads: only changed ones bring news."""
+        if len(reads) != 1 or reads[0].source.kind == "any" or not self.symmetric:
+            return None
+        ends = (reads[0].left, reads[0].right)
+        if RIGHT in ends:
+            return ends[0] if ends[1] == RIGHT else ends[1]
+        return LEFT if LEFT in ends else None
+
+    def _gain(self, pred: Pred, a: int, gained: int) -> None:
+        self.rows[pred][a] |= gained
+        if self.columns:
+            columns = self.columns[pred]
+            for b in bits(gained):
+                columns[b] |= 1 << a
+        self._tell(pred, a, gained)
+
+    def _tell(self, pred: Pred, a: int, gained: int) -> None:
+        if self.log is not None:
+            self._time += 1
+            self.log[pred].setdefault(a, []).append((self._time, gained))

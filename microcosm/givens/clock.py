@@ -1,15 +1,22 @@
-"""Recorded vector times: up to n² givens in compressed form (docs/reading-003.md, clocks).
+"""What clocks recorded: vector times, up to n² givens in few words, and stamps (docs/reading-003.md).
 
 A clock is kept as recorded. What it says about another clock is decided by comparing two numbers;
 an absent entry is 0. Clocks of different executions say nothing of each other: neither counted the other's
 events.
+
+A stamp, a Lamport time or an interval of a physical clock, proves no order; it only says of some pairs that
+the first event is not before the second (calculus of seed 003, extended by negative givens).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm.givens.relation import Relation
+
+if TYPE_CHECKING:
+    from microcosm.givens.exact import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +75,14 @@ def between(a: Clock, b: Clock) -> Relation | None:
     if a.missed_by(b) and b.missed_by(a):
         return Relation.CONCURRENT
     return None
+
+
+Stamp: TypeAlias = "int | tuple[Number, Number]"
+"""A Lamport time, or a physical interval [earliest, latest]; in exact numbers, as they were written."""
+
+
+def too_late(first: Stamp | None, second: Stamp | None) -> bool:
+    """Whether an event with the first stamp cannot be before one with the second."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return first[0] > second[1]
+    return isinstance(first, int) and isinstance(second, int) and first >= second

@@ -15,16 +15,12 @@ The kernel's own, which nothing that finds proofs uses:
 
 What it shares with the search for proofs, so that a fault there deceives both:
 
-    givens.relation        the relations, their converses, which is more accurate
-    givens.correspondence  one given, read from either end
-    givens.clock           what two clocks say of each other
-    givens.stamp           what two stamps rule out
-    givens.given_facts     whether a single fact is given, and by what
-    givens.predicates      what a rule may ask of messages
-    logic.judgement        the three judgements
-    logic.rule             a rule as data, and its instances
-    text.names             how a name is written in a fault
-    errors                 the errors
+    givens.relation  relations, their converses, which is more accurate; a given, read from either end
+    givens.clock     what two clocks say of each other, and two stamps rule out
+    givens.facts     whether a single fact is given, and by what; what a rule may ask of messages
+    logic.rule       the three judgements; a rule as data, and its instances
+    text.names       how a name is written in a fault
+    errors           the errors
 
 It is handed two values and believes them: the givens (the fields of `givens.givens.Givens`, and the events
 that they name) and the rules (the field `rules` of a rule book). Who has them read from files trusts the

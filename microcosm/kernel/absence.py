@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.given_facts import GivenFacts
-from microcosm.givens.predicates import BaseFacts
+from microcosm.givens.facts import BaseFacts, GivenFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.givens import GivenRows
 from microcosm.kernel.plan import (
@@ -34,8 +33,7 @@ from microcosm.kernel.plan import (
     Step,
     variables,
 )
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import ANY, Base, Given, In, Judged, MostAccurate, NoneWith, Not, finer
+from microcosm.logic.rule import ANY, Base, Given, In, Judged, Judgement, MostAccurate, NoneWith, Not, finer
 
 
 class Search:

@@ -38,9 +38,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from microcosm.errors import RuleError
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.given_facts import GivenFacts
-from microcosm.givens.relation import Relation
+from microcosm.givens.facts import GivenFacts
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.node import (
     ASSUME,

@@ -9,14 +9,13 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.givens import GivenRows
 from microcosm.kernel.pattern import kernel_rules
 from microcosm.kernel.plan import Goal, Program, Step
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import Given, Judged
+from microcosm.logic.rule import Given, Judged, Judgement
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

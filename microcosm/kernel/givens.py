@@ -14,12 +14,12 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
+    from microcosm.givens.columns import Message
     from microcosm.givens.givens import Givens
-    from microcosm.givens.message import Message
 
 Links = tuple[dict[str, list[str]], dict[str, list[str]]]
 """The successors of each event, and its predecessors."""

@@ -9,10 +9,9 @@ from collections.abc import Set
 from typing import Any, NamedTuple, NoReturn
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.plan import Binding
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.text.names import quote
 
 JUDGEMENTS = {judgement.value: judgement for judgement in Judgement}

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     Assume,
     Base,
@@ -23,6 +22,7 @@ from microcosm.logic.rule import (
     Incompatible,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from microcosm.errors import readable
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.text.names import quote
 
 ABSENT = "absent"

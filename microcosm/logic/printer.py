@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -19,6 +18,7 @@ from microcosm.logic.rule import (
     Incompatible,
     InProfile,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

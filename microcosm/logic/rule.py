@@ -1,19 +1,68 @@
-"""A rule as data: premises above the line, conclusions under it.
+"""Judgements, which derivations conclude, and a rule as data: premises above the line, conclusions under it.
 
-`Rule` is what a rule file says, relation variables and all. `Instance` is a rule with its relation
-variables replaced by relations, its disjunctions chosen and `>` turned into `<`: what the engine, the
-naive evaluator and the kernel work with. Event variables stay; distinct variables may name one event,
-but no relation holds between an event and itself.
+⊢₀ (initial), ⊢ (online) and ⊩ (offline) are the three judgements. `Rule` is what a rule file says, relation
+variables and all. `Instance` is a rule with its relation variables replaced by relations, its disjunctions
+chosen and `>` turned into `<`: what the engine, the naive evaluator and the kernel work with. Event variables
+stay; distinct variables may name one event, but no relation holds between an event and itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import product
+from typing import NamedTuple
 
+from microcosm.errors import Undefined
 from microcosm.givens.relation import MORE_ACCURATE, Relation
-from microcosm.logic.judgement import Judgement
+
+
+class Judgement(Enum):
+    """The three judgements of seed 003: Definitions 2.5, 3.1 and 4.1; strata in this order."""
+
+    INITIAL = "initial"
+    ONLINE = "online"
+    OFFLINE = "offline"
+
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow
+
+    @property
+    def turnstile(self) -> str:
+        """The sign of the papers: ⊢₀, ⊢ or ⊩."""
+        return {"initial": "⊢₀", "online": "⊢", "offline": "⊩"}[self.value]
+
+
+def read_judgement(said: Judgement | str) -> Judgement:
+    """The judgement that a name or a member of the enum stands for. Raises `Undefined` for anything else.
+
+    Cost: constant.
+
+    >>> read_judgement("online"), read_judgement(Judgement.INITIAL)
+    (<Judgement.ONLINE: 'online'>, <Judgement.INITIAL: 'initial'>)
+    """
+    if isinstance(said, Judgement):
+        return said
+    found = _NAMES.get(said.strip().lower()) if isinstance(said, str) else None
+    if found is None:
+        raise Undefined(f"{said!r} is no judgement: it is one of {', '.join(_NAMES)}")
+    return found
+
+
+_NAMES = {judgement.value: judgement for judgement in Judgement}
+
+
+class Fact(NamedTuple):
+    """A judged relation between two events: `judgement left relation right`."""
+
+    judgement: Judgement
+    left: str
+    relation: Relation
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.judgement.turnstile} {self.left} {self.relation} {self.right}"
+
 
 ANY = "_"
 """The wildcard relation: some relation holds, in one direction or the other."""

@@ -13,7 +13,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     Assume,
     Base,
@@ -22,6 +21,7 @@ from microcosm.logic.rule import (
     In,
     InProfile,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

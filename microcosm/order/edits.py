@@ -1,4 +1,4 @@
-"""Links that wait: what they add to a closure that was made without them.
+"""Changes that wait: links, and events that come last, beside a closure that was made without them.
 
 A link between two events in the middle of an order changes thousands of rows. Some hundred such links are
 rather kept apart, closed among themselves: a row of the whole is then that of the closure and those that
@@ -12,6 +12,10 @@ from functools import reduce
 from heapq import heappop, heappush
 from itertools import compress, count
 from operator import or_
+from threading import Lock
+
+from microcosm import tuning
+from microcosm.order.bits import from_positions
 
 _BIT = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8))
 """For each bit the table that turns bytes into 1 where they have it, else 0."""
@@ -195,3 +199,105 @@ def recompute(
                 queued.add(w)
                 heappush(heap, ((rows[w] & believed).bit_count(), w))
     return changed
+
+
+_DIGIT = tuple(bytes(48 + bit for bit in table) for table in _BIT)
+"""The same with the digit 1."""
+
+_MARK = bytes.maketrans(b"01", b"\0\1")
+
+_laying = Lock()
+
+
+class LateEvents:
+    """Events about which rows of the future are not believed, with their pasts, one below the other.
+
+    An event that comes last is in the future of everything before it: putting it into every such row would
+    cost n row operations an event. Here a strided slice of the pasts has one bit of each. Where events come
+    with rising positions, places in between are left empty, so that their bits make a row. (Once these were
+    narrow rows after a while; a pass over all rows, a little later, costs no more.)
+
+    >>> late = LateEvents()
+    >>> late.put(2, 0b011); late.put(4, 0b101); late.future(0, 0, 8), late.future(0b1000, 1, 8)
+    (20, 12)
+    """
+
+    def __init__(self) -> None:
+        self.looked_up = 0
+        """How many times one of them was looked at."""
+        self._row: int | None = 0
+        self._first = 0  # the least of them
+        self._width = 64
+        self._pasts = bytearray()
+        self._events: list[int] = []  # and places that are left empty
+        self._place: dict[int, int | None] = {}
+        self._late: dict[int, int] = {}  # pasts that nobody has asked about so far
+        self._rising = True
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def __contains__(self, event: int) -> bool:
+        return event in self._place
+
+    def put(self, y: int, past: int) -> None:
+        """The past of y is this."""
+        if y not in self._place:
+            self._row = None
+            self._first = min(y, self._first) if self._place else y
+            self._place[y] = None
+        self._late[y] = past
+
+    def _lay(self, y: int, past: int) -> None:
+        """Put a past below the others, or in the place of the one before."""
+        if past.bit_length() > 8 * self._width:
+            self._widen(past.bit_length() // 4)
+        place = self._place.get(y)
+        if place is None:
+            if self._events and self._rising:
+                last = self._events[-1]
+                if last < y <= last + tuning.HOLES:
+                    self._pasts += bytes((y - last - 1) * self._width)
+                    self._events += range(last + 1, y)
+                else:
+                    self._rising = False
+            place = self._place[y] = len(self._events)
+            self._events.append(y)
+        start = place * self._width
+        self._pasts[start : start + self._width] = past.to_bytes(self._width, "little")
+
+    @property
+    def row(self) -> int:
+        """The row of all of them."""
+        if self._row is None:
+            self._row = from_positions(self._place, max(self._place) + 1)
+        return self._row
+
+    def future(self, row: int, a: int, size: int) -> int:
+        """The future of a, given the row that is kept of it. Cost: a byte each; a copy of what came since."""
+        self.looked_up += len(self)
+        if row.bit_length() > self._first:
+            row &= ~self.row
+        return row | self._after(a, size)
+
+    def _after(self, a: int, size: int) -> int:
+        """The row of those with a in their past."""
+        if self._late:
+            with _laying:  # questions may come from several threads
+                for y in sorted(self._late):
+                    self._lay(y, self._late[y])
+                self._late = {}
+        if a >> 3 >= self._width:
+            return 0
+        digits = self._pasts[a >> 3 :: self._width].translate(_DIGIT[a & 7])
+        if b"1" not in digits:
+            return 0
+        if self._rising:
+            return int(digits[::-1], 2) << self._events[0]
+        return from_positions(compress(self._events, digits.translate(_MARK)), size)
+
+    def _widen(self, width: int) -> None:
+        before, self._width = self._width, width
+        more = bytes(width - before)
+        pasts = [self._pasts[at : at + before] + more for at in range(0, len(self._pasts), before)]
+        self._pasts = bytearray().join(pasts)

@@ -1,13 +1,14 @@
 """Happens-before as a transitively closed relation over positions, behind one interface.
 
 A position is a small integer that stands for an event. `HappensBefore` is what the engine asks for;
-`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows.
+`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows. `AcyclicGraph` is an acyclic
+set of pairs that is closed once, and not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
 
@@ -60,11 +61,13 @@ class HappensBefore(Protocol):
         """Assert every invariant."""
 
 
-Neighbours = Sequence[Collection[int]]
+Node = TypeVar("Node", bound=Hashable)
+
+Adjacency = Sequence[Collection[int]]
 """For each position those beside it."""
 
 
-def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) -> list[int]:
+def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) -> list[int]:
     """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""
     waiting = [len(p) for p in predecessors]
     order = [v for v in range(size) if not waiting[v]]
@@ -78,7 +81,49 @@ def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) 
     raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
 
 
-def repaired(order: Sequence[int], late: Container[int], predecessors: Neighbours) -> list[int]:
+def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
+    """The strongly connected components, those that others lead to first (Tarjan, without recursion).
+
+    Cost: O(V + E).
+
+    >>> list(components("abc", {"a": "b", "b": "ac", "c": ""}.__getitem__))
+    [['c'], ['a', 'b']]
+    """
+    number: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    closed: set[Node] = set()
+    stack: list[Node] = []
+    for root in nodes:
+        if root in number:
+            continue
+        number[root] = low[root] = len(number)
+        stack.append(root)
+        path = [(root, iter(following(root)))]
+        while path:
+            node, targets = path[-1]
+            for target in targets:
+                if target not in number:
+                    number[target] = low[target] = len(number)
+                    stack.append(target)
+                    path.append((target, iter(following(target))))
+                    break
+                if target not in closed:
+                    low[node] = min(low[node], number[target])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == number[node]:
+                    at = len(stack) - 1
+                    while stack[at] != node:
+                        at -= 1
+                    component = stack[at:]
+                    del stack[at:]
+                    closed.update(component)
+                    yield component
+
+
+def repaired(order: Sequence[int], late: Container[int], predecessors: Adjacency) -> list[int]:
     """An order that extends the edges, near to one in which all but those to `late` positions lead onwards.
 
     There must be no cycle. Cost: O(V), and O(V + E) of what has to move.
@@ -104,7 +149,7 @@ def repaired(order: Sequence[int], late: Container[int], predecessors: Neighbour
 
 
 def _shortest_cycle(
-    size: int, waiting: list[int], successors: Neighbours, predecessors: Neighbours
+    size: int, waiting: list[int], successors: Adjacency, predecessors: Adjacency
 ) -> list[int]:
     """A cycle among the positions that Kahn's algorithm left over, without a chord on the walk's way."""
     left = {v for v in range(size) if waiting[v]}
@@ -146,3 +191,58 @@ def edge_sets(size: int, edges: Iterable[tuple[int, int]]) -> tuple[list[set[int
         successors[a].add(b)
         predecessors[b].add(a)
     return successors, predecessors
+
+
+class AcyclicGraph:
+    """`successors` and `predecessors` list a pair as often as it was stated. Raises `Cycle`.
+
+    >>> graph = AcyclicGraph(3, [(2, 0), (0, 1)])
+    >>> graph.order, graph.pasts()
+    ([2, 0, 1], [5, 7, 4])
+    """
+
+    def __init__(self, size: int, edges: Iterable[tuple[int, int]]) -> None:
+        self.successors: list[list[int]] = [[] for _ in range(size)]
+        self.predecessors: list[list[int]] = [[] for _ in range(size)]
+        self.order: list[int] = []
+        self.add(edges)
+
+    def add(self, edges: Iterable[tuple[int, int]]) -> None:
+        """Put in more pairs, and order all anew. Raises `Cycle`. Cost: O(V + E)."""
+        successors, predecessors = self.successors, self.predecessors
+        for a, b in edges:
+            successors[a].append(b)
+            predecessors[b].append(a)
+        self.order = cycle_or_order(len(successors), successors, predecessors)
+
+    def pasts(self) -> list[int]:
+        """For each position the row of all that is before it, itself included. Cost: O(E · n/64)."""
+        return _closed(self.order, self.predecessors)
+
+    def futures(self) -> list[int]:
+        """For each position the row of all that is after it, itself included. Cost: as `pasts`."""
+        return _closed(self.order[::-1], self.successors)
+
+    def inherited(self, own: list[int]) -> list[int]:
+        """Rows joined with those of all that is before. Cost: as `pasts`.
+
+        >>> AcyclicGraph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
+        [16, 24, 16]
+        """
+        rows = own.copy()
+        for v in self.order:
+            row = rows[v]
+            for u in self.predecessors[v]:
+                row |= rows[u]
+            rows[v] = row
+        return rows
+
+
+def _closed(order: list[int], neighbours: list[list[int]]) -> list[int]:
+    rows = [0] * len(order)
+    for v in order:
+        row = 1 << v
+        for u in neighbours[v]:
+            row |= rows[u]
+        rows[v] = row
+    return rows

@@ -8,15 +8,73 @@ made when somebody asks for that row.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from microcosm import tuning
-from microcosm.order.chain_cover import COMPONENT, FIELD, UNPLACED, guards, learnt, merged
+from microcosm.order.bits import from_positions
+from microcosm.order.chain_cover import (
+    COMPONENT,
+    FIELD,
+    UNPLACED,
+    ProcessOf,
+    cover,
+    guards,
+    learnt,
+    merged,
+    total,
+)
 from microcosm.order.happens_before import Cycle
-from microcosm.order.labelled import Labelled
+from microcosm.tuning import gc_paused
 
 
-class Labels(Labelled):
+def staircase(
+    chains: list[list[int]], every: int, size: int, reach: Callable[[int], int], rising: bool
+) -> int:
+    """The first `reach(c)` positions of each chain c; `every` is the row of all chains together.
+
+    `rising` says that positions rise along each chain. Cost: P · log n, n / 64, and the positions that
+    lie on the other side of the middle end than their chain's.
+
+    >>> chains = [[0, 2, 5], [1, 3, 4]]
+    >>> bin(staircase(chains, 0b111111, 6, [1, 2].__getitem__, True))
+    '0b1011'
+    """
+    counts = [reach(number) for number in range(len(chains))]
+    if not rising:
+        return from_positions([v for chain, k in zip(chains, counts, strict=True) for v in chain[:k]], size)
+    ends = [chain[k] if k < len(chain) else size for chain, k in zip(chains, counts, strict=True)]
+    pivot = _middle(ends, chains)
+    row = every & (1 << pivot) - 1
+    other: list[int] = []
+    for chain, k, end in zip(chains, counts, ends, strict=True):
+        if end > pivot:
+            other += chain[bisect_left(chain, pivot) : k]
+        elif end < pivot:
+            other += chain[k : bisect_left(chain, pivot)]
+    if not other:
+        return row
+    least = min(other)
+    return row ^ from_positions([v - least for v in other], max(other) - least + 1) << least
+
+
+def _middle(ends: list[int], chains: list[list[int]]) -> int:
+    """The end with as many positions on chains that end below as on those that end above.
+
+    Not simply the middle one: many short chains, of events that nothing else is known of, say nothing of
+    where the long ones end.
+    """
+    left = sum(map(len, chains)) / 2
+    for end, weight in sorted(zip(ends, map(len, chains), strict=True)):
+        left -= weight
+        if left <= 0:
+            return end
+    return 0
+
+
+class Labels:
     """`HappensBefore` over positions below `size`, from an acyclic set of edges.
 
     `process` names the chain that a position belongs to, or None; `most` is how many chains are allowed.
@@ -31,6 +89,137 @@ class Labels(Labelled):
 
     updates = 0
     """How many vectors changes have touched so far."""
+
+    def __init__(
+        self,
+        size: int,
+        edges: Iterable[tuple[int, int]],
+        process: ProcessOf | None = None,
+        most: int | None = None,
+    ) -> None:
+        self.size = size
+        self._process = process
+        self._cover(edges, most)
+
+    def _cover(self, edges: Iterable[tuple[int, int]], most: int | None = None) -> None:
+        with gc_paused():
+            self.cover = cover(self.size, edges, self._process, most)
+        """The labels themselves."""
+        self._chain, self._index, self._vector = self.cover.chain, self.cover.index, self.cover.vector
+        self._fresh = len(self.cover.chains)
+        self._guard = guards(max(1, self._fresh))
+        self._outgoing: dict[int, list[int]] | None = None  # edges that are no links, by their first end
+        self._every: int | None = None  # the row of all positions on chains
+
+    def before(self, a: int, b: int) -> bool:
+        chain, index = self._chain, self._index
+        number = chain[a]
+        if number == chain[b]:
+            return index[a] < index[b]
+        return index[a] < self._vector[b] >> number * FIELD & COMPONENT
+
+    def past(self, b: int) -> int:
+        vector, own, index = self.cover.vector[b], self.cover.chain[b], self.cover.index[b]
+
+        def reach(number: int) -> int:
+            return index if number == own else vector >> number * FIELD & COMPONENT
+
+        return 0 if own == UNPLACED else self._row(reach)
+
+    def future(self, a: int) -> int:
+        own = self.cover.chain[a]
+        if own == UNPLACED:
+            return 0
+        return self._placed() ^ self._row(lambda number: self.first_after(a, number))
+
+    def all_rows(self, forwards: bool) -> list[int] | None:
+        """None: they would be too many."""
+        return None
+
+    def known_of(self, b: int, number: int) -> int:
+        """How many events of a chain, from the first, are before b."""
+        labels = self.cover
+        own = labels.chain[b]
+        return labels.index[b] if number == own else labels.vector[b] >> number * FIELD & COMPONENT
+
+    def first_after(self, a: int, number: int) -> int:
+        """The index, on a chain, of the first event after a; the length where there is none. Cost: log n."""
+        labels = self.cover
+        own, index = labels.chain[a], labels.index[a]
+        if number == own:
+            return index + 1
+        members, vector, at = labels.chains[number], labels.vector, own * FIELD
+        low, high = 0, len(members)
+        while low < high:
+            middle = low + high >> 1
+            if index < vector[members[middle]] >> at & COMPONENT:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def chain(self, a: int, b: int) -> list[int] | None:
+        """A shortest chain of edges. Cost: a breadth-first search within future(a) ∩ past(b)."""
+        if a == b or not self.before(a, b):
+            return None
+        parent = {a: a}
+        level = [a]
+        while b not in parent:
+            following = []
+            for v in level:
+                for w in self._after(v):
+                    if w not in parent and (w == b or self.before(w, b)):
+                        parent[w] = v
+                        following.append(w)
+            level = following
+        path = [b]
+        while path[-1] != a:
+            path.append(parent[path[-1]])
+        return path[::-1]
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """Every edge, in no particular order."""
+        for members in self.cover.chains:
+            yield from pairwise(members)
+        for b, several in self.cover.crossing.items():
+            for a in several:
+                yield a, b
+
+    def _after(self, v: int) -> Iterator[int]:
+        """The positions that edges lead to from v."""
+        labels = self.cover
+        number = labels.chain[v]
+        if number == UNPLACED:
+            return
+        members, at = labels.chains[number], labels.index[v] + 1
+        if at < len(members):
+            yield members[at]
+        yield from self._crossings().get(v, ())
+
+    def _crossings(self) -> dict[int, list[int]]:
+        if self._outgoing is None:
+            self._outgoing = {}
+            for b, several in self.cover.crossing.items():
+                for a in several:
+                    self._outgoing.setdefault(a, []).append(b)
+        return self._outgoing
+
+    def _placed(self) -> int:
+        if self._every is None:
+            chain = self.cover.chain
+            unplaced = [v for v in range(self.size) if chain[v] == UNPLACED]
+            self._every = (1 << self.size) - 1 ^ from_positions(unplaced, self.size)
+        return self._every
+
+    def _row(self, reach: Callable[[int], int]) -> int:
+        return staircase(self.cover.chains, self._placed(), self.size, reach, self.cover.rising)
+
+    def _height(self, v: int) -> int:
+        """A number that grows along every edge."""
+        if self.cover.ascending:
+            return v
+        own = self.cover.chain[v] * FIELD
+        return total(self.cover.vector[v] & ~(COMPONENT << own)) + self.cover.index[v]
 
     # -- changes -----------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from math import inf
 from operator import or_
 
 from microcosm import tuning
+from microcosm.givens.clock import Stamp, too_late
 from microcosm.givens.exact import Number
-from microcosm.givens.stamp import Stamp, too_late
 from microcosm.order.bits import from_positions
 
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from microcosm.protocol.comparators.cykas import Cykas
-from microcosm.protocol.comparators.ks import KS
-from microcosm.protocol.comparators.mf import MF
-from microcosm.protocol.comparators.newtop import Newtop
-from microcosm.protocol.comparators.rst import RST
+from microcosm.protocol.acknowledged import MF, Cykas
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.dependencies import HybridDependencies
-from microcosm.protocol.hybrid.multicast import HybridMulticast
-from microcosm.protocol.hybrid.multicast_sps import HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticastSPS
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Machine
-from microcosm.protocol.monitor.monitor import Monitored
-from microcosm.protocol.tree.static import TreeNode
-from microcosm.protocol.tree.topology import Parents, binary_tree
+from microcosm.protocol.monitoring import Monitored
+from microcosm.protocol.timestamped import KS, RST, Newtop
+from microcosm.protocol.tree.static import Parents, TreeNode, binary_tree
 
 
 @dataclass(frozen=True, slots=True)

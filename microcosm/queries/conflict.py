@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TypeVar
 
-from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.clock import Clock, Stamp, too_late
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.givens.stamp import Stamp, too_late
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows

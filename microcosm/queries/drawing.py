@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.form import is_transitive
 from microcosm.engine.lowering import online
 from microcosm.errors import readable
 from microcosm.givens.givens import Givens
@@ -98,7 +97,7 @@ def drawing_of(givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN) -> Dra
         reduced = False
     else:
         after = {a: [b for b in shown if a != b and engine.verdict(a, b) is Relation.BEFORE] for a in shown}
-        reduced = is_transitive(engine.memo, online(Relation.BEFORE))
+        reduced = engine.memo.is_transitive(online(Relation.BEFORE))
     covered = {a: {c for b in after[a] for c in after[b]} if reduced else set() for a in shown}
     links = tuple((a, b) for a in shown for b in after[a] if b not in covered[a])
     return Drawing(

@@ -12,14 +12,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.form import is_transitive
 from microcosm.engine.lowering import initial
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, SPELLINGS, Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.rows import Rows
@@ -102,7 +100,7 @@ def _order(engine: Engine) -> HappensBefore:
     relation = engine.memo.judged(pred)
     if isinstance(relation, Closure):
         return relation.order
-    if not is_transitive(engine.memo, pred):
+    if not engine.memo.is_transitive(pred):
         raise Undefined(
             "under these rules happens-before is not transitive (none says `a < c` of all `a < b`, `b < c`), "
             "and has neither a Hasse diagram nor longest chains"

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import Core, facts_of, fit
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved

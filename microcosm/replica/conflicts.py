@@ -15,7 +15,7 @@ whatever lies between them.)
 
 A contradiction is what the initial judgements exclude: a cycle, `||` or `!<` on a pair that `<` orders so,
 `<>` beside `||`. What only offline reasoning sees stays, and `contradiction` of the microcosm reports it. So
-it is under rules whose initial judgements are the givens, `<` closed (`engine.form.closes_givens`); what
+it is under rules whose initial judgements are the givens, `<` closed (`engine.lowering.closes_givens`); what
 contradicts under others, `set_aside` asks of these.
 """
 
@@ -28,11 +28,10 @@ from heapq import heappop, heappush
 from itertools import combinations
 
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.queries.conflict import minimal
 from microcosm.replica.order_graph import Edge, OrderGraph

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from microcosm.errors import MicrocosmError, Undefined, WrongReplica
 from microcosm.files import AnyPath
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
@@ -133,6 +132,7 @@ class Questions(Core):
             "held": len(ledger.held),
             "seen": len(ledger.seen),
             "removals": len(ledger.removals()),
+            "divergences": len(self.divergences),
             "quarantined": sum(len(conflict.facts) for conflict in self.conflicts),
         }
 

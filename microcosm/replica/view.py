@@ -3,9 +3,9 @@
 The chain of the replica itself is the internal one; those of others are external correspondences. Small
 changes are made in place, large ones and whatever contradicts by building anew, and only when somebody asks.
 
-Under rules that do not close `<` (`engine.form.closes_givens`) every pair of a chain is stated, not only each
-event and the next, so that all replicas judge alike; everything is built anew then, and the rules say what
-contradicts.
+Under rules that do not close `<` (`engine.lowering.closes_givens`) every pair of a chain is stated, not only
+each event and the next, so that all replicas judge alike; everything is built anew then, and the rules say
+what contradicts.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from dataclasses import replace
 from itertools import combinations
 
 from microcosm import tuning
-from microcosm.engine.form import closes_givens, tells_given_order
+from microcosm.engine.lowering import closes_givens, tells_given_order
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.replica.conflicts import Conflict, quarantine, set_aside
 from microcosm.replica.ledger.dots import Stream

@@ -6,15 +6,30 @@
     deliver       the message goes up to the application; `peer` sent it
 
 Acks, permits and nulls are no messages, and no events here.
+
+From the events alone two observers judge a run: whether it is causally delivered, exactly once, and complete;
+and whether every message went to the network in time (SPS and CSPS). Happens-before between messages is that
+of the application (seed 001, section 4.1): a message happens before those that its sender sends later, and
+before those that a receiver sends after *delivering* it.
+
+SPS (seed 001, Definition 4.1): process i gives the copy of m for j to the network only when every copy of
+a message before m, to others than i, from a process k other than j (and i) that sent to i, has been
+delivered. CSPS (Definition 4.3) makes no exception for j, nor for copies to i. With FIFO either implies
+causal delivery (Propositions 4.2 and 4.4); what one sender sent before is a matter of FIFO, not of these.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
+from microcosm.order.bits import bits
 from microcosm.protocol.packets import (
     Ack,
-    Clocked,
+    LamportClocked,
     Marker,
     Migration,
     Permit,
@@ -45,10 +60,10 @@ class Event(NamedTuple):
 def carries_message(packet: object) -> bool:
     """Whether a packet brings a message, and is not an ack, a permit or a null.
 
-    >>> carries_message(Ack(1)), carries_message(Clocked(3, 1)), carries_message(Clocked(3, 0, "hello"))
-    (False, False, True)
+    >>> carries_message(Ack(1)), carries_message(LamportClocked(3, 0, "hello"))
+    (False, True)
     """
-    return not isinstance(packet, CONTROL) and not (isinstance(packet, Clocked) and packet.null)
+    return not isinstance(packet, CONTROL) and not (isinstance(packet, LamportClocked) and packet.null)
 
 
 def process_name(process: int) -> str:
@@ -79,3 +94,191 @@ class TraceLines:
         if event.to:
             line["to"] = [process_name(j) for j in event.to]
         return line
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must not happen: what, where, of which message, and of which one before it."""
+
+    kind: str
+    process: int
+    message: int
+    before: int | None = None
+
+    def __str__(self) -> str:
+        subject = f"{message_name(self.message)} at {process_name(self.process)}"
+        if self.before is not None:
+            return f"{self.kind}: {subject}, before {message_name(self.before)}"
+        return f"{self.kind}: {subject}"
+
+
+class CausalCheck:
+    """Watches a run, event by event.
+
+    `kept_at` are the processes that were promised causal delivery (None: all). Cost: the number of
+    processes in the causal past, an event. Memory: the messages under way.
+    """
+
+    def __init__(self, kept_at: Container[int] | None = None) -> None:
+        self.violations: list[Violation] = []
+        self.delivered = 0
+        self._kept_at = kept_at
+        self._past: dict[int, dict[int, int]] = {}
+        """For each process, how many causal sends of each process are in its causal past."""
+        self._stamp: dict[int, tuple[int, int, dict[int, int], set[int]]] = {}
+        """Of each message under way: sender, number there, causal past, receivers that miss it."""
+        self._pending: dict[int, dict[int, deque[tuple[int, int]]]] = {}
+        """For each receiver and sender, the messages not known to be delivered, oldest first."""
+        self._sent = 0
+
+    def see(self, event: Event) -> None:
+        """Take note of the next event."""
+        if event.kind == CAUSAL_SEND:
+            self._send(event)
+        elif event.kind == DELIVER:
+            self._deliver(event)
+
+    def finish(self) -> list[Violation]:
+        """All violations, those included that only the end shows: what was never delivered."""
+        missing = [
+            Violation("never delivered", j, message)
+            for message, (_, _, _, receivers) in self._stamp.items()
+            for j in sorted(receivers)
+        ]
+        return self.violations + missing
+
+    def _send(self, event: Event) -> None:
+        i = event.process
+        past = self._past.setdefault(i, {})
+        number = past.get(i, 0) + 1
+        self._stamp[event.message] = (i, number, dict(past), set(event.to))
+        past[i] = number
+        for j in event.to:
+            self._pending.setdefault(j, {}).setdefault(i, deque()).append((number, event.message))
+
+    def _deliver(self, event: Event) -> None:
+        j, message = event.process, event.message
+        stamp = self._stamp.get(message)
+        if stamp is None or j not in stamp[3]:
+            self.violations.append(Violation("delivered twice or to the wrong process", j, message))
+            return
+        sender, number, before, missing = stamp
+        missing.discard(j)
+        self.delivered += 1
+        if self._kept_at is None or j in self._kept_at:
+            self._judge(j, message, before)
+        if not missing:
+            del self._stamp[message]
+        past = self._past.setdefault(j, {})
+        for k, count in before.items():
+            if count > past.get(k, 0):
+                past[k] = count
+        past[sender] = max(past.get(sender, 0), number)
+
+    def _judge(self, j: int, message: int, before: dict[int, int]) -> None:
+        """Report a message to j that happened before this one and is not delivered."""
+        for k, queue in self._pending.get(j, {}).items():
+            while queue and (queue[0][1] not in self._stamp or j not in self._stamp[queue[0][1]][3]):
+                queue.popleft()
+            if queue and queue[0][0] <= before.get(k, 0):
+                kind = "out of causal order" if k != self._stamp[message][0] else "out of order of the sender"
+                self.violations.append(Violation(kind, j, message, queue[0][1]))
+
+
+def check(events: Iterable[Event], kept_at: Container[int] | None = None) -> list[Violation]:
+    """The violations in a whole run.
+
+    >>> from microcosm.simulation.events import Event
+    >>> a, b = Event(0, 0, "causal_send", 0, (2,)), Event(1, 0, "causal_send", 1, (2,))
+    >>> [str(v) for v in check([a, b, Event(2, 2, "deliver", 1), Event(3, 2, "deliver", 0)])]
+    ['out of order of the sender: m2 at p3, before m1']
+    """
+    watcher = CausalCheck(kept_at)
+    for event in events:
+        watcher.see(event)
+    return watcher.finish()
+
+
+class Strategy(Enum):
+    """When a message may go to the network."""
+
+    SPS = "SPS"
+    CSPS = "CSPS"
+
+
+class SendCheck:
+    """Watches a run, event by event; causal pasts are bit sets, so it is for runs of some thousand messages.
+
+    For unicast and multicast; a message to oneself never travels and is not looked at.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.violations: list[Violation] = []
+        self._sender: dict[int, int] = {}
+        self._before: dict[int, int] = {}
+        self._past: defaultdict[int, int] = defaultdict(int)
+        self._heard: defaultdict[int, set[int]] = defaultdict(set)
+        """Who has sent to a process, as far as it has delivered."""
+        self._sources: dict[int, frozenset[int]] = {}
+        """Of each message, who had sent to its sender."""
+        self._missing: dict[int, set[int]] = {}
+        """Of each message, the receivers that have not delivered it."""
+        self._open = 0
+        """The messages that some receiver misses, as bits."""
+        self._sent: set[tuple[int, int]] = set()
+
+    def see(self, event: Event) -> None:
+        """Take note of the next event."""
+        if event.kind == CAUSAL_SEND:
+            self._ask(event)
+        elif event.kind == SEND and event.process == self._sender.get(event.message):
+            [j] = event.to
+            if (event.message, j) not in self._sent:
+                self._sent.add((event.message, j))
+                self._judge(event.process, j, event.message)
+        elif event.kind == DELIVER:
+            self._deliver(event)
+
+    def _ask(self, event: Event) -> None:
+        i, message = event.process, event.message
+        self._sender[message] = i
+        self._before[message] = self._past[i]
+        self._sources[message] = frozenset(self._heard[i])
+        self._missing[message] = set(event.to) - {i}
+        self._past[i] |= 1 << message
+        if self._missing[message]:
+            self._open |= 1 << message
+
+    def _deliver(self, event: Event) -> None:
+        j, message = event.process, event.message
+        self._past[j] |= self._before[message] | 1 << message
+        if self._sender[message] != j:
+            self._heard[j].add(self._sender[message])
+        self._missing[message].discard(j)
+        if not self._missing[message]:
+            self._open &= ~(1 << message)
+
+    def _judge(self, i: int, j: int, message: int) -> None:
+        for other in self._hindering(i, j, message):
+            self.violations.append(Violation(f"sent too early for {self.strategy.value}", i, message, other))
+
+    def _hindering(self, i: int, j: int, message: int) -> Iterator[int]:
+        """The messages whose copies had to be delivered first, and are not."""
+        for other in bits(self._before[message] & self._open):
+            k = self._sender[other]
+            if k == i or k not in self._sources[message]:
+                continue
+            if self.strategy is Strategy.SPS:
+                if k != j and self._missing[other] - {i}:
+                    yield other
+            else:
+                yield other
+
+
+def sent_too_early(events: Iterable[Event], strategy: Strategy) -> list[Violation]:
+    """The network sends of a run that its strategy forbids."""
+    watcher = SendCheck(strategy)
+    for event in events:
+        watcher.see(event)
+    return watcher.violations

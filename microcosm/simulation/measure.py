@@ -2,24 +2,25 @@
 
 All protocols get the same work on the same network of constant delays, a round trip being 1. Growth is
 the exponent k of n^k between the smallest and the largest number of processes.
+
+Charts of it are SVG text: no library, no date, the same bytes every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from html import escape
+from math import floor, log, log10
 from typing import NamedTuple
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.encoding import encode
 from microcosm.protocol.packets import Packet
-from microcosm.simulation.causal_check import CausalCheck
-from microcosm.simulation.events import carries_message
-from microcosm.simulation.network import Constant, Link, Network
-from microcosm.simulation.run import Application, Run
+from microcosm.simulation.events import CausalCheck, carries_message
+from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
+from microcosm.simulation.simulate import Mixture, SteadyStream
 from microcosm.simulation.statistics import Gauge, Statistics
-from microcosm.simulation.workload import Mixture, Stream
 
 SIZES = (5, 10, 20, 40)
 MESSAGES = 400
@@ -31,7 +32,7 @@ LIMIT = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CostRow:
     """What was measured of one protocol; lists run over `SIZES`, `finish` over `RTTS`.
 
     `octets` are the bytes of a message packet, with a payload of a few.
@@ -73,7 +74,7 @@ def measured(protocol: Protocol, application: Application, size: int, rtt: float
     check = CausalCheck(protocol.monitors(size))
     run = Run(
         protocol.make(size),
-        Network(Link(Constant(rtt / 2))),
+        Network(NetworkLink(Constant(rtt / 2))),
         application,
         seed=seed,
         tick=rtt if protocol.machine.NEEDS_TICKS else None,
@@ -91,13 +92,13 @@ def measured(protocol: Protocol, application: Application, size: int, rtt: float
     return Measured(gauge.read(), run, len(check.finish()), sum(written) / max(1, len(written)))
 
 
-def table(seed: int = 0) -> Iterator[Row]:
+def table(seed: int = 0) -> Iterator[CostRow]:
     """The rows, one after the other as they are measured; all protocols get the same unicast work."""
     for name, protocol in PROTOCOLS.items():
         runs = [measured(protocol, Mixture(MESSAGES, spacing=0.25), size, 1.0, seed) for size in SIZES]
-        streams = [measured(protocol, Stream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
+        streams = [measured(protocol, SteadyStream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
         costs = [one.statistics for one in runs]
-        yield Row(
+        yield CostRow(
             protocol=name,
             tolerates=tuple(sorted(protocol.machine.TOLERATES)),
             metadata=[cost.metadata for cost in costs],
@@ -117,3 +118,68 @@ def table(seed: int = 0) -> Iterator[Row]:
 
 def _receiving(run: Run) -> float:
     return run.receiver_operations / max(1, run.sent)
+
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 70, 50, 40, 170
+COLOURS = (
+    *("#1b6ca8", "#c8553d", "#2f7f4f", "#7b4fa3", "#b8860b", "#3a9ea5"),
+    *("#8c2f39", "#5a6b2f", "#444444", "#d1699c", "#6a8caf"),
+)
+DASHES = ("", "6 3", "2 3")
+
+
+def chart(title: str, x: str, y: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Points by the name of their line; those that are not above 0 cannot be drawn and are left out.
+
+    >>> chart("a < b", "n", "cost", {"one": [(1, 1), (10, 100)]}).count("<circle")
+    2
+    """
+    drawn = {name: [(a, b) for a, b in points if a > 0 and b > 0] for name, points in lines.items()}
+    points = [point for line in drawn.values() for point in line] or [(1.0, 1.0)]
+    xs, ys = _axis([a for a, _ in points]), _axis([b for _, b in points])
+
+    def at(point: tuple[float, float]) -> tuple[float, float]:
+        across = (log10(point[0]) - xs[0]) / (xs[-1] - xs[0])
+        up = (log10(point[1]) - ys[0]) / (ys[-1] - ys[0])
+        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - TOP)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>',
+        f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">{escape(x)}</text>',
+        f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">{escape(y)}</text>',
+    ]
+    for power in xs:
+        left, _ = at((10.0**power, 10.0 ** ys[0]))
+        parts.append(f'<path d="M{left:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#dddddd"/>')
+        parts.append(
+            f'<text x="{left:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{_power(power)}</text>'
+        )
+    for power in ys:
+        _, top = at((10.0 ** xs[0], 10.0**power))
+        parts.append(f'<path d="M{LEFT} {top:.1f}H{WIDTH - RIGHT}" stroke="#dddddd"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{top + 4:.1f}" text-anchor="end">{_power(power)}</text>')
+    for number, (name, line) in enumerate(drawn.items()):
+        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+        places = [at(point) for point in line]
+        path = " ".join(f"{left:.1f},{top:.1f}" for left, top in places)
+        stroke = f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
+        parts.append(f'<polyline points="{path}" fill="none" {stroke}/>')
+        parts += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3" fill="{colour}"/>' for left, top in places]
+        top = TOP + 8 + 18 * number
+        parts.append(f'<path d="M{WIDTH - RIGHT + 12} {top}h22" {stroke}/>')
+        parts.append(f'<text x="{WIDTH - RIGHT + 40}" y="{top + 4}">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _axis(values: Sequence[float]) -> list[int]:
+    """The powers of ten that enclose the values, at least two."""
+    low = floor(log10(min(values)))
+    high = max(low + 1, -floor(-log10(max(values))))
+    return list(range(low, high + 1))
+
+
+def _power(power: int) -> str:
+    return f"{10**power:,}" if power >= 0 else f"{10.0**power:g}"

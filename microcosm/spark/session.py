@@ -7,14 +7,13 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.java import find_java
+from microcosm.spark.installation import find_java, lacking
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,19 +83,6 @@ def require_streams() -> None:
     """Raise `NoSpark` unless what streams need besides is there."""
     if lacking(["google.protobuf"]):
         raise NoSpark("Streams need protobuf: `pip install 'microcosm[spark]'`.")
-
-
-def lacking(modules: Iterable[str]) -> list[str]:
-    """Those of some modules that are not installed."""
-    return [name for name in modules if not is_installed(name)]
-
-
-def is_installed(module: str) -> bool:
-    """Whether a module can be imported. Cost: its packages are, it is not."""
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # what it would be a part of
-        return False
 
 
 def _running() -> SparkSession | None:

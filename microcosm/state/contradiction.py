@@ -5,14 +5,13 @@ from __future__ import annotations
 from microcosm.engine.engine import Clash, CyclicGivens
 from microcosm.engine.lowering import compile_rules, initial
 from microcosm.engine.plan import Shape
-from microcosm.engine.proofs.prove import Witness, balanced
+from microcosm.engine.prove import Witness, balanced
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.names import quote
 

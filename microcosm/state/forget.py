@@ -16,17 +16,16 @@ from collections.abc import Collection, Iterator, Set
 from itertools import permutations
 
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.form import closes_givens
+from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.queries.offline import are_shipped, refuted_orders
-from microcosm.worlds.constraints import knowledge_of
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 
 
@@ -141,9 +140,9 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
     names = [name for name in old.named() if name not in gone]
     position = {name: at for at, name in enumerate([*names, *gone])}
     try:
-        known = knowledge_of(new, position, len(position))
+        known = constraints_of(new, position, len(position))
         graph = known.graph()
-        was = Possibilities(knowledge_of(old, position, len(position))).propagated()
+        was = Possibilities(constraints_of(old, position, len(position))).propagated()
         now = Possibilities(known).propagated()
     except Cycle:
         return

@@ -13,11 +13,10 @@ from itertools import pairwise
 from typing import TypeVar
 
 from microcosm.errors import Undefined
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -54,6 +53,8 @@ def union(one: Givens, other: Givens) -> Givens:
     both.complete = one.complete and other.complete
     for token, group in other.tokens.items():
         both.tokens[token] = tuple(dict.fromkeys((*both.tokens.get(token, ()), *group)))
+    if other.events is not None:
+        both.events = other.events if one.events is None else one.events.joined(other.events)
     return both
 
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from microcosm.state.merge import union
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import iter_mc, parse_statement, read_givens
@@ -266,4 +266,4 @@ def _statements(givens: Givens) -> Iterator[str]:
     yield from (f"internal {quote(event)}" for event in givens.internal)
     others = givens.copy()
     others.internal = []
-    yield from (line.rstrip("\n") for line in iter_mc(others))
+    yield from (line.rstrip("\n") for line in iter_mc(others, events=False))

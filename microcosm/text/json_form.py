@@ -1,52 +1,47 @@
-"""The JSON form of a microcosm, `microcosm/1`: the same givens as a `.mc` file, strictly checked."""
+"""The JSON form of a microcosm, `microcosm/1`: the same givens as a `.mc` file, strictly checked.
+
+Members are read as the types that are expected, or a fault names their JSON path.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
-from typing import NoReturn
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, NoReturn, TypeVar
 
-from microcosm.errors import TextError
-from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.exact import in_json, number_or_infinity
+from microcosm.errors import MicrocosmError, TextError
+from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.columns import Message
+from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder
+from microcosm.givens.exact import Number, in_json, json_text, number_or_infinity, of_float, written
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import SPELLINGS, Relation
-from microcosm.givens.stamp import Stamp
-from microcosm.text.json_members import (
-    JsonFault,
-    described,
-    events_of,
-    integer_of,
-    list_of,
-    name_of,
-    number_of,
-    optional_text,
-    table_of,
-    text_of,
-    truth_of,
-)
-from microcosm.text.names import shown
-from microcosm.text.provenance import is_default, member_of, stated
-from microcosm.text.statement import INTERIOR, ORDERINGS
+from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
+from microcosm.text.event_line import KINDS, event_to_json
+from microcosm.text.names import SHOWN, shown, unfit
+from microcosm.text.statement import INTERIOR, ORDERINGS, is_default, member_of, stated
 
 SCHEMA = "microcosm/1"
 
 FIELDS = (
     "schema", "name", "internal", "external", "refuted", "stamps",
-    "clocks", "messages", "orderings", "complete", "tokens",
+    "clocks", "messages", "orderings", "complete", "tokens", "events",
 )  # fmt: skip
 
 
-def givens_to_json(givens: Givens) -> dict[str, object]:
-    """The JSON form, all fields present; `json.dumps` takes it as it is.
+def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, object]:
+    """The JSON form, all fields present but perhaps `events`; `json.dumps` takes it as it is.
 
     But for bounds of stamps that have more digits than a float: they are decimals, which
     `microcosm.givens.exact.json_text` writes.
 
-    An external has its source as a fourth member, a refuted one as a third, where somebody stated it.
+    An external has its source as a fourth member, a refuted one as a third, where somebody stated it. What a
+    log says of its events is there if `events`, and unless that is said where it has words for any of them.
     """
+    table = givens.events
+    told = table is not None and (table.has_words if events is None else events)
     return {
         "schema": SCHEMA,
         "name": givens.name,
@@ -63,7 +58,8 @@ def givens_to_json(givens: Givens) -> dict[str, object]:
         "messages": [_message_to_json(message) for message in givens.messages],
         "orderings": list(givens.orderings),
         "complete": givens.complete,
-        "tokens": {token: list(events) for token, events in givens.tokens.items()},
+        "tokens": {token: list(group) for token, group in givens.tokens.items()},
+        **({"events": [*map(event_to_json, table)]} if table is not None and told else {}),
     }
 
 
@@ -153,6 +149,8 @@ def _givens(found: object, file: str | None) -> Givens:
             givens.orderings.append(ordering)
     givens.complete = truth_of(found.get("complete", False), "complete")
     givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
+    if told := list_of(found.get("events", []), "events"):
+        givens.events = _events(told)
     return givens
 
 
@@ -247,8 +245,156 @@ def _ordering(found: object, path: str) -> str:
     return text
 
 
+def _events(found: list[object]) -> EventTable:
+    builder = EventTableBuilder()
+    for at, member in enumerate(found):
+        row = _event(member, f"events[{at}]")
+        if row.name in builder:
+            raise JsonFault(f"events[{at}]", f"{shown(row.name)} stands twice", "Name it once.")
+        builder.add(row)
+    return builder.table()
+
+
+def _event(found: object, path: str) -> EventRow:
+    if not isinstance(found, dict):
+        raise JsonFault(path, f"expected an object, not {described(found)}")
+    fields: dict[str, Any] = {}
+    for key, value in found.items():
+        place = f"{path}.{key}"
+        match key:
+            case "name":
+                fields[key] = name_of(value, place)
+            case "process" | "file":
+                fields[key] = text_of(value, place)
+            case "message" | "label" | "trace":
+                fields[key] = optional_text(value, place)
+            case "seq" | "line":
+                fields[key] = integer_of(value, place, "a whole number")
+            case "kind" if value in ("", *KINDS):
+                fields[key] = value
+            case "kind":
+                raise JsonFault(place, f"expected one of {', '.join(KINDS)}, not {described(value)}")
+            case "attributes" if isinstance(value, dict):
+                fields[key] = json.loads(json_text(value)) or NOTHING
+            case "attributes":
+                raise JsonFault(place, f"expected an object, not {described(value)}")
+            case "time":
+                fields[key] = json.loads(json_text(value))
+            case _:
+                hint = f"Fields: {', '.join(EventRow._fields)}."
+                raise JsonFault(path, f"unknown field {described(key)}", hint)
+    if "name" not in fields:
+        raise JsonFault(path, "the event has no name", 'An event is {"name": "p:1", "label": "log in"}.')
+    fields.setdefault("time", fields.get("attributes", NOTHING).get("time"))
+    return EventRow(**fields)
+
+
 def _token(found: object, path: str) -> tuple[str, ...]:
     events = events_of(found, path)
     if not events:
         raise JsonFault(path, "a token needs an event")
     return tuple(events)
+
+
+Value = TypeVar("Value")
+
+
+class JsonFault(MicrocosmError):
+    """What is wrong, and the JSON path of the value."""
+
+    def __init__(self, path: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.message = message
+        self.hint = hint
+
+
+def events_of(found: object, path: str, once: bool = True) -> list[str]:
+    """A list of names, each standing there once unless `once` is false."""
+    events = list_of(found, path)
+    seen: set[str] = set()
+    for at, event in enumerate(events):
+        if not isinstance(event, str) or unfit(event):
+            name_of(event, f"{path}[{at}]")
+        if once and event in seen:
+            raise JsonFault(f"{path}[{at}]", f"{shown(event)} stands twice", "Name it once.")
+        seen.add(event)
+    return list(events)
+
+
+def table_of(found: object, path: str, read: Callable[[object, str], Value]) -> dict[str, Value]:
+    """An object whose keys are names and whose values `read` reads, given a value and its path."""
+    if not isinstance(found, dict):
+        raise JsonFault(path, f"expected an object, not {described(found)}")
+    table = {}
+    for key, value in found.items():
+        place = f"{path}[{json.dumps(key)}]"
+        table[name_of(key, place)] = read(value, place)
+    return table
+
+
+def list_of(
+    found: object, path: str, least: int = 0, most: float = math.inf, what: str = "a list"
+) -> list[Any]:
+    """A list of `least` to `most` members of any type; `what` describes it."""
+    if isinstance(found, list) and least <= len(found) <= most:
+        return found
+    raise JsonFault(path, f"expected {what}, not {described(found)}")
+
+
+def name_of(found: object, path: str) -> str:
+    """A string that can name an event."""
+    if not isinstance(found, str):
+        raise JsonFault(path, f"expected a name (a string), not {described(found)}")
+    if fault := unfit(found):
+        raise JsonFault(path, fault)
+    return found
+
+
+def text_of(found: object, path: str) -> str:
+    """A string, possibly empty, that UTF-8 can write."""
+    if not isinstance(found, str):
+        raise JsonFault(path, f"expected a string, not {described(found)}")
+    return name_of(found, path) if found else found
+
+
+def optional_text(found: object, path: str) -> str | None:
+    """A string, or null."""
+    return None if found is None else text_of(found, path)
+
+
+def truth_of(found: object, path: str) -> bool:
+    """True or false."""
+    if not isinstance(found, bool):
+        raise JsonFault(path, f"expected true or false, not {described(found)}")
+    return found
+
+
+def integer_of(found: object, path: str, what: str) -> int:
+    """An integer, which true and false are not."""
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise JsonFault(path, f"expected {what}, not {described(found)}")
+    return found
+
+
+def number_of(found: object, path: str) -> Number:
+    """A finite number, exactly; a float stands for what it is shown as."""
+    if isinstance(found, int | float | Decimal) and not isinstance(found, bool):
+        if not isinstance(found, float) or math.isfinite(found):
+            return of_float(found)
+        raise JsonFault(path, "the number is too large")
+    raise JsonFault(path, f"expected a number, not {described(found)}")
+
+
+def described(found: object) -> str:
+    """A value in an error, in one short line."""
+    match found:
+        case dict():
+            return "an object"
+        case list():
+            return f"a list of {len(found)}"
+        case Decimal():
+            return written(found)
+        case _:
+            text = json.dumps(found, default=repr)
+            return text if len(text) <= SHOWN else text[:SHOWN] + "…"

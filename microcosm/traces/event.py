@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
-from types import MappingProxyType
 
-from microcosm.givens.stamp import Stamp
+from microcosm.givens import event_table
+from microcosm.givens.clock import Stamp
 
 SENDS = {"send": "receive", "causal_send": "deliver"}
 """The kinds that send, and the kind that answers each: on the network, and as the application sees it."""
@@ -28,7 +28,7 @@ MESSAGE_KINDS = (*SENDS, *ANSWERED)
 KINDS = frozenset(("internal", *MESSAGE_KINDS))
 """What an event may be. *receive* is off the wire, *deliver* is up to the application."""
 
-NOTHING: Mapping[str, object] = MappingProxyType({})
+NOTHING = event_table.NOTHING
 """The attributes of an event that has none; shared, because most have none."""
 
 LARGEST = 2**63 - 1

@@ -10,22 +10,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
+from microcosm.givens.event_table import EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.columns import plain_extraction
-from microcosm.traces.event import SENDS, Counted, TraceEvent
-from microcosm.traces.execution import Execution, executions
-from microcosm.traces.extraction import Extraction
+from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
+from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.reading import nearest, read
-from microcosm.traces.report import Report
-from microcosm.traces.restarts import names_of
+from microcosm.traces.report import Extraction, Report
 from microcosm.tuning import gc_paused
 
 
@@ -85,7 +84,10 @@ def extract(
 def _extract(
     events: Iterable[TraceEvent], process: str | None, token: str | None, with_clocks: bool, report: Report
 ) -> Extraction:
+    events = [*events]
+    files = dict.fromkeys(map(attrgetter("file"), events))
     runs = executions(events, report)
+    del events
     several = len(runs) > 1
     chosen = None if process is None else _chosen(runs, process, several)
     parts = [
@@ -107,18 +109,27 @@ def _extract(
         _check_attribute(parts, token)
         for part in parts:
             part.group_by(token, givens)
-    named = set(givens.named())
-    events_kept = sum(len(part.kept) for part in parts)
+    givens.events = table = _table_of(parts, files)
+    named = {*givens.members(), *givens.stamps, *(message.event for message in givens.messages)}
     return Extraction(
         givens=givens,
-        events=events_kept,
-        processes=sum(part.processes() for part in parts),
+        events=len(table.names),
+        processes=len(set(zip(table.traces, table.processes, strict=True))),
         messages=sum(part.messages() for part in parts),
         correspondences=len(givens.external) + max(0, len(givens.internal) - 1),
         isolated=sum(part.report_isolated(named) for part in parts),
-        outside=sum(len(run.events) for run in runs) - events_kept,
+        outside=sum(len(run.events) for run in runs) - len(table.names),
         reported=dict(report.counts),
     )
+
+
+def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:
+    """What the log says of the events that the microcosm is about, in the order in which they were read."""
+    rows = [part.columns() for part in parts]
+    columns = rows[0] if len(rows) == 1 else [[*chain(*each)] for each in zip(*rows, strict=True)]
+    if not columns:
+        return EventTableBuilder().table()
+    return EventTable(*columns).by_place(files)
 
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
@@ -260,8 +271,23 @@ class _Part:
             if len(group) > 1 and not self.said.clash(name, pairwise(filter(times.__contains__, group))):
                 givens.tokens[name] = tuple(self.names[event] for event in group)
 
-    def processes(self) -> int:
-        return sum(not self.kept.isdisjoint(chain(*chains)) for chains in self.run.chains.values())
+    def columns(self) -> list[Sequence[Any]]:
+        """What the log says of the events, a column for each field of `EventRow`."""
+        entries = [self.run.events[event] for event in sorted(self.kept)]
+        full = {process: self.said.full(process) for process in self.run.chains}
+        return [
+            [self.names[event] for event in sorted(self.kept)],
+            [full[entry.process] for entry in entries],
+            [entry.seq for entry in entries],
+            [entry.kind for entry in entries],
+            [None if entry.message is None else self.said.full(entry.message) for entry in entries],
+            [entry.label for entry in entries],
+            [entry.trace for entry in entries],
+            [entry.attributes or NOTHING for entry in entries],
+            [entry.attributes.get("time") for entry in entries],
+            [entry.file for entry in entries],
+            [entry.line for entry in entries],
+        ]
 
     def messages(self) -> int:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""

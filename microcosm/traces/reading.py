@@ -1,29 +1,33 @@
-"""The formats a trace can be in: one module each, found by name or told by the beginning of a file.
+"""Traces of any format, from files to events; and which of several files are one log.
 
-A format is a module of this package, or an entry point of the group `microcosm.traces`, that has
-`NAME`, `detects` and `read` (see `Format`). Adding one is adding one file and its tests.
+A format is told by the beginning of a file, or found by name. It is an entry of
+`microcosm.traces.formats.table`, or an entry point of the group `microcosm.traces`, that has `NAME`,
+`detects` and `read` (see `Format`).
 
 Several files are one log, whichever their order where the format tells it. What a format must know of
 the files before, and the events that must wait until all are read, are kept in `Options.state`.
+
+Files that have an event of the same process and position are separate runs (`parts_of_logs`). Others are
+parts of one log where a message was sent in one and received in the other, where a process goes on from one
+to the other, or where both name the same execution. Nothing else joins them: not even that their processes
+differ.
 """
 
 from __future__ import annotations
 
 import os
-import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol, cast
 
 from microcosm.errors import TextError, TraceError
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.execution import UNNAMED, names_of, told_apart
 from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.restarts import UNNAMED, names_of, told_apart
 from microcosm.traces.text.lines import Lines, open_lines
 
 CERTAIN = 2
@@ -50,11 +54,10 @@ class Format(Protocol):
 
 @cache
 def builtin() -> dict[str, Format]:
-    """The formats of this package: its modules that have a `NAME`."""
-    package = import_module(f"{__package__}.formats")
-    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-    modules = [import_module(module.name) for module in found]
-    return {module.NAME: cast(Format, module) for module in modules if hasattr(module, "NAME")}
+    """The formats of this package by name, in the order in which they are asked."""
+    from microcosm.traces.formats.table import FORMATS
+
+    return {form.NAME: cast(Format, form) for form in FORMATS}
 
 
 def names() -> list[str]:
@@ -89,7 +92,7 @@ def detect(head: str, path: str) -> str:
         return "parquet" if path.endswith(".parquet") else jsonl.NAME
     if jsonl.detects(head, path) == CERTAIN:
         return jsonl.NAME
-    found = [(-form.detects(head, path), name) for name, form in sorted(builtin().items())]
+    found = [(-form.detects(head, path), name) for name, form in builtin().items()]
     for name, plugin in sorted(_plugins().items()):
         try:
             found.append((-cast(Format, plugin.load()).detects(head, path), name))
@@ -188,3 +191,74 @@ def nearest(name: str, known: Iterable[str], what: str) -> str:
 @cache
 def _plugins() -> dict[str, EntryPoint]:
     return {found.name: found for found in entry_points(group=GROUP)}
+
+
+Events = list[TraceEvent]
+
+
+def parts_of_logs(
+    files: Sequence[str], alone: Sequence[Events], together: Callable[[Sequence[str]], Iterable[TraceEvent]]
+) -> list[list[int]]:
+    """The files, by number, that are one log each, in the order of their first files.
+
+    `alone[i]` are the events of file i read by itself; `together` reads some files as one log, for the names
+    that a reader gives to messages hold within one reading. Cost: a reading of what may belong together.
+    """
+    first = [*range(len(files))]
+
+    def join(one: int, other: int) -> None:
+        low, high = sorted((first[one], first[other]))
+        first[:] = [low if at == high else at for at in first]
+
+    number = {file: at for at, file in enumerate(files)}
+    for run in _runs(alone):
+        if len(run) > 1:
+            events = together([files[at] for at in run])
+            for one, other in _links(events):
+                join(number[one], number[other])
+    return [[at for at, one in enumerate(first) if one == low] for low in dict.fromkeys(first)]
+
+
+def _runs(alone: Sequence[Events]) -> list[list[int]]:
+    """The files in runs without an event that is in two of a run, each file in the first that has room."""
+    runs: list[tuple[list[int], set[tuple[str | None, str, int]]]] = []
+    for at, events in enumerate(alone):
+        own = {(event.trace, event.process, event.seq) for event in events}
+        for files, taken in runs:
+            if taken.isdisjoint(own):
+                files.append(at)
+                taken.update(own)
+                break
+        else:
+            runs.append(([at], own))
+    return [files for files, _ in runs]
+
+
+def _links(events: Iterable[TraceEvent]) -> set[tuple[str, str]]:
+    """Pairs of files that are parts of one log."""
+    links: set[tuple[str, str]] = set()
+    places: dict[tuple[str | None, str], str] = {}
+    executions: dict[str, str] = {}
+    senders: dict[tuple[str | None, str, str], set[str]] = {}
+    receivers: list[tuple[tuple[str | None, str, str], str]] = []
+    for event in events:
+        before = places.setdefault((event.trace, event.process), event.file)
+        links.add((before, event.file))
+        if event.trace is not None:
+            links.add((executions.setdefault(event.trace, event.file), event.file))
+        if event.message is None:
+            continue
+        if event.kind in SENDS:
+            key = event.trace, SENDS[event.kind], event.message
+            senders.setdefault(key, set()).add(event.file)
+        elif event.kind != "internal":
+            receivers.append(((event.trace, event.kind, event.message), event.file))
+    received = {(key, file) for key, file in receivers}
+    for key, file in received:
+        sent = senders.get(key, {file})
+        if file in sent:
+            continue
+        if len(sent) > 1:  # a file that has both ends has a message of its own, which is called the same
+            sent = {one for one in sent if (key, one) not in received} or sent
+        links.update((one, file) for one in sent)
+    return {(one, other) for one, other in links if one != other}

@@ -1,4 +1,4 @@
-"""What is odd about a trace: each irregularity said once, with its place, and counted by kind.
+"""What came out of a trace: its microcosm, and what is odd about it, said once each and counted by kind.
 
 No event is lost silently: the events of a log are those that its reader yields and those that are
 reported here as lost. Under `--strict` the first irregularity is an error.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microcosm.errors import TraceError, printable
+from microcosm.givens.givens import Givens
 
 KINDS = {
     "long-line": "a line is longer than a line may be, and is skipped",
@@ -26,6 +27,8 @@ KINDS = {
     "no-message": "an event sends or receives, but its message is not named",
     "line-order": "the lines of a process are not in the order of its own clock component",
     "duplicate-event": "an event appears twice; the first is kept",
+    "scattered-process": "a process without positions stands in several files; each part is by itself",
+    "misnamed-field": "a field is not known, and like one that is (told once a name); it is an attribute",
     "restart": "a process begins again: what follows is taken for another execution",
     "seq-against-clock": "a process's positions contradict its clocks; the clocks are believed",
     "equal-clock": "positions are not believed, and clocks do not tell which of two events was first",
@@ -101,6 +104,8 @@ class Report:
         self.lost = 0
         self.lines = 0
         self._each = each
+        self.took: Callable[[int], None] | None = None
+        """Called with the number of bytes of each piece that is read, where somebody wants to know."""
 
     def add(
         self,
@@ -130,3 +135,39 @@ class Report:
         """Report what another report has found."""
         file, line, lost, lines = found.file, found.line, found.lost, found.lines
         self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)
+
+
+COUNTED = ("events", "processes", "messages", "correspondences", "clocks")
+"""What is told in one line of what a log gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A microcosm and what it was made of.
+
+    `events` counts the events of the trace (of the view, where one process was asked for), those
+    included that nothing relates to another: they are `isolated` and the microcosm does not name
+    them. `messages` are those with an id or, in a log without ids, the receptions that merged clocks
+    show. `outside` counts the events that the process could not know. `correspondences` are those
+    stated one by one: external ones and consecutive internal ones. `reported` counts irregularities
+    by kind.
+    """
+
+    givens: Givens
+    events: int
+    processes: int
+    messages: int
+    correspondences: int
+    isolated: int
+    outside: int
+    reported: dict[str, int]
+
+    def counts(self) -> dict[str, object]:
+        """What was found, in numbers."""
+        found: dict[str, object] = {name: getattr(self, name) for name in COUNTED[:-1]}
+        return {**found, "clocks": len(self.givens.clocks), "reported": dict(self.reported)}
+
+    def summary(self) -> str:
+        """The numbers on one line."""
+        counts = self.counts()
+        return ", ".join(f"{counts[name]:,} {name}" for name in COUNTED)

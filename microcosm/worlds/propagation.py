@@ -1,19 +1,27 @@
-"""A `Knowledge` closed under propagation, and kept so while directions are put on `<>`, one by one.
+"""What follows by propagation alone: of a knowledge whose `<>` are ordered one by one, of one without `<>`.
 
 Three rows an event are enough for every rule of offline propagation (seed 003, section 4 and Figure 5):
 what is at or after it (`future`), at or before it (`past`), and what is refuted of something at or before
 it (`beyond`; `||` refutes both ways). Then a !< b iff b ≤ a, or `beyond[a]` meets `future[b]`: all of
 No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be propagated.
+
+What propagation does not refute in a knowledge without `<>`, some world has: `LazyPairs` answers single pairs
+and closes nothing before it is needed, `PossibleTable` holds what is possible of all pairs at once, as rows.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from operator import and_
 
 from microcosm import tuning
+from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
-from microcosm.order.happens_before import Cycle
-from microcosm.worlds.constraints import Knowledge, Pair
+from microcosm.order.happens_before import AcyclicGraph, Cycle
+from microcosm.order.rows import Rows
+from microcosm.order.stamps import StampBounds
+from microcosm.worlds.constraints import Constraints, Pair, refutations
 
 Trail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
@@ -27,13 +35,13 @@ class Orientation:
 
     Cost: O(E · n/64) to make; constant to ask; a change, and to undo it, that of the rows that it changes.
 
-    >>> known = Knowledge.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
+    >>> known = Constraints.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
     >>> state.is_before(0, 1), state.refuted(1, 0)
     (True, True)
     """
 
-    def __init__(self, known: Knowledge) -> None:
+    def __init__(self, known: Constraints) -> None:
         self.known = known
         self.size = known.size
         self.future: list[int]
@@ -49,7 +57,7 @@ class Orientation:
         except Cycle:
             self.consistent = False
 
-    def _start(self, known: Knowledge) -> bool:
+    def _start(self, known: Constraints) -> bool:
         """Close the rows; what they force at once is put into the order at once, as long as it is much."""
         graph, own = known.graph(), known.refuted_rows()
         unordered = known.related
@@ -209,3 +217,124 @@ class Orientation:
                 assert self.open[w] >> v & 1
                 assert not (self.future[v] | self.past[v]) >> w & 1
                 assert not self.refuted(v, w)
+
+
+MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+
+
+@dataclass(slots=True)
+class PossibleTable:
+    """Rows of what is possible: bit b of `before[a]` says that a < b is, of `concurrent[a]` that a || b is.
+
+    `undecided` says how many members were not decided in time; they are among the possible ones.
+
+    Cost of its methods: a look at rows for a pair, n row operations to widen.
+    """
+
+    before: list[int]
+    concurrent: list[int]
+    undecided: int = 0
+
+    def of(self, a: int, b: int) -> list[Relation]:
+        """The possible relations of a pair."""
+        holds = (self.before[a] >> b & 1, self.before[b] >> a & 1, self.concurrent[a] >> b & 1)
+        return [relation for relation, bit in zip(MEMBERS, holds, strict=True) if bit]
+
+    def widen(self, other: PossibleTable) -> None:
+        """Take in all that is possible by another table."""
+        for mine, theirs in ((self.before, other.before), (self.concurrent, other.concurrent)):
+            for a, row in enumerate(theirs):
+                mine[a] |= row
+
+
+def of_order(known: Constraints, edges: list[Pair]) -> PossibleTable | None:
+    """What is possible if `edges` are the order and nothing is related; None where that is refuted.
+
+    Raises `Cycle`. Cost: two closures.
+    """
+    graph = AcyclicGraph(known.size, edges)
+    past, future = graph.pasts(), graph.futures()
+    everything = (1 << known.size) - 1
+    refuted = refutations(known, graph, past)
+    if any(row & later & ~(1 << v) for v, (row, later) in enumerate(zip(refuted, future, strict=True))):
+        return None
+    return PossibleTable(
+        [everything & ~row for row in refuted],
+        [everything & ~(row | past[v]) for v, row in enumerate(future)],
+    )
+
+
+def propagated(state: Orientation) -> PossibleTable:
+    """What the propagation of a consistent state leaves."""
+    known = state.known
+    ordered = [
+        (a, b) if state.future[a] >> b & 1 else (b, a)
+        for a, b in known.related_pairs()
+        if (state.future[a] >> b | state.future[b] >> a) & 1
+    ]
+    left = of_order(known, [*known.before, *ordered])
+    assert left is not None, "propagation does not contradict itself"
+    for a, row in enumerate(known.related_rows()):
+        left.concurrent[a] &= ~row
+    return left
+
+
+class LazyPairs:
+    """Which pairs are ordered, and which refuted.
+
+    Cost: nothing to make; a question that of the rows of its two events, found by a search and then kept.
+
+    >>> known = LazyPairs(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)]))
+    >>> known.refuted(1, 2), known.refuted(2, 1)
+    (True, False)
+    """
+
+    def __init__(self, known: Constraints) -> None:
+        self._known = known
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return Rows(self._known.size, self._known.before)
+
+    @cached_property
+    def _bounds(self) -> StampBounds | None:
+        graph = self._known.graph() if self._known.stamps else None
+        return self._known.stamps.bounds(graph.order, graph.successors) if graph else None
+
+    @cached_property
+    def _lists(self) -> list[list[int]]:
+        return self._known.refuted_lists()
+
+    @cached_property
+    def _apart(self) -> int:
+        """The events of which something is refuted, stamps left out."""
+        listed = [a for a, others in enumerate(self._lists) if others]
+        return from_positions([*listed, *self._known.unseen], self._known.size)
+
+    @cached_property
+    def contradicts(self) -> bool:
+        """Whether an order is refuted, or runs in a cycle."""
+        try:
+            rows = self._rows
+        except Cycle:
+            return True
+        if any(rows.before(a, b) for a, b in self._known.refuted_pairs()):
+            return True
+        if any(row & rows.future(a) for a, row in self._known.unseen.items()):
+            return True
+        return self._bounds is not None and self._bounds.contradiction() is not None
+
+    def ordered(self, a: int, b: int) -> bool:
+        """Whether the two are ordered, either way."""
+        return self._rows.before(a, b) or self._rows.before(b, a)
+
+    def refuted(self, a: int, b: int) -> bool:
+        """Whether some u at or before a and some v at or after b are refuted, or equal."""
+        rows, lists, unseen = self._rows, self._lists, self._known.unseen
+        if rows.before(b, a) or (self._bounds is not None and self._bounds.rules_out(a, b)):
+            return True
+        later = rows.future(b) | 1 << b
+        for u in bits((rows.past(a) | 1 << a) & self._apart):
+            if unseen.get(u, 0) & later or any(later >> v & 1 for v in lists[u]):
+                return True
+        return False

@@ -4,22 +4,26 @@ One variable an open pair. A set of directions fails iff it has a path p1 < q1 â
 â‰¤ being known and p1 !< qk refuted by propagation (a cycle ends in an irreflexive pair, so it is one of
 these). Short paths are stated at once, longer ones when the solver runs into them: there is no cubic
 list of transitivity.
+
+Why no directions fit is told in a form that any checker of DRAT proofs reads. Two things are to be checked,
+and both can be by others: that the clauses cannot all hold, of which the solver's proof is the evidence; and
+that each clause follows from what is given, for which comments tell how: it forbids a path of directions,
+between which `<=` is known and whose ends are refuted, by propagation alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from microcosm import tuning
 from microcosm.errors import MissingLibrary
 from microcosm.order.bits import bits, from_positions
-from microcosm.worlds.certificate import Certificate, Clause
 from microcosm.worlds.constraints import Pair
-from microcosm.worlds.greedy import Choice
 from microcosm.worlds.propagation import Orientation
-from microcosm.worlds.search import Outcome, Stop
+from microcosm.worlds.search import GreedyChoice, NoWorld, Stop
 
 NAME, LIMITED = "cadical153", "glucose4"
 """The solver, and the one that can be told to pause, for searches that may be stopped."""
@@ -35,7 +39,7 @@ def available() -> bool:
 
 def solve(
     state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None
-) -> Choice | Outcome:
+) -> GreedyChoice | NoWorld:
     """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
     `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
@@ -59,10 +63,10 @@ def solve(
         state_clauses(directions.short_paths())
         while True:
             if stop is not None and stop():
-                return Outcome.STOPPED
+                return NoWorld.STOPPED
             fits = _run(solver, stop)
             if fits is None:
-                return Outcome.STOPPED
+                return NoWorld.STOPPED
             if not fits:
                 if certificate is not None:
                     last = directions.count + 1
@@ -71,11 +75,13 @@ def solve(
                     )
                     certificate.clauses = clauses
                     certificate.drat = list(solver.get_proof() or ())
-                return Outcome.NONE
+                return NoWorld.NONE
             chosen = solver.get_model() or []
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
             if not state_clauses(directions.failing_paths(model)):
-                return Choice.of(state.known, [*state.known.before, *state.chosen, *directions.edges(model)])
+                return GreedyChoice.of(
+                    state.known, [*state.known.before, *state.chosen, *directions.edges(model)]
+                )
 
 
 def _run(solver: Any, stop: Stop | None) -> bool | None:
@@ -189,3 +195,52 @@ class Directions:
                             parent[each] = literal
                         following += follow[v]
             frontier = following
+
+
+Clause = list[int]
+
+
+@dataclass(slots=True)
+class Certificate:
+    """Clauses that each follow by propagation alone, and a DRAT refutation of them, line by line.
+
+    Variable k, from 1, says that the k-th of `pairs` is ordered as written, -k that it is the other way
+    round. A clause names a path in its order. Where propagation alone refutes, one clause is empty.
+
+    Cost of its methods: linear in the clauses.
+    """
+
+    pairs: list[Pair]
+    clauses: list[Clause] = field(default_factory=list)
+    drat: list[str] = field(default_factory=list)
+
+    def dimacs(self, names: Sequence[str]) -> str:
+        """The clauses in DIMACS form, and as comments what they mean; `names` are those of the positions.
+
+        >>> print(Certificate([(0, 1), (2, 1)], [[-1, 2]]).dimacs("abc"), end="")
+        c variable 1: a < b
+        c variable 2: c < b
+        c clause 1: not a < b <= b < c, for a !< c
+        p cnf 2 1
+        -1 2 0
+        """
+        return "\n".join([*self._lines(names), ""])
+
+    def proof(self) -> str:
+        """The refutation as a file has it."""
+        return "\n".join([*self.drat, ""])
+
+    def directions(self, clause: Clause) -> list[Pair]:
+        """What a clause says not to hold all together, in the order of the path."""
+        return [self.pairs[-k - 1] if k < 0 else self.pairs[k - 1][::-1] for k in clause]
+
+    def _lines(self, names: Sequence[str]) -> Iterator[str]:
+        for k, (a, b) in enumerate(self.pairs, 1):
+            yield f"c variable {k}: {names[a]} < {names[b]}"
+        for k, clause in enumerate(self.clauses, 1):
+            if way := self.directions(clause):
+                path = " <= ".join(f"{names[a]} < {names[b]}" for a, b in way)
+                yield f"c clause {k}: not {path}, for {names[way[0][0]]} !< {names[way[-1][1]]}"
+        yield f"p cnf {len(self.pairs)} {len(self.clauses)}"
+        for clause in self.clauses:
+            yield " ".join(map(str, [*clause, 0]))

@@ -12,11 +12,10 @@ from itertools import combinations, pairwise, permutations
 from random import Random
 
 from microcosm.errors import Undefined
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.clock import too_late
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation, read_relation
-from microcosm.givens.stamp import too_late
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation, read_relation
 
 
 @dataclass(frozen=True, slots=True)

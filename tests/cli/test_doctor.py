@@ -6,14 +6,14 @@ import platform
 
 import pytest
 
-from microcosm.spark.parts import PACKAGES
+from microcosm.spark.installation import PACKAGES
 from tests.cli.conftest import Run
 
 
 def test_what_is_there_and_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("microcosm.spark.java.find_spec", lambda name: None)
+    monkeypatch.setattr("microcosm.spark.installation.find_spec", lambda name: None)
     found = run("doctor", "--json")
     parts = {part["name"]: part for part in found.json["parts"]}
     assert found.code == 0
@@ -26,7 +26,7 @@ def test_what_is_there_and_what_is_missing(run: Run, monkeypatch: pytest.MonkeyP
 
 
 def test_for_people(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microcosm.spark.parts.javas", lambda environment: [])
+    monkeypatch.setattr("microcosm.spark.installation.javas", lambda environment: [])
     lines = run("doctor").out.splitlines()
     assert lines[0].startswith("Python ")
     assert any(line.startswith("Java ") and "missing" in line for line in lines)
@@ -36,7 +36,7 @@ def test_for_people(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_sqlite_with_the_reset_bug_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], warned: bool
 ) -> None:
-    monkeypatch.setattr("microcosm.spark.parts.javas", lambda environment: [])
+    monkeypatch.setattr("microcosm.spark.installation.javas", lambda environment: [])
     monkeypatch.setattr("sqlite3.sqlite_version_info", version)
     found = run("doctor")
     assert found.code == 0

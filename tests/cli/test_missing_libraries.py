@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.spark.parts import PACKAGES
+from microcosm.spark.installation import PACKAGES
 
 LOG = '{"process": "p", "seq": 1, "kind": "send", "message": "m1"}\n'
 SPARK = [

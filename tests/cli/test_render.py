@@ -9,11 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from microcosm.cli.show.provenance import Provenance
-from microcosm.cli.show.style import proof_lines
+from microcosm.cli.show.proofs import Provenance, proof_lines
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import DEEPEST, Derivation, absent, links, not_in, step
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.text.mc_reader import read_givens
 
 INITIAL, ONLINE = Judgement.INITIAL, Judgement.ONLINE

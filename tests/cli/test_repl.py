@@ -14,7 +14,7 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.cli import output
-from microcosm.cli.session import script
+from microcosm.cli.commands import repl
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.session import Session
@@ -289,8 +289,8 @@ def test_saved_as_json_where_the_name_asks_for_it(session: Session, tmp_path: Pa
 
 
 def test_a_closed_standard_input_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "sys", SimpleNamespace(stdin=None))
-    assert list(script.standard_input()) == []
+    monkeypatch.setattr(repl, "sys", SimpleNamespace(stdin=None))
+    assert list(repl.standard_input()) == []
     assert not output.is_terminal(None)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.commands.simulate.simulate import simulate
+from microcosm.cli.commands.simulate import simulate
 from microcosm.protocol.catalogue import PROTOCOLS
 from tests.cli.conftest import Run
 
@@ -153,7 +153,7 @@ def test_table_1_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     What replicas know is worked out of fewer messages than usual; docs/protocols.md shows as many.
     """
-    monkeypatch.setattr("microcosm.cli.commands.simulate.knowledge.MESSAGES", 20)
+    monkeypatch.setattr("microcosm.cli.commands.simulate_knowledge.MESSAGES", 20)
     result = run("simulate", "--compare", "--json", "--plots", "plots")
     assert result.code == 0
     rows = {row["protocol"]: row for row in result.json["protocols"]}

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.compare.analogy import analogous, compared, differing, first_difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
 from microcosm.compare.verdict_rows import (
     KNOWN,
+    analogous,
+    compared,
     cover,
+    differing,
+    first_difference,
     known_rows,
     related_names,
     seeds_own,

@@ -15,11 +15,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation, bisimilar
-from microcosm.compare.analogy import analogous
 from microcosm.compare.bisimilarity import Bisimilarity, after
-from microcosm.compare.irredundant import is_irredundant
-from microcosm.givens.correspondence import Correspondence
+from microcosm.compare.removals import is_irredundant
+from microcosm.compare.verdict_rows import analogous
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from microcosm.givens.relation import Relation as R
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside

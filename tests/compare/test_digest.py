@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm
-from microcosm.compare.analogy import analogous
-from microcosm.compare.digest import analogy_digest, analogy_digest_of, givens_digest
-from microcosm.compare.same_givens import same_givens
+from microcosm.compare.digest import analogy_digest, analogy_digest_of, givens_digest, same_givens
+from microcosm.compare.verdict_rows import analogous
 from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import read_givens
 from tests import oracle

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, bisimilar
-from microcosm.compare import irredundant as module
-from microcosm.compare.analogy import analogous
-from microcosm.compare.irredundant import irredundant, is_irredundant, redundant
-from microcosm.givens.correspondence import Correspondence
+from microcosm.compare import removals as module
+from microcosm.compare.removals import irredundant, is_irredundant, redundant
+from microcosm.compare.verdict_rows import analogous
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from tests import oracle
 from tests.compare.test_analogy import BOOKS
 from tests.strategies import microcosms

@@ -18,7 +18,7 @@ from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World

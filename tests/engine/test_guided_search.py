@@ -14,15 +14,14 @@ from microcosm.engine import table
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.proofs.prove import Witness
-from microcosm.engine.proofs.steps import Goal
-from microcosm.givens.correspondence import Correspondence
+from microcosm.engine.proof_steps import Goal
+from microcosm.engine.prove import Witness
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from tests.engine.test_propagation import OTHER_LINKS, UN_2, by_sets, log, table_of
 from tests.rulesets import edited, ten

@@ -11,10 +11,9 @@ from microcosm.engine.body import LEFT, RIGHT
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
 
 SIZE = 9

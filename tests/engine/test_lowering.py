@@ -9,7 +9,7 @@ from microcosm.engine.lowering import compile_rules, initial, online
 from microcosm.engine.plan import Shape
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
 
 GIVEN = """

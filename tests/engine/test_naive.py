@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from microcosm.engine.naive import Naive
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Fact, Judgement
+from microcosm.logic.rule import Fact, Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside

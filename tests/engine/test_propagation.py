@@ -9,16 +9,15 @@ import pytest
 
 from microcosm import tuning
 from microcosm.engine import propagation as sweep
-from microcosm.engine import saturate as fixpoint
+from microcosm.engine import table as fixpoint
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
-from microcosm.engine.proofs.prove import Witness
+from microcosm.engine.prove import Witness
 from microcosm.engine.views import Closure
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.labels import Labels
 from tests.rulesets import edited, extended

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from microcosm.engine.strata import Pred, Stratum, never_fire, strata
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
-from microcosm.logic.rule import Assume, Judged, MostAccurate, NoneWith, Not
+from microcosm.logic.rule import Assume, Judged, Judgement, MostAccurate, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook, parse_rules
 
 RULES = Path(__file__).parents[2] / "rules"

@@ -14,8 +14,8 @@ import pytest
 from microcosm import Microcosm, Relation
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import ONLINE
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from microcosm.logic.rulebook import read_rules
 from microcosm.text.mc_reader import read_givens
 

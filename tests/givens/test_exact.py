@@ -12,12 +12,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
-from microcosm.compare.digest import givens_digest
-from microcosm.compare.same_givens import same_givens
+from microcosm.compare.digest import givens_digest, same_givens
 from microcosm.errors import TextError
 from microcosm.givens import exact
+from microcosm.givens.clock import too_late
 from microcosm.givens.givens import Givens
-from microcosm.givens.stamp import too_late
 from microcosm.order.stamps import StampOrder
 from microcosm.spark.io import events as rows
 from microcosm.text.mc_reader import read_givens, write_mc

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
+from microcosm.givens.clock import Stamp
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import PREDICATES
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.predicates import PREDICATES
-from microcosm.givens.stamp import Stamp
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 
 EVENTS = "abcd"
 messages = st.builds(

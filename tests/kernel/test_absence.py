@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.plan import Goal, Program, planned
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     ANY,
     Base,
@@ -27,6 +25,7 @@ from microcosm.logic.rule import (
     In,
     Instance,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,
@@ -34,7 +33,7 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook, parse_rules
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 from tests.notation import mc
 from tests.rulesets import ADDED, TEN, ten
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import parse_rules, read_rules
 from tests.derivations import A, B, C, Node, absent, add, clocked, fault, init, not_in, ok, step, un_3, update

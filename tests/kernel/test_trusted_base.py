@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm import kernel as package
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.given_facts import GivenFacts
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.kernel.consistent import surely_consistent
 from microcosm.kernel.givens import GivenRows
 from microcosm.logic.rulebook import read_rules
-from microcosm.order.whole import lacking
+from microcosm.order.order import lacking
 
 ROOT = Path(__file__).parents[2]
 MOST_CODE, MOST_LINES = 1_680, 2_620

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.printer import premise_text, print_rule
 from microcosm.logic.rule import (
     ANY,
@@ -20,6 +19,7 @@ from microcosm.logic.rule import (
     In,
     Incompatible,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -15,6 +14,7 @@ from microcosm.logic.rule import (
     In,
     Incompatible,
     Judged,
+    Judgement,
     MostAccurate,
     NoneWith,
     Not,

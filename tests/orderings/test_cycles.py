@@ -8,9 +8,17 @@ from random import Random
 import networkx
 import pytest
 
-from microcosm.orderings.boxes import mailbox_edges, mailbox_execution, synchronous_execution
+from microcosm.orderings.closures import (
+    along,
+    along_messages,
+    cycle,
+    mailbox_edges,
+    mailbox_execution,
+    shortest,
+    steps_cycle,
+    synchronous_execution,
+)
 from microcosm.orderings.computation import Computation, build, linear_extension
-from microcosm.orderings.cycles import along, along_messages, cycle, shortest, steps_cycle
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.queue import queue_cycle, queue_execution
 from microcosm.orderings.verdicts import classify

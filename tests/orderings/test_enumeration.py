@@ -8,12 +8,11 @@ from random import Random
 
 import pytest
 
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 from microcosm.orderings.computation import Computation
-from microcosm.orderings.monitor import violations
-from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.ordering import Ordering, violations
 from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import queue_execution
 from microcosm.orderings.verdicts import Verdict, classify

@@ -13,10 +13,10 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.cli.commands.order.communication import communication
-from microcosm.givens.correspondence import Correspondence
+from microcosm.cli.commands.order_input import communication
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
+from microcosm.givens.relation import Correspondence
 from microcosm.orderings.verdicts import classify
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microcosm.orderings.computation import parse
-from microcosm.orderings.necessary import necessary
+from microcosm.orderings.interiors import necessary
 from microcosm.orderings.ordering import Ordering
 from tests.orderings import oracle
 from tests.orderings.notation import chains_of, computation_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from microcosm.orderings.boxes import mailbox_execution, outbox_execution
+from microcosm.orderings.closures import mailbox_execution, outbox_execution
 from microcosm.orderings.computation import Computation, NoComputation, build, linear_extension, parse
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.patterns import is_crown, is_knot

@@ -14,7 +14,7 @@ from microcosm import Microcosm, Relation, files
 from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Base, Instance, Judged, Not, Premise
 from microcosm.logic.rulebook import parse_rules
-from microcosm.order.whole import base_facts
+from microcosm.order.order import base_facts
 from tests.orderings import oracle
 from tests.orderings.notation import chains_of
 from tests.orderings.oracle import NAMES, Chains, Placed

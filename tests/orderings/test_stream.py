@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from microcosm.cli.commands.order.communication import communication
-from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.stream import Unfit, Watch
+from microcosm.cli.commands.order_input import communication
+from microcosm.orderings.ordering import Ordering, Unfit, Watch
 from microcosm.orderings.verdicts import classify
 from tests.orderings.test_logs import written
 from tests.traces.logs import read_text

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from microcosm import Microcosm, Relation
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
 from microcosm.queries import drawing
 from microcosm.queries.drawing import EVENTS_DRAWN, drawing_of
 from tests.strategies import microcosms

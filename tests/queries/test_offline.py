@@ -13,7 +13,7 @@ from microcosm.engine.naive import Naive
 from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Fact, Judgement
+from microcosm.logic.rule import Fact, Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent, Offline
 from tests import oracle, posets

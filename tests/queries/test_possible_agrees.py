@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import STRONGER
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.predicates import STRONGER
+from microcosm.givens.relation import Correspondence
 from microcosm.queries.offline import Inconsistent, Offline
 from tests.strategies import rngs
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.replica import Replica
 from tests.replica.network.causal import History, faults

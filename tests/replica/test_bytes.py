@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import Malformed
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica import exchange as messages
 from microcosm.replica.exchange import Compare, ExchangeMessage, Gone, Range, Same, Supply, Want
 from microcosm.replica.ledger import evolution, records

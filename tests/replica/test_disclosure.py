@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery
-from microcosm.protocol.packets import Message
+from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
@@ -76,7 +75,7 @@ def disclosed(name: str, events: list[str]) -> list[Correspondence]:
             learnt.causally_sent(rest, number)
         elif kind == "d":
             message = rest.partition(":")[2]
-            packet = Message(number, number - 1, False, b"")
+            packet = HybridMessage(number, number - 1, False, b"")
             learnt.delivered(Delivery(ord(message[0]), b"", packet), message)
     return learnt.application
 

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
-from microcosm.logic.judgement import Judgement
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
 from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot

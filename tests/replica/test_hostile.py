@@ -10,8 +10,7 @@ import msgpack
 import pytest
 
 from microcosm.errors import Malformed, Undefined
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.exchange import Gone, Supply, Want, encode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, LAST_NUMBER, Dot, DotRun

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from microcosm.compare.digest import analogy_digest
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
 from microcosm.replica.conflicts import Conflict, quarantine

@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from microcosm.errors import Contradiction, Malformed, MicrocosmError, Undefined, WrongReplica
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm

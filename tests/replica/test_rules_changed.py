@@ -11,9 +11,8 @@ import pytest
 from microcosm.compare.digest import analogy_digest
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.replica.ledger.dots import Dot

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 import microcosm
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.replica import Replica
 
 PACKAGE = str(Path(microcosm.__file__).parent)

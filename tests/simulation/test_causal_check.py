@@ -7,8 +7,7 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.simulation.causal_check import check
-from microcosm.simulation.events import Event
+from microcosm.simulation.events import Event, check
 
 TIME = count()
 

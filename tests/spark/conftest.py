@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.java import Java, find_java
+from microcosm.spark.installation import Java, find_java
 from microcosm.spark.session import AT_HOME, CONNECT, LOCAL, NoSpark, lacking, require_packages, session
 
 ROOT = Path(__file__).parents[2]

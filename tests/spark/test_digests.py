@@ -16,7 +16,7 @@ from microcosm.spark.bisim import plain_lines, plain_rows
 from microcosm.spark.bisim.digests import digests
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json
-from tests.spark.test_plain import FACTS, GOOD, RECORDS
+from tests.spark.test_plain_rows import FACTS, GOOD, RECORDS
 
 IDS = st.one_of(st.sampled_from(("x", "ü", "2020-01-01")), st.sampled_from(("", None, 5)))
 EMPTY = st.fixed_dictionaries(

@@ -15,7 +15,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.errors import TextError
-from microcosm.spark.extract import group_by_trace, job
+from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import Asked
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.staging import SCHEMA
@@ -181,10 +181,10 @@ def test_the_same_is_found_however_traces_are_gathered(
     monkeypatch.setattr(pieces, "LARGEST", log.stat().st_size // 3)
     several = job.extract(spark, [str(log)], str(tmp_path / "several"))
     assert several.stages.keys() > {"found", "gathered"}
-    monkeypatch.setattr(group_by_trace, "FILES", 0)
+    monkeypatch.setattr(routes, "FILES", 0)
     some = job.extract(spark, [str(log)], str(tmp_path / "some"))
     assert some.stages.keys() > {"found", "shuffled"}
-    monkeypatch.setattr(group_by_trace, "MOST", 0)
+    monkeypatch.setattr(routes, "MOST", 0)
     none = job.extract(spark, [str(log)], str(tmp_path / "none"))
     assert {"found", "gathered", "shuffled"} & none.stages.keys() == {"shuffled"}
     for name, found in (("several", several), ("some", some), ("none", none)):

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from microcosm.spark.extract import job
+from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import Asked
-from microcosm.spark.giant import routes
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -20,6 +19,7 @@ from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.spark.conftest import table
 from tests.spark.test_scan import chained
+from tests.traces.closure import knowledge
 
 pytestmark = pytest.mark.spark
 
@@ -88,6 +88,9 @@ def both(spark: Any, log: Path, out: Path, asked: Asked) -> None:
     ]
     rows = [{**row, "knows": sorted(row["knows"])} for row in table(out, "frontiers")]
     assert sorted(rows, key=repr) == sorted(frontiers, key=repr)
+    places = {row["id"]: (row["process"], row["seq"]) for row in table(out, "events")}
+    edges = [(row["left"], row["right"]) for row in table(out, "edges") if row["relation"] == "<"]
+    assert {row["process"]: dict(row["knows"]) for row in rows} == knowledge(edges, places)
     assert Counter(found.summary["reported"]) == report.counts
     assert len(table(out, "events")) == single.events == found.summary["events"]
     assert any(stage.startswith("bases") for stage in found.stages)
@@ -105,6 +108,18 @@ def test_a_damaged_log_in_slices(spark: Any, tmp_path: Path) -> None:
     shuffled = [*first.values(), *random.sample(rest, len(rest))]
     log.write_text("".join(map(line_of, shuffled)), encoding="utf-8")
     both(spark, log, tmp_path / "out", Asked(slices=5))
+
+
+def test_clocks_tell_of_events_whose_processes_had_heard_of_others(spark: Any, tmp_path: Path) -> None:
+    """What a clock has seen may be a reception of an earlier slice."""
+    before = [
+        TraceEvent("p", 1, "send", "m", clock={"p": 1}),
+        TraceEvent("q", 1, "receive", "m", clock={"p": 1, "q": 1}),
+    ]
+    after = [TraceEvent("r", seq, clock={"p": 1, "q": 1, "r": seq}) for seq in range(1, 5)]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, [*before, *after])), encoding="utf-8")
+    both(spark, log, tmp_path / "out", Asked(slices=2))
 
 
 def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm
-from microcosm.compare.analogy import analogous
+from microcosm.compare.verdict_rows import analogous
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.logic.rulebook import read_rules

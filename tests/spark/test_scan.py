@@ -13,6 +13,7 @@ from microcosm.spark.giant.scan import scan
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
+from tests.traces.closure import knowledge as closure
 from tests.traces.runs import DROPPED, RUNS, Run, kept_of
 
 SLICES = st.integers(1, 6)
@@ -78,6 +79,26 @@ def test_every_event_knows_its_past_whatever_the_slices(
             number = numbers[event.process]
             expected[number] = max(event.seq, expected.get(number, 0))
         assert knowledge.of(process, seq) == expected
+
+
+@given(st.integers(0, 2**32), starts())
+def test_a_sender_may_be_a_reception_too(seed: int, start: np.ndarray) -> None:
+    """Pairs as clocks give them: from any event to any later one, however many to one."""
+    random = Random(seed)
+    line = [(process, seq) for process in range(4) for seq in range(1, 8)]
+    random.shuffle(line)
+    line.sort(key=lambda each: each[1] + random.random())
+    chosen = [sorted(random.sample(range(len(line)), 2)) for _ in range(20)]
+    apart = {(line[a], line[b]) for a, b in chosen if line[a][0] != line[b][0]}
+    pairs = Pairs.of([(*a, *b) for a, b in sorted(apart)])
+    knowledge, cyclic = scan(pairs, lowered(start, pairs), line)
+    assert cyclic == []
+    places = {f"{process}:{seq}": (str(process), seq) for process, seq in line}
+    edges = [(f"{p}:{i}", f"{p}:{i + 1}") for p in range(4) for i in range(1, 7)]
+    edges += [(f"{p}:{i}", f"{q}:{j}") for (p, i), (q, j) in apart]
+    for process, expected in closure(edges, places).items():
+        found = knowledge.of(int(process), 7)
+        assert found == {int(other): seq for other, seq in expected.items()}
 
 
 def chained(random: Random, processes: int, events: int, late: bool, messages: int) -> list[TraceEvent]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 
 from microcosm import Correspondence, Microcosm, MicrocosmError, Relation
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
 from microcosm.state.timeline import Timeline
 from tests.rulesets import without
 from tests.strategies import microcosms

@@ -19,8 +19,7 @@ from hypothesis.stateful import (
 )
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import GIVEN_RELATIONS, Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.state.microcosm import Microcosm
 from tests import oracle
 from tests.model import Model, same_givens

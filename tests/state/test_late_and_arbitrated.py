@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 
 from microcosm.errors import Contradiction
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World
 from tests.proofs import proved

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World

@@ -13,18 +13,18 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm
-from microcosm.compare.analogy import analogous
 from microcosm.compare.bisimilarity import after, bisimilar
 from microcosm.compare.difference import difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
-from microcosm.compare.irredundant import irredundant
-from microcosm.engine.form import closes_givens
+from microcosm.compare.removals import irredundant
+from microcosm.compare.verdict_rows import analogous
+from microcosm.engine.lowering import closes_givens
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.queries.drawing import drawing_of
 from microcosm.queries.offline import are_shipped

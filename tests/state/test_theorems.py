@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.correspondence import Correspondence
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.judgement import Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World, all_worlds

@@ -10,10 +10,9 @@ from hypothesis import given
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text.mc_reader import givens_from_json, givens_to_json, read_givens
 from tests.text.documents import ALBUM, all_givens, sources
 

@@ -11,10 +11,9 @@ import pytest
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
-from microcosm.givens.correspondence import Correspondence
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.message import Message
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.mc_reader import (
     parse_correspondences,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
+from hypothesis import strategies as st
 
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
+from tests.traces.closure import knowledge
 from tests.traces.runs import DROPPED, RUNS, Run, kept_of
 
 
@@ -96,3 +100,37 @@ def test_a_process_whose_only_event_has_a_name_that_is_taken() -> None:
     found = covering([TraceEvent("p", 1, name="x"), TraceEvent("q", 1, name="x")], report)
     assert report.counts["duplicate-event"] == 1
     assert [each.process for each in found.frontiers] == ["p"]
+
+
+@given(
+    RUNS,
+    DROPPED,
+    st.lists(st.tuples(st.integers(0, 40), st.sampled_from("pqrs"), st.integers(0, 4)), max_size=6),
+    st.sets(st.integers(0, 40)),
+)
+def test_frontiers_are_the_closure_of_the_edges_whatever_the_clocks_say(
+    run: Run, dropped: set[int], wrong: list[tuple[int, str, int]], clockless: set[int]
+) -> None:
+    events = [run.events[at] for at in kept_of(run, dropped)]
+    for at, process, value in wrong if events else ():
+        event = events[at % len(events)]
+        events[at % len(events)] = replace(event, clock={**(event.clock or {}), process: value})
+    events = [replace(e, clock=None) if at in clockless else e for at, e in enumerate(events)]
+    found = covering(events, Report())
+    edges = [(left, right) for left, relation, right, _ in found.edges if relation == "<"]
+    expected = knowledge(edges, {event.id: (event.process, event.seq) for event in events})
+    assert {each.process: each.knows for each in found.frontiers} == expected
+
+
+def test_a_clock_that_runs_backwards_spoils_nothing_else() -> None:
+    events = [
+        TraceEvent("a", 1, clock={"a": 2}),
+        TraceEvent("a", 2, clock={"a": 1}),
+        TraceEvent("b", 1, "send", "m", ("c",)),
+        TraceEvent("c", 1, "receive", "m"),
+        TraceEvent("c", 2),
+    ]
+    found = covering(events, Report())
+    assert [each.knows for each in found.frontiers] == [{"a": 2}, {"b": 1}, {"b": 1, "c": 2}]
+    again = [replace(events[0], name="x"), replace(events[0], process="b", name="x"), *events[2:]]
+    assert covering(again, Report()).frontiers[-1].knows == {"b": 1, "c": 2}

@@ -17,9 +17,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.extraction import Extraction
 from microcosm.traces.formats import jsonl
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 from tests.traces.logs import read_text
 from tests.traces.runs import DROPPED, RUNS, TICKING_RUNS, Run, kept_of, shiviz_text
 

@@ -15,8 +15,7 @@ from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.extraction import Extraction
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 from tests.traces.logs import REAL
 
 pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="no collection of real logs beside the checkout")

@@ -16,8 +16,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
-from microcosm.traces.extraction import Extraction
-from microcosm.traces.report import Report
+from microcosm.traces.report import Extraction, Report
 from tests.traces.logs import REAL, told
 
 pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="no collection of real logs beside the checkout")

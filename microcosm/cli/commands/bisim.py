@@ -12,13 +12,12 @@ from microcosm.cli import exits, options, output
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
     from microcosm.compare.difference import Comparison, Disagreement, News
-    from microcosm.givens.correspondence import Correspondence
-    from microcosm.givens.relation import Relation
+    from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
 
-One = Annotated[str, typer.Argument(metavar="FILE", help="A microcosm; - is standard input.")]
+One = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
 Other = Annotated[str, typer.Argument(metavar="FILE", help="Another one.")]
 
 MOST_TOLD = 20
@@ -107,7 +106,7 @@ def _load(one: str, other: str, rules: str | None, strict: bool) -> tuple[Microc
     from microcosm.cli import reading
 
     reading.standard_input_once([one, other])
-    return reading.load(one, rules, strict=strict), reading.load(other, rules, strict=strict)
+    return reading.load([one], rules, strict=strict), reading.load([other], rules, strict=strict)
 
 
 def _witness_fields(witness: Difference) -> dict[str, object]:
@@ -146,7 +145,7 @@ def _members(fact: Correspondence) -> list[str]:
 
 def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterator[str]:
     """Why two microcosms are not bisimilar."""
-    from microcosm.cli.show.explain import statement
+    from microcosm.cli.show.verdict import statement
 
     yield f"{_both(*files)} are not {'backward ' if backward else ''}bisimilar"
     given = witness.given
@@ -167,7 +166,7 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterat
 def _verdicts(
     pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str]
 ) -> Iterator[str]:
-    from microcosm.cli.show.explain import verdict_line
+    from microcosm.cli.show.verdict import verdict_line
 
     width = max(map(len, files))
     for file, verdict in zip(files, verdicts, strict=True):
@@ -188,7 +187,7 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None) -> It
 
 
 def _news_line(item: News) -> str:
-    from microcosm.cli.show.explain import statement
+    from microcosm.cli.show.verdict import statement
 
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right))
@@ -198,7 +197,7 @@ def _news_line(item: News) -> str:
 
 
 def _conflict_line(each: Disagreement, files: tuple[str, str]) -> str:
-    from microcosm.cli.show.explain import statement
+    from microcosm.cli.show.verdict import statement
 
     sides = (output.printable(statement(each.left, str(v), each.right)) for v in each.verdicts)
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))

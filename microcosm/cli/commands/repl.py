@@ -1,15 +1,16 @@
-"""`repl`: sit down with a microcosm or a log, ask it, change it."""
+"""`repl`: sit down with a microcosm or a log, ask it, change it; line by line, or from a script."""
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.logs import Execution, Format, Pattern
+from microcosm.cli.session.session import PROMPT, Session
 
 app = typer.Typer()
 
@@ -19,16 +20,10 @@ def repl(
     file: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILE|TRACE",
-            help="A microcosm, or a log of some files; - is standard input. Without, an empty microcosm.",
+            metavar="FILE",
+            help=f"What to read: {options.WHAT} Without, an empty microcosm.",
         ),
     ] = None,
-    format: Format = None,
-    pattern: Pattern = None,
-    process: Annotated[
-        str | None, typer.Option("--process", metavar="P", help="Only what process P of the log could know.")
-    ] = None,
-    trace: Execution = None,
     edit: Annotated[
         bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
     ] = False,
@@ -42,7 +37,7 @@ def repl(
 ) -> int:
     """Ask and change a microcosm in a session.
 
-    FILE is read as `online` reads it, a log as `extract` does. A log is not changed by statements unless
+    FILE is read as every command reads it. A log is not changed by statements unless
     --edit is given; `suppose a < b` takes one as given until `undo`. Each line is a question (`a < b?`,
     `why a < b`, `past of a`), a statement to add (`a < b`), or a command (`undo`, `diff`, `save`); `help`
     lists them. In a terminal there are history, completion (Tab) and Ctrl-C for an answer that takes too
@@ -56,8 +51,7 @@ def repl(
       zcat run.jsonl.gz | microcosm repl - --script questions.txt
       echo 'why unshare < view' | microcosm repl album.mc
     """
-    from microcosm.cli.reading import rulebook, standard_input_once
-    from microcosm.cli.session import script as scripted
+    from microcosm.cli.reading import rulebook
     from microcosm.cli.session.commands import COMMANDS
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
@@ -65,8 +59,7 @@ def repl(
     from microcosm.tuning import gc_paused
 
     paths = file or []
-    standard_input_once(paths)
-    how = How(rulebook(rules), strict, format, pattern, process, trace, edit)
+    how = How(rulebook(rules), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
     with gc_paused():
         session = Session(opened(paths, how), how, COMMANDS)
@@ -74,14 +67,14 @@ def repl(
     if STDIN in paths and lines is None:
         _ask_the_terminal()
     if json:
-        return scripted.run(session, scripted.standard_input() if lines is None else lines, json=True)
+        return answer_each(session, standard_input() if lines is None else lines, json=True)
     if not output.is_hushed():
         output.say(f"{session.told}; `help` lists what can be said")
     if lines is None and output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
         from microcosm.cli.session import terminal
 
         return terminal.run(session)
-    return scripted.run(session, scripted.standard_input() if lines is None else lines, json=False)
+    return answer_each(session, standard_input() if lines is None else lines, json=False)
 
 
 def _ask_the_terminal() -> None:
@@ -93,3 +86,44 @@ def _ask_the_terminal() -> None:
     except OSError:
         message = "standard input is the log, and there is no terminal to ask questions from"
         raise exits.UsageError(f"{message}: give them with --script FILE") from None
+
+
+def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
+    """Answer every line; the exit code: 4 where one could not be read, 1 where one was refused, else 0."""
+    worst = exits.HOLDS
+    for line in map(_text, lines):
+        if not json:
+            output.say(f"{PROMPT}{output.printable(line)}".rstrip())
+        outcome, over = exits.FAULT, False  # unless it is answered
+        with session.surviving():
+            outcome, over = _told(session, line, json)
+        output.finish()
+        worst = max(worst, outcome)
+        if over:
+            return worst
+    if not session.is_saved:
+        output.note("the session ends with changes that are not saved")
+    return worst
+
+
+def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
+    """Answer a line; what it counts for the exit code, and whether it ends the session."""
+    answer = session.answer(line)
+    if answer is None or answer.ends:
+        return exits.HOLDS, answer is not None
+    if json:
+        output.emit({"line": line, **answer.fields()})
+    else:
+        output.say_all(answer.lines)
+    return (answer.outcome if answer.outcome in (exits.REFUTED, exits.BAD_INPUT) else exits.HOLDS), False
+
+
+def standard_input() -> Iterator[bytes]:
+    """The lines of standard input as they come; none where it is closed."""
+    if sys.stdin is not None:
+        yield from sys.stdin.buffer
+
+
+def _text(raw: bytes) -> str:
+    """A line without its end; bytes that are no UTF-8 become what no line may hold."""
+    return raw.rstrip(b"\r\n").decode("utf-8", "surrogateescape")

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.logs import Format, Pattern, known_format
+from microcosm.cli.options import Format, Pattern
+from microcosm.cli.reading import known_format
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
@@ -210,7 +211,7 @@ def _seen_by_all(master: str, paths: list[str]) -> list[str]:
 @contextmanager
 def _progress() -> Iterator[None]:
     """How far jobs are, on standard error."""
-    from microcosm.spark.progress import LOGGER
+    from microcosm.spark.io.staging import LOGGER
 
     logger = logging.getLogger(LOGGER)
     teller = _Teller()

@@ -83,8 +83,14 @@ def query(
     """
     from microcosm.cli import reading
     from microcosm.cli.show import verdict as show
-    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
-    from microcosm.cli.show.possible import possible_fields, possible_lines
+    from microcosm.cli.show.offline import (
+        offline_exit,
+        offline_fields,
+        possible_fields,
+        possible_lines,
+        report_inconsistent,
+        show_offline,
+    )
     from microcosm.queries.offline import Inconsistent
 
     reading.distinct(left, right)
@@ -139,7 +145,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
     """
     from microcosm.cli import reading
 
-    givens = reading.givens_of(file)
+    givens = reading.givens_of([file])
     left_out = [
         what
         for what in ("stamps", "clocks", "messages", "orderings", "tokens", "complete")

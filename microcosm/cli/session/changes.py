@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits
-from microcosm.cli.session.answer import Answer, said
+from microcosm.cli.session.session import Answer, said
 from microcosm.errors import TextError, Undefined
 from microcosm.text.mc_reader import parse_statement
 from microcosm.text.names import quote

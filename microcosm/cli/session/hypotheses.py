@@ -6,19 +6,27 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits
-from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.questions import distinct, triple, with_unknown
-from microcosm.cli.show import explain
-from microcosm.cli.show.consistency import FITS, NO_WORLD, conflict_lines, statements
-from microcosm.cli.show.offline import offline_fields, offline_lines, proofs_shown
-from microcosm.cli.show.possible import joined, possible_fields, possible_lines
-from microcosm.cli.show.verdict import proof_tree
+from microcosm.cli.session.session import Answer, Fields
+from microcosm.cli.show.offline import (
+    FITS,
+    NO_WORLD,
+    conflict_lines,
+    joined,
+    offline_fields,
+    offline_lines,
+    possible_fields,
+    possible_lines,
+    proofs_shown,
+    statements,
+)
+from microcosm.cli.show.verdict import proof_tree, statement, verdict_line
 from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.questions import Sentence
 
@@ -46,7 +54,7 @@ def offline(session: Session, sentence: Sentence) -> Answer:
 
     def lines() -> Iterator[str]:
         if found.relation is not None:
-            yield explain.verdict_line(left, found.relation, right)
+            yield verdict_line(left, found.relation, right)
         yield from offline_lines(left, right, found)
         for proof in proofs_shown(found):
             yield ""
@@ -58,7 +66,7 @@ def offline(session: Session, sentence: Sentence) -> Answer:
 
 def assume(session: Session, sentence: Sentence) -> Answer:
     """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
-    from microcosm.givens.correspondence import Correspondence
+    from microcosm.givens.relation import Correspondence
     from microcosm.queries.offline import REFUTED, Inconsistent
 
     left, relation, right = triple(session, sentence)
@@ -76,13 +84,13 @@ def assume(session: Session, sentence: Sentence) -> Answer:
     proof = found.derivations[str(REFUTED[relation])]
 
     def lines() -> Iterator[str]:
-        yield f"{explain.statement(left, str(relation), right)} cannot be"
+        yield f"{statement(left, str(relation), right)} cannot be"
         if proof is not None:
             yield ""
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.cli.show.lemmas import proof_object
+        from microcosm.cli.show.proofs import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
@@ -106,7 +114,7 @@ def check(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.cli.show.lemmas import proof_object
+        from microcosm.cli.show.proofs import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         stated = statements(conflict)
@@ -128,10 +136,7 @@ def _narrowed(known: Microcosm, fact: Correspondence) -> Iterator[tuple[str, str
 
     supposed = Microcosm(known.givens, rules=known.rules)
     supposed.add(fact)
-    before = {(a, b): left for a, b, left in known.offline_table()}
-    for a, b, left in supposed.offline_table():
-        if left != before.get((a, b), tuple(_ALL)):
-            yield a, b, left
+    return supposed.offline_table().unlike(known.offline_table())
 
 
 _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
@@ -143,9 +148,9 @@ def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
         count += 1
         turned = Relation.AFTER in left and Relation.BEFORE not in left
         sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
-        yield explain.statement(*((b, sign, a) if turned else (a, sign, b)))
+        yield statement(*((b, sign, a) if turned else (a, sign, b)))
     pairs = f"{count:,} {'pair' if count == 1 else 'pairs'}"
-    yield f"{pairs} decided further, were {explain.statement(fact.left, str(fact.relation), fact.right)} so"
+    yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right)} so"
 
 
 def _followed(known: Microcosm, fact: Correspondence) -> Fields:

@@ -9,9 +9,18 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.session.answer import Answer, Fields, packed
-from microcosm.cli.show import explain
-from microcosm.cli.show.verdict import premise_lines, proof_tree, strangers, unknown_events, verdict_fields
+from microcosm.cli.session.session import Answer, Fields, packed
+from microcosm.cli.show.verdict import (
+    IN_WORDS,
+    premise_lines,
+    proof_tree,
+    sentences,
+    statement,
+    strangers,
+    unknown_events,
+    verdict_fields,
+    verdict_line,
+)
 from microcosm.errors import TextError
 from microcosm.givens.relation import SPELLINGS, Relation
 from microcosm.text.names import quote
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
-    from microcosm.text.questions import Part, Sentence
+    from microcosm.text.questions import Sentence, SentencePart
 
 DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
@@ -52,7 +61,7 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
     notes = [f"note: {told}" for told in strangers(known, left, right)]
-    answered = Answer([word + explain.verdict_line(left, verdict, right), *notes], lambda: fields)
+    answered = Answer([word + verdict_line(left, verdict, right), *notes], lambda: fields)
     return with_unknown(answered, known, left, right)
 
 
@@ -84,27 +93,26 @@ def why(session: Session, sentence: Sentence) -> Answer:
         return with_unknown(_why_not(known, left, asked, right, notes), known, left, right)
     verdict = known.online(left, right)
     if verdict is not asked:
-        stated = explain.statement(left, str(asked), right)
-        other = [] if verdict is Relation.SILENT else [explain.statement(left, str(verdict), right)]
+        stated = statement(left, str(asked), right)
+        other = [] if verdict is Relation.SILENT else [statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
-        lines = [explain.verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
+        lines = [verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
         told = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
         return with_unknown(told, known, left, right)
     proof = known.why(left, right)
     if proof is None:
-        raise TextError(f"no rule concludes {explain.statement(left, str(asked), right)}")
-    stated = explain.statement(left, str(asked), right)
+        raise TextError(f"no rule concludes {statement(left, str(asked), right)}")
+    stated = statement(left, str(asked), right)
     explained = _explained(known, stated, proof, notes)
     told = Answer(explained, lambda: verdict_fields(left, right, verdict, proof))
     return with_unknown(told, known, left, right)
 
 
 def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
-    from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.proofs import Provenance, Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    for sentence in explain.sentences(stated, proof, provenance):
+    for sentence in sentences(stated, proof, provenance):
         text = output.plain(sentence, sys.stdout)
         yield from wrap(text, output.width(sys.stdout), break_long_words=False, break_on_hyphens=False)
     yield ""
@@ -114,7 +122,7 @@ def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str
 
 def _why_not(known: Microcosm, left: str, asked: Relation, right: str, notes: list[str]) -> Answer:
     found = known.why_not(left, asked, right)
-    stated = explain.statement(left, str(asked), right)
+    stated = statement(left, str(asked), right)
     if found.holds:
         lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
     else:
@@ -147,7 +155,7 @@ def between(session: Session, sentence: Sentence) -> Answer:
     if verdict is Relation.AFTER:
         first, last = last, first
     elif verdict is not Relation.BEFORE:
-        said = f"no event is known to lie between them: {explain.verdict_line(first, verdict, last)}"
+        said = f"no event is known to lie between them: {verdict_line(first, verdict, last)}"
         return Answer([said], lambda: {"events": []})
     return _listed(known.between(first, last), f"between {quote(first)} and {quote(last)}")
 
@@ -162,7 +170,7 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     from microcosm.text.mc_reader import givens_to_json, iter_mc
 
     given = session.story.givens
-    lines = (line.rstrip("\n") for line in iter_mc(given))
+    lines = (line.rstrip("\n") for line in iter_mc(given, events=False))
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
 
 
@@ -181,7 +189,7 @@ def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
     return left, SPELLINGS[sign.text], right
 
 
-def distinct(left: str, right: str, part: Part) -> None:
+def distinct(left: str, right: str, part: SentencePart) -> None:
     """Raise `TextError` at `part` where both events are one."""
     if left == right:
         message = f"expected another event than {quote(left)}: none stands in a relation to itself"
@@ -216,7 +224,7 @@ def _pairs(known: Microcosm, relation: Relation) -> Answer:
         for a, b in found:
             count += 1
             yield f"{quote(a)}{sign}{quote(b)}"
-        yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {explain.IN_WORDS[relation]}"
+        yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"
 
     return Answer(lines(), lambda: {"pairs": [list(pair) for pair in found]})
 

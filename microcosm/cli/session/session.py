@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 from microcosm import tuning
 from microcosm.cli import exits, output
-from microcosm.cli.session.answer import Answer, Fields
 from microcosm.cli.session.opening import How, Opened
-from microcosm.cli.show.style import Style
+from microcosm.cli.show.proofs import Style
 from microcosm.errors import Contradiction, MicrocosmError, TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
-from microcosm.text.questions import ASK, Part, Sentence, read_sentence
+from microcosm.text.questions import ASK, Sentence, SentencePart, read_sentence
 
 PROMPT = "> "
 
@@ -122,7 +121,7 @@ class Session:
         at = bisect_left(names, text)
         return [name for name in names[at : at + at_most] if name.startswith(text)]
 
-    def event(self, part: Part) -> str:
+    def event(self, part: SentencePart) -> str:
         """The event that is meant: the one of this name, or the only one whose name begins so.
 
         A name that nothing begins with, or that is quoted, is taken as it is. Raises `TextError`.
@@ -138,7 +137,7 @@ class Session:
         more = " or …" if len(found) > MOST_NAMED else ""
         raise TextError(f"{shown(part.text)} is ambiguous: {meant}{more}", column=part.column)
 
-    def known_event(self, part: Part) -> str:
+    def known_event(self, part: SentencePart) -> str:
         """The event that is meant (see `event`), which must be one of the microcosm. Raises `TextError`."""
         event = self.event(part)
         if event in self.known or event in self.beginning(event, 1):
@@ -178,7 +177,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
             yield from exits.side_lines(error, sys.stdout, givens)
 
     def fields() -> Fields:
-        from microcosm.cli.show.lemmas import proof_object
+        from microcosm.cli.show.proofs import proof_object
 
         sides = [proof_object(side) for side in getattr(error, "derivations", ())]
         message = error.message if isinstance(error, TextError) else str(error)
@@ -199,3 +198,42 @@ def _at_fault(error: TextError, line: str) -> str:
     if not plain or len(before) > output.width(sys.stdout) // 2:
         return f"error: column {error.column}: {message}"
     return f"{' ' * (len(PROMPT) + len(before))}^ {message}"
+
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`lines` are made while they are read, and once; `fields` are made instead of them.
+
+    `outcome` is the exit code that the answer alone would call for, where something went wrong.
+    """
+
+    lines: Iterable[str]
+    fields: Callable[[], Fields]
+    outcome: int = exits.HOLDS
+    ends: bool = False
+    """Whether the session is over."""
+
+
+def said(*lines: str, outcome: int = exits.HOLDS, ends: bool = False, **fields: object) -> Answer:
+    """A short answer; its fields are `fields`, or `said` with its lines."""
+    return Answer(lines, lambda: fields or {"said": list(lines)}, outcome, ends)
+
+
+def packed(names: Iterable[str], columns: int) -> Iterator[str]:
+    """Names side by side, as many on a line as `columns` have room for, at least one.
+
+    >>> list(packed(["a", "bb", "ccc"], 6))
+    ['a, bb,', 'ccc']
+    """
+    line = ""
+    for name in names:
+        if line and len(line) + len(name) + 3 > columns:
+            yield line + ","
+            line = name
+        else:
+            line = f"{line}, {name}" if line else name
+    if line:
+        yield line

@@ -1,22 +1,33 @@
-"""A session in a terminal: history, completion, highlighting, and answers that can be interrupted."""
+"""A session in a terminal: history, completion, colours, a pager, and answers that can be interrupted."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
+from shutil import get_terminal_size
+from threading import Timer
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from microcosm.cli import exits, output
-from microcosm.cli.session import pager
-from microcosm.cli.session.editing import EventCompleter, SentenceLexer
+from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
+from microcosm.text.names import NAME, STRING, quote
+from microcosm.text.questions import ASK, complete_command, expected_after
 
 STYLE = Style.from_dict(
     {"command": "bold", "sign": "ansicyan", "quoted": "ansigreen", "comment": "ansibrightblack"}
@@ -50,12 +61,12 @@ def _answered(session: Session, text: str) -> bool:
         if len(lines) > 1:
             output.say(f"{PROMPT}{output.printable(line)}")
         with session.surviving():
-            with pager.patience():
+            with patience():
                 answer = session.answer(line)
             if answer is not None and answer.ends:
                 return True
             if answer is not None:
-                pager.show(answer.lines)
+                show(answer.lines)
     return False
 
 
@@ -106,3 +117,168 @@ class LastingHistory(FileHistory):
         """Keep what was typed."""
         with suppress(OSError, ValueError):
             super().store_string(string)
+
+
+PAGER = "less"
+"""What is run where PAGER does not say."""
+
+LESS = "FRX"
+"""Its options where LESS does not say: leave at once what fits, show colours, do not clear the screen."""
+
+PATIENCE = 1.0
+"""After so many seconds it is said that an answer is being worked on."""
+
+WORKING = "working; Ctrl-C interrupts"
+
+
+def show(lines: Iterable[str]) -> None:
+    """Print `lines`, through the pager where they are more than the terminal has rows."""
+    rest = iter(lines)
+    with patience():
+        first = _screenful(rest)
+        more = next(rest, None)
+    if more is None:
+        output.say(*first)
+        return
+    every = chain(first, [more], rest)
+    if not _paged(every):
+        output.say_all(every)
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Say that something is being worked on once it takes long, and take that back when it ends."""
+    said = False
+
+    def say() -> None:
+        nonlocal said
+        said = True
+        with suppress(OSError, ValueError):
+            sys.stdout.write(WORKING)
+            sys.stdout.flush()
+
+    timer = Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said:
+            sys.stdout.write("\n" if os.environ.get("TERM") == "dumb" else "\r\x1b[K")
+            sys.stdout.flush()
+
+
+def _screenful(lines: Iterator[str]) -> list[str]:
+    """As many lines as leave room for the prompt."""
+    size = get_terminal_size()
+    left, found = size.lines - 2, []
+    for line in lines:
+        found.append(line)
+        left -= max(1, -(-len(line) // max(1, size.columns)))
+        if left <= 0:
+            break
+    return found
+
+
+def _paged(lines: Iterable[str]) -> bool:
+    """Send lines through the pager until it is left; whether there is one."""
+    command = os.environ.get("PAGER", PAGER)
+    try:
+        pager = subprocess.Popen(
+            shlex.split(command),
+            stdin=subprocess.PIPE,
+            text=True,
+            encoding=sys.stdout.encoding,
+            errors="backslashreplace",
+            env={**os.environ, "LESS": os.environ.get("LESS", LESS)},
+        )
+    except (OSError, ValueError, IndexError):  # none of this name, or a command that cannot be read
+        return False
+    stream = pager.stdin
+    assert stream is not None
+    try:
+        with suppress(BrokenPipeError):  # left before the end, which is what it is for
+            stream.writelines(f"{line}\n" for line in lines)
+    finally:
+        with suppress(BrokenPipeError):
+            stream.close()
+        _wait(pager)
+    return True
+
+
+def _wait(pager: subprocess.Popen[str]) -> None:
+    """Wait for the pager, which has the terminal: an interrupt is its own affair."""
+    while True:
+        try:
+            pager.wait()
+        except KeyboardInterrupt:
+            continue
+        return
+
+
+MOST = 50
+"""So many completions are offered."""
+
+_BEGUN = re.compile(r'(?:"(?:[^"\\]|\\.)*|[\w.:@/-]*)\Z')
+
+
+class EventCompleter(Completer):
+    """Completes commands, the words of the grammar, names of events, and of files where one is expected."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._paths = PathCompleter(expanduser=False)
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """What the word before the cursor may become."""
+        line = document.current_line_before_cursor
+        found = _BEGUN.search(line)
+        word = found[0] if found else ""
+        before = line[: len(line) - len(word)]
+        expected = expected_after(before, tuple(COMMANDS))
+        if expected is None:  # the first word
+            yield from _words(complete_command(word, tuple(COMMANDS)) if word else [], word)
+        elif "FILE" in expected:
+            path = re.sub(r"^\s*\w+!?\s+", "", line)
+            yield from self._paths.get_completions(Document(path, len(path)), complete_event)
+            return
+        elif "WORD" in expected:
+            yield from _words((name for name in COMMANDS if name != ASK and name.startswith(word)), word)
+            return
+        else:
+            yield from _words((text for text in sorted(expected) if word and text.startswith(word)), word)
+        if expected is None or expected & {"EVENT", "STATEMENT"}:
+            names = self._session.beginning(word.removeprefix('"'), MOST)
+            written = (
+                f'"{name}"' if word.startswith('"') and quote(name) == name else quote(name) for name in names
+            )
+            yield from _words(written, word)
+
+
+def _words(texts: Iterable[str], word: str) -> Iterator[Completion]:
+    return (Completion(text, start_position=-len(word)) for text in texts)
+
+
+_TOKEN = re.compile(
+    rf"(?P<comment>^\s*#.*)|(?P<quoted>{STRING})|(?P<sign>!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮])|(?P<name>{NAME})|."
+)
+
+
+class SentenceLexer(Lexer):
+    """Highlights the command, relations, quoted names and comments."""
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        """The styled pieces of each line."""
+        return lambda number: list(_pieces(document.lines[number]))
+
+
+def _pieces(line: str) -> Iterator[tuple[str, str]]:
+    first = True
+    for found in _TOKEN.finditer(line):
+        kind = found.lastgroup
+        if kind == "name":
+            kind = "command" if first and complete_command(found[0], tuple(COMMANDS)) else None
+        first = first and found[0].isspace()
+        yield (f"class:{kind}" if kind else "", found[0])

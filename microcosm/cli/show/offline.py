@@ -1,16 +1,23 @@
-"""An offline answer as it is given: what is proved, refuted and left of a pair; or that no world fits."""
+"""What may and may not be, as it is answered: offline verdicts, possibilities, and that nothing fits."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
+from microcosm.cli.options import stop_after
 from microcosm.cli.show.verdict import show_proof, show_prose, show_verdict
 
 if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
+    from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
+    from microcosm.queries.conflict import Given
     from microcosm.queries.offline import Inconsistent, Offline
+    from microcosm.queries.possible import Possibility, WitnessWorld
     from microcosm.state.microcosm import Microcosm
+    from microcosm.worlds.search import Stop
 
 
 INCONSISTENT = "no world fits all that is given, so there is no verdict on any pair"
@@ -18,7 +25,7 @@ INCONSISTENT = "no world fits all that is given, so there is no verdict on any p
 
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     """The JSON fields of an offline verdict."""
-    from microcosm.cli.show.lemmas import proof_object
+    from microcosm.cli.show.proofs import proof_object
 
     return {
         "pair": [left, right],
@@ -32,7 +39,7 @@ def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
 
 def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
     """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
-    from microcosm.cli.show.lemmas import proof_object
+    from microcosm.cli.show.proofs import proof_object
 
     if fields is not None:
         empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}
@@ -55,7 +62,7 @@ def show_offline(known: Microcosm, left: str, right: str, found: Offline) -> Non
 
 def offline_lines(left: str, right: str, found: Offline) -> list[str]:
     """What is refuted and what is left, where that is more than the relation proved."""
-    from microcosm.cli.show.explain import IN_WORDS, statement
+    from microcosm.cli.show.verdict import IN_WORDS, statement
     from microcosm.givens.relation import Relation
 
     told = []
@@ -86,3 +93,148 @@ def offline_exit(found: Offline) -> int:
     if found.relation is not None:
         return exits.HOLDS
     return exits.REFUTED if found.refuted else exits.UNDECIDED
+
+
+MOST_DRAWN = 30
+"""A world of more events is not drawn for people; `--json` has it."""
+
+
+def possible_fields(left: str, right: str, found: Possibility) -> dict[str, object]:
+    """What is possible of two events, as JSON fields."""
+    return {
+        "pair": [left, right],
+        "possible": [relation.value for relation in found.relations],
+        "worlds": {relation.value: [w.order, w.before] for relation, w in found.worlds.items()},
+        "exact": found.exact,
+        **({"ignored": list(found.ignored)} if found.ignored else {}),
+    }
+
+
+def possible_lines(left: str, right: str, found: Possibility) -> Iterator[str]:
+    """What is possible of two events, for people, with a world for each possibility."""
+    from microcosm.cli.show.verdict import statement
+    from microcosm.worlds.propagation import MEMBERS
+
+    shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
+    ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]
+    note = f"{' and '.join(ruled_out)} ruled out" if ruled_out else "nothing is ruled out"
+    if found.ignored:
+        note += f", {' and '.join(found.ignored)} not being taken into account in full"
+    yield f"{shown}   ({note})"
+    for relation in found.relations:
+        said = statement(left, str(relation), right)
+        yield ""
+        if relation in found.worlds:
+            yield f"{said}, for example, where"
+            yield from _world(found.worlds[relation])
+        else:
+            yield f"{said} was neither found possible nor ruled out in time"
+
+
+def _world(world: WitnessWorld) -> list[str]:
+    """The covering pairs of a world, and the order of its events."""
+    from microcosm.cli.show.verdict import statement
+    from microcosm.text.names import quote
+
+    if len(world.order) > MOST_DRAWN:
+        return [f"  (a world of {len(world.order):,} events; --json has it)"]
+    ordered = {event for pair in world.before for event in pair}
+    drawn = [f"  {statement(a, '<', b)}" for a, b in world.before]
+    alone = [quote(event) for event in world.order if event not in ordered]
+    if alone:
+        drawn.append(f"  {', '.join(alone)} concurrent with every other event")
+    return drawn
+
+
+SIGNS = {"<": "<", ">": ">", "||": "||", "<>": "<>", ">||": "!<", "<||": "!>", "<>||": "."}
+"""What may be, and its sign; anything is a dot."""
+
+
+def joined(relations: tuple[Relation, ...]) -> str:
+    """What may be as one sign: `<>` for `<` and `>`, `!<` for `>` and `||`, `.` for anything.
+
+    >>> from microcosm.givens.relation import Relation
+    >>> joined((Relation.AFTER, Relation.CONCURRENT)), joined((Relation.BEFORE,))
+    ('!<', '<')
+    """
+    return SIGNS["".join(str(relation) for relation in relations)]
+
+
+FITS = "consistent: some world fits all that is given"
+NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
+OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
+INCOMPLETE = "inconsistent: the log is stated to be complete, which contradicts what it gives"
+
+
+MOST_EVENTS = 20_000
+"""Among more events, online answers do not wait for a search for deeper contradictions."""
+
+
+LONGEST = 0.5
+"""Seconds that such a search may take."""
+
+
+def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
+    """Warn where no world fits what is given, though online decision making does not see it."""
+    given = known.givens
+    stated = (fact.relation.value == "<>" for fact in given.external.values())
+    if not (given.refuted or given.stamps or given.tokens or given.clocks or any(stated)):
+        return
+    from microcosm.worlds.possible import Undecided
+
+    if len(given.clocks) > MOST_EVENTS or len(given.external) > MOST_EVENTS:
+        return
+    try:
+        fits = known.worlds.fits(stop_after(LONGEST))
+    except Undecided:
+        return
+    if not fits:
+        output.warn(f"no world fits all that {', '.join(files)} gives: `microcosm check` says why")
+
+
+def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] | None:
+    """Say on standard error that no world fits, and why; the conflict as statements, None if out of time."""
+    from microcosm.queries.conflict import conflict
+    from microcosm.worlds.possible import Undecided
+
+    try:
+        found = conflict(givens, stop)
+    except Undecided:
+        output.complain(f"error: {file}: inconsistent: no world fits all that is given")
+        return None
+    output.complain(f"error: {file}: {NO_WORLD if found else beyond(givens)}", *conflict_lines(found or ()))
+    return statements(found)
+
+
+def beyond(givens: Givens) -> str:
+    """Why no world fits, where that is for what is stated of messages."""
+    return OUT_OF_ORDER if givens.orderings else INCOMPLETE
+
+
+def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
+    """That possibilities may be too many, for what was not taken into account, and why it was not."""
+    from microcosm.order.order import lacking
+
+    said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
+    why = lacking(givens) if "complete" in ignored else None
+    return said if why is None else f"{said} (the log is stated to be complete, but {output.printable(why)})"
+
+
+def statements(conflict: Sequence[Given] | None) -> list[str] | None:
+    """A conflict as statements of a microcosm file."""
+    from microcosm.queries.conflict import statement
+
+    return None if conflict is None else [statement(given) for given in conflict]
+
+
+def conflict_lines(conflict: Sequence[Given]) -> list[str]:
+    """A conflict for people: each given with where it comes from."""
+    from microcosm.cli.show.proofs import given_from
+    from microcosm.givens.relation import Correspondence
+    from microcosm.queries.conflict import statement
+
+    return [
+        f"  {output.printable(statement(given))}"
+        + (f"   ({given_from(given.source)})" if isinstance(given, Correspondence) else "")
+        for given in conflict
+    ]

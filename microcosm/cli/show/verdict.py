@@ -1,4 +1,8 @@
-"""An online verdict as it is answered: in words, as JSON fields, with its proof; and names nobody knows."""
+"""An online verdict as it is answered: in words, as JSON fields, with its proof in sentences and as a tree.
+
+The derivation is the explanation; the sentences only say it. Rules are known by the shape of their steps, so
+that other rule files are explained too.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,19 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
+from microcosm.cli.show.proofs import Provenance
+from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import ABSENT, Conclusion, Derivation, is_transitive, links
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
-    from microcosm.engine.proofs.why_not import PremiseLine
-    from microcosm.givens.relation import Relation
-    from microcosm.logic.derivation import Derivation
+    from microcosm.engine.why_not import PremiseLine
     from microcosm.state.microcosm import Microcosm
 
 
 def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    from microcosm.cli.show.lemmas import proof_object
+    from microcosm.cli.show.proofs import proof_object
 
     return {
         "pair": [left, right],
@@ -29,21 +35,16 @@ def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation |
 
 def verdict_exit(verdict: Relation) -> int:
     """0 where something is known, 3 for `?` and silence."""
-    from microcosm.givens.relation import Relation
-
     return exits.UNDECIDED if verdict in (Relation.UNKNOWN, Relation.SILENT) else exits.HOLDS
 
 
 def show_verdict(left: str, verdict: Relation, right: str) -> None:
     """The verdict for people; what `?` and silence mean is said."""
-    from microcosm.cli.show import explain
-    from microcosm.givens.relation import Relation
-
-    output.say(explain.verdict_line(left, verdict, right))
+    output.say(verdict_line(left, verdict, right))
     if verdict is Relation.UNKNOWN:
-        show_prose(explain.UNKNOWN)
+        show_prose(UNKNOWN)
     elif verdict is Relation.SILENT:
-        show_prose(explain.SILENT)
+        show_prose(SILENT)
 
 
 def show_proof(known: Microcosm, proof: Derivation) -> None:
@@ -53,8 +54,7 @@ def show_proof(known: Microcosm, proof: Derivation) -> None:
 
 def proof_tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
     """The lines of the tree of a derivation, as standard output wants them."""
-    from microcosm.cli.show.provenance import Provenance
-    from microcosm.cli.show.style import Style, proof_lines
+    from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     return proof_lines(proof, stream=sys.stdout, provenance=provenance)
@@ -69,7 +69,7 @@ def show_prose(text: str) -> None:
 
 def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
     """Each rule with its premises under it, ticked or crossed; `or` between two ways to apply it."""
-    from microcosm.cli.show.style import Style
+    from microcosm.cli.show.proofs import Style
 
     style = Style.of(sys.stdout)
     heading, first = "", ""
@@ -110,3 +110,176 @@ def strangers(known: Microcosm, *events: str) -> Iterator[str]:
             near = known.nearest(event)
             meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else ""
             yield f"{quote(event)} is not in this microcosm{meant}"
+
+
+IN_WORDS = {
+    Relation.BEFORE: "happens before",
+    Relation.AFTER: "happens after",
+    Relation.CONCURRENT: "concurrent",
+    Relation.RELATED: "causally related, in a direction that is not known",
+    Relation.UNKNOWN: "unknown",
+    Relation.SILENT: "silent",
+}
+
+UNKNOWN = "unknown: what is given does not tell how the two stand to each other; they may well be ordered"
+SILENT = "silent: no rule says anything about this pair; it is neither known to be concurrent nor unknown"
+
+MOST_LINKS = 8
+"""A chain of more links is told by its ends; the tree has them all."""
+
+MOST_STEPS = 4
+"""So many steps from one `?` to the next are told."""
+
+
+def verdict_line(left: str, verdict: Relation, right: str) -> str:
+    """The verdict as people read it: `a < b   (happens before)`; silence has no sign."""
+    if verdict is Relation.SILENT:
+        return f"{quote(left)}, {quote(right)}   ({IN_WORDS[verdict]})"
+    return f"{quote(left)} {verdict} {quote(right)}   ({IN_WORDS[verdict]})"
+
+
+def statement(left: str, sign: str, right: str) -> str:
+    """`left sign right` as a microcosm file would write it."""
+    return f"{quote(left)} {sign} {quote(right)}"
+
+
+def sentences(asked: str, proof: Derivation, provenance: Provenance) -> Iterator[str]:
+    """Why the conclusion of `proof` holds, a sentence at a time, each a paragraph of its own.
+
+    `asked` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
+    """
+    said = "" if asked == _fact(proof.conclusion) else f"{asked}, that is "
+    node: Derivation | None = proof
+    for _ in range(MOST_STEPS):
+        if node is None:
+            return
+        sentence, node = _sentence(node, provenance)
+        yield said + sentence
+        said = ""
+    if node is not None:
+        yield "And so on: the tree has every step."
+
+
+def _sentence(node: Derivation, provenance: Provenance) -> tuple[str, Derivation | None]:
+    """One step in words, and the step that is to be told next, if any."""
+    evolution = node.evidence.get("evolution")
+    if evolution is not None:
+        return _evolved(node, _change(evolution)), _next_known(node)
+    if node.conclusion.relation != "?":
+        return f"{_fact(node.conclusion)}, because {_because(node, provenance)}.", None
+    return _unknown(node, provenance)
+
+
+def _because(node: Derivation, provenance: Provenance) -> str:
+    """The reason of a relation that is known: what is given, or a chain of it."""
+    node = _ground(node)
+    if not node.premises:
+        return provenance.reason(node)
+    if is_transitive(node):
+        return _chain(links(node), provenance)
+    parts = [_cited(premise, provenance) for premise in node.premises]
+    return f"{_list(parts)} (rule {node.rule})"
+
+
+def _ground(node: Derivation) -> Derivation:
+    """The step below those that only hand a fact on: an approval (In-OK), or the same read from the right."""
+    while True:
+        known = [premise for premise in node.premises if premise.rule != ABSENT]
+        if len(known) != 1 or not _same_pair(node.conclusion, known[0].conclusion):
+            return node
+        node = known[0]
+
+
+def _same_pair(one: Conclusion, other: Conclusion) -> bool:
+    return one.relation == other.relation and {one.left, one.right} == {other.left, other.right}
+
+
+def _chain(chain: Sequence[Derivation], provenance: Provenance) -> str:
+    if len(chain) <= MOST_LINKS:
+        return _list([_cited(link, provenance) for link in chain])
+    first, last = chain[:2], chain[-1]
+    middle = f"{len(chain) - 3} more links"
+    parts = [_cited(link, provenance) for link in first]
+    return f"of a chain of {len(chain)} links: {', '.join(parts)}, … {middle} …, {_cited(last, provenance)}"
+
+
+def _cited(node: Derivation, provenance: Provenance) -> str:
+    """A premise with what it rests on: `a < b (message m7)`, or the rule that concludes it."""
+    below = _ground(node)
+    if below.rule == ABSENT:
+        return _lacking(below)
+    if not below.premises:
+        return f"{_fact(node.conclusion)} ({provenance.of(below)})"
+    if is_transitive(below):
+        count = len(links(below))
+        return f"{_fact(node.conclusion)} (a chain of {count} links)"
+    return f"{_fact(node.conclusion)} (rule {below.rule})"
+
+
+def _unknown(node: Derivation, provenance: Provenance) -> tuple[str, Derivation | None]:
+    """A step that concludes `?`: what it rests on, and above all what is absent."""
+    fact = _fact(node.conclusion)
+    known = [premise for premise in node.premises if premise.rule != ABSENT]
+    lacking = [_lacking(premise) for premise in node.premises if premise.rule == ABSENT]
+    again = next((premise for premise in known if premise.conclusion.relation == "?"), None)
+    if again is not None and _same_pair(node.conclusion, again.conclusion):
+        return f"{fact}, because {_fact(again.conclusion)}: unknown reads the same from either side.", again
+    if not known:
+        return f"{fact}, because {_list(lacking) or 'the rule asks for nothing'} (rule {node.rule}).", None
+    parts = [_fact(p.conclusion) if p is again else _cited(p, provenance) for p in known]
+    tells = "which together tell nothing of the pair"
+    if again is not None:
+        tells = "and nothing more is known of the pair"
+    without = f"; {_list(lacking)}" if lacking else ""
+    return f"{fact}, because {_list(parts)}, {tells} (rule {node.rule}){without}.", again
+
+
+def _evolved(node: Derivation, change: str) -> str:
+    """A step between a microcosm and its evolution."""
+    fact = _fact(node.conclusion)
+    known = _next_known(node)
+    if known is None:
+        lacking = _list([_lacking(premise, "could") for premise in node.premises]) or "the pair was undecided"
+        return f"{fact}, because of {change}: before it, {lacking} (rule {node.rule})."
+    if _same_pair(node.conclusion, known.conclusion):
+        return f"{fact} held before {change}, which takes nothing away (rule {node.rule})."
+    before = f"before it, the verdict was {_fact(known.conclusion)}"
+    return f"{fact}, because of {change}: {before} (rule {node.rule})."
+
+
+def _change(evolution: object) -> str:
+    match evolution:
+        case {"add": [str(left), str(sign), str(right)]}:
+            return f"the addition of {statement(left, sign, right)}"
+        case {"update": [str(left), str(sign), str(right)]}:
+            return f"the update of {statement(left, '<>', right)} to {statement(left, sign, right)}"
+    return "an evolution"
+
+
+def _next_known(node: Derivation) -> Derivation | None:
+    return next((premise for premise in node.premises if premise.rule != ABSENT), None)
+
+
+def _lacking(leaf: Derivation, can: str = "can") -> str:
+    """A negative premise: what is absent."""
+    fact = leaf.conclusion
+    left = quote(fact.left)
+    if fact.relation == "not-in" or fact.right is None:
+        return f"{left} is not in the microcosm: nothing that is given speaks of it"
+    right = quote(fact.right)
+    if fact.relation in ("in-both", "none"):
+        return f"no event is related to both {left} and {right}"
+    if fact.relation == "_":
+        return f"no relation between {left} and {right} {can} be derived"
+    return f"{left} {fact.relation} {right} {can} not be derived"
+
+
+def _fact(conclusion: Conclusion) -> str:
+    if conclusion.right is None:
+        return quote(conclusion.left)
+    return f"{quote(conclusion.left)} {conclusion.relation} {quote(conclusion.right)}"
+
+
+def _list(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

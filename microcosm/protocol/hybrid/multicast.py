@@ -15,8 +15,9 @@ from typing import Any
 
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.sps import HybridOptimal
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 
 
 class Multicast:
@@ -35,9 +36,9 @@ class Multicast:
         self.unacked = set(pids)
         self.payload = payload
 
-    def packet(self, receiver: int) -> Message:
+    def packet(self, receiver: int) -> HybridMessage:
         """What is sent of it. Cost: constant."""
-        return Message(self.mid, self.pids[receiver], self.permit, self.payload)
+        return HybridMessage(self.mid, self.pids[receiver], self.permit, self.payload)
 
 
 class HybridMulticast(Hybrid):
@@ -157,3 +158,196 @@ class HybridMulticast(Hybrid):
         assert all(message.mid == mid for mid, message in enumerate(self._unacked, self._unacked.first))
         assert all(message.told is None or message.unacked == {message.told} for message in self._unacked)
         assert not self._waiting or self._missing.first < self._waiting[0].waits
+
+
+class Group:
+    """A message and its copies, which stand at indexes `start` to `end` of the buffer."""
+
+    __slots__ = ("copies", "end", "left", "mid", "payload", "start", "waits")
+
+    def __init__(self, mid: int, start: int, waits: int, payload: Any) -> None:
+        self.mid = mid
+        self.start = start
+        self.waits = waits
+        self.payload = payload
+        self.copies: dict[int, Copy] = {}
+        self.end = start
+        self.left = 0
+        """Copies that are not acknowledged yet."""
+
+
+class Copy:
+    """One copy of a message. `owed`: its receiver was told to wait for a permit, and none has been sent."""
+
+    __slots__ = ("acked", "flagged", "group", "owed", "pid", "receiver", "sent")
+
+    def __init__(self, group: Group, receiver: int, pid: int) -> None:
+        self.group = group
+        self.receiver = receiver
+        self.pid = pid
+        self.sent = self.acked = self.flagged = self.owed = False
+
+    @property
+    def waits(self) -> int:
+        """It depends on the missing permits before this index."""
+        return self.group.waits
+
+    def packet(self) -> HybridMessage:
+        """What is sent of it. Cost: constant."""
+        return HybridMessage(self.group.mid, self.pid, self.flagged, self.group.payload)
+
+
+class HybridMulticastSPS(HybridOptimal[Copy]):
+    """SPS-optimal multicast, which seed 001 leaves to the reader (sections 5.6 and 5.7).
+
+    The unit is a copy: message m to receiver j. Process i gives (m, j) to the network once every copy of an
+    earlier message, to others than i, from a process other than i and j that sent to i, has been delivered.
+    So that the receiver can tell, the flag of (m, j), and its permit, wait for the copies to processes other
+    than j of earlier messages *and of m itself*. Permits stay cumulative for each sender and receiver.
+
+    The copies of all messages share one sliding array; those of a message are neighbours, and `end` is the
+    index behind them. Then a permit for (m, j) is due when
+
+        all copies before m.end are acknowledged                                   (first >= m.end), or
+        all of them to others than j are, j being the first receiver that is not   (u2 >= m.end)
+
+    with u2 as in Algorithm 2: the first unacknowledged copy to another receiver than the first one's. Both
+    only grow, so each copy is passed once by either, and looked at a constant number of times. When a copy
+    goes to the network is decided as in Algorithm 2 (`HybridOptimal`), with copies in place of messages.
+
+    Invariants: a copy that is neither flagged nor waiting for its permit satisfies the condition above; the
+    indexes equal their definitions; every copy that may be sent has been sent. `_check` asserts all three.
+
+    One process. Amortised constant time a copy; three integers a copy.
+    """
+
+    __slots__ = ("_groups",)
+
+    def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
+        super().__init__(me, known, window)
+        self._groups = SlidingArray[Group](1)
+
+    def _send(self, to: tuple[int, ...], payload: Any) -> int:
+        buffer, start = self._buffer, self._buffer.next
+        group = Group(self._groups.next, start, self._missing.next, payload)
+        self._groups.add(group)
+        group.end = start + len(to)
+        group.left = len(to)
+        for receiver, pid in zip(to, self._predecessors(to, group.mid), strict=True):
+            copy = group.copies[receiver] = Copy(group, receiver, pid)
+            at = buffer.add(copy)
+            self.operations += 1
+            if self._u2 == at and buffer.peek.receiver == receiver:
+                self._u2 = at + 1
+            if self._m2 == at and group.waits <= self._p2:
+                self._m2 = at + 1
+        self._send_interval(start, self._p2)
+        return group.mid
+
+    def _transmit(self, at: int, copy: Copy) -> None:
+        copy.flagged = copy.owed = not self._due(copy)
+        self._emit(copy.receiver, copy.packet())
+
+    def _due(self, copy: Copy) -> bool:
+        """Whether every copy up to the end of its group, to others than its receiver, is acknowledged."""
+        end = copy.group.end
+        if self._buffer.first >= end:
+            return True
+        return self._u2 >= end and copy.receiver == self._buffer.peek.receiver
+
+    def _on_ack(self, sender: int, ack: Ack) -> str | None:
+        groups, buffer, mid = self._groups, self._buffer, ack.mid
+        self.operations += 1
+        if mid < groups.first:
+            self._emit(sender, Permit(mid))
+            return None
+        if mid >= groups.next:
+            return OUT_OF_WINDOW
+        copy = groups[mid].copies.get(sender)
+        if copy is None or not copy.sent:
+            return STRANGER
+        if copy.acked:  # it asks for a permit that may have gone out and been lost
+            if copy.flagged and not copy.owed:
+                self._emit(sender, Permit(mid))
+            return None
+        copy.acked = True
+        copy.group.left -= 1
+        if not copy.group.left:
+            copy.group.payload = None
+        second = self._u2 < buffer.next and copy is buffer[self._u2]
+        if copy is buffer.peek:
+            while len(buffer) and buffer.peek.acked:
+                buffer.remove()
+                self.operations += 1
+            while len(groups) and groups.peek.end <= buffer.first:
+                for passed in groups.remove().copies.values():
+                    self._settle(passed)
+            second = buffer.first == self._u2
+        if second:
+            self._advance_u2()
+        return None
+
+    def _advance_u2(self) -> None:
+        """Move u2 to where it belongs; the permits of the groups whose end it reaches are due."""
+        buffer = self._buffer
+        while self._u2 < buffer.next:
+            copy, receiver = buffer[self._u2], buffer.peek.receiver
+            self.operations += 1
+            if not copy.acked and copy.receiver != receiver:
+                break
+            self._u2 += 1
+            if self._u2 == copy.group.end and receiver in copy.group.copies:
+                self._settle(copy.group.copies[receiver])
+
+    def _settle(self, copy: Copy) -> None:
+        """Send the permit of a copy, now that it is due, if it is owed."""
+        self.operations += 1
+        if copy.owed:
+            copy.owed = False
+            self._emit(copy.receiver, Permit(copy.group.mid))
+
+    @property
+    def _oldest(self) -> int:
+        return self._groups.first
+
+    def _awaits(self, receiver: int, mid: int) -> bool:
+        if not self._groups.first <= mid < self._groups.next:
+            return False
+        copy = self._groups[mid].copies.get(receiver)
+        return copy is not None and copy.sent and not copy.acked
+
+    def tick(self) -> None:
+        """Send again the copies that are unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
+        for copy in self._buffer:
+            if copy.sent and not copy.acked:
+                self._emit(copy.receiver, copy.packet())
+        for sender, mid in self._missing:
+            self._emit(sender, Ack(mid))
+
+    def integers(self) -> int:
+        kept = 4 * len(self._groups) + 6 * len(self._buffer)
+        return 4 + kept + 2 * len(self._missing) + self._held_integers()
+
+    def _check(self) -> None:
+        super()._check()
+        buffer, groups = self._buffer, self._groups
+        groups._check()
+        entries = list(enumerate(buffer, buffer.first))
+        assert not entries or not buffer.peek.acked
+        assert not len(groups) or groups.peek.start <= buffer.first < groups.peek.end
+        unacked = (at for at, copy in entries if not copy.acked and copy.receiver != buffer.peek.receiver)
+        assert self._u2 == next(unacked, buffer.next)
+        for group in groups:
+            for copy in group.copies.values():
+                left = any(
+                    not other.acked and other.receiver != copy.receiver
+                    for at, other in entries
+                    if at < group.end
+                )
+                assert copy.owed == (copy.sent and copy.flagged and left), (
+                    "a permit is owed as long as it waits"
+                )
+                assert copy.flagged or copy.acked or not (copy.sent and left), "a flag is missing"

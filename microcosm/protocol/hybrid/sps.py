@@ -1,20 +1,151 @@
 """The SPS-optimal hybrid protocol: seed 001, Algorithm 2, as corrected (E1 to E9, E12 to E14).
 
-A message to j goes to the network as soon as nothing is missing that processes other than j sent
-before it (Definition 4.1); it is flagged, and its permit waits, only for messages to processes other
-than j. When a message goes out is decided in `hybrid_optimal`, and when its permit does, here. A permit for
-the message at index k is due when all before k are acknowledged, or all of them to others than its
-receiver, which then is that of the first one, and k is before u2.
+A message to j goes to the network as soon as nothing is missing that processes other than j sent before it
+(Definition 4.1); it is flagged, and its permit waits, only for messages to processes other than j. When a
+message goes out is decided in `HybridOptimal`, which the multicast shares, and when its permit does in
+`HybridSPS`. A permit for the message at index k is due when all before k are acknowledged, or all of them to
+others than its receiver, which then is that of the first one, and k is before u2.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Container
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from microcosm.protocol.hybrid.optimal import HybridOptimal
+from microcosm.protocol.hybrid.common import Hybrid
+from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
+
+
+class Outgoing(Protocol):
+    """A copy in the buffer, sent or not. It depends on the missing permits before index `waits`."""
+
+    receiver: int
+    sent: bool
+    acked: bool
+
+    @property
+    def waits(self) -> int: ...
+
+
+C = TypeVar("C", bound=Outgoing)
+
+
+class HybridOptimal(Hybrid, Generic[C]):
+    """What the two SPS-optimal protocols share: when a copy may go to the network (seed 001, Definition 4.1).
+
+    A copy to j waits for the missing permits before its index `waits`, but for those of j itself: what j sent
+    before it, j has delivered. Four indexes keep every search amortised constant:
+
+        p2   the first missing permit of another sender than the first missing one's
+        m1   the first copy that is not on the network yet
+        m2   the first copy that waits for the permit at p2
+        u2   the first unacknowledged copy to another receiver than the first one's
+
+    Each is the end of its window where there is none; `_check` of the protocols compares them with that.
+
+    Sent and unsent copies share one sliding array: the network order is no longer the causal one.
+    """
+
+    __slots__ = ("_buffer", "_m1", "_m2", "_missing", "_p2", "_u2")
+
+    _missing: IndexableSlidingMap[tuple[int, int]]
+
+    def __init__(
+        self, me: int, known: Container[int] | None = None, window: int = WINDOW, base: int = 0
+    ) -> None:
+        super().__init__(me, known, window)
+        self._buffer = SlidingArray[C](base)
+        self._missing = IndexableSlidingMap[tuple[int, int]]()
+        self._p2 = 0
+        self._m1 = self._m2 = self._u2 = base
+
+    @abstractmethod
+    def _transmit(self, at: int, copy: C) -> None:
+        """Give the copy at an index to the network, flagged if its receiver must wait for a permit."""
+
+    def _send_interval(self, at: int, end: int) -> None:
+        """Send what can be sent from index `at` on, as far as it waits for no permit from `end` on."""
+        buffer = self._buffer
+        first = self._missing.first
+        asker = self._sender_of(first)
+        while at < buffer.next and buffer[at].waits <= end:
+            copy = buffer[at]
+            self.operations += 1
+            if not copy.sent and (copy.waits <= first or copy.receiver == asker):
+                copy.sent = True
+                self._transmit(at, copy)
+            at += 1
+        while self._m1 < buffer.next and buffer[self._m1].sent:
+            self.operations += 1
+            self._m1 += 1
+
+    def _sender_of(self, index: int) -> int | None:
+        """Whose permit is missing at an index; None at the end of the window."""
+        if index == self._missing.next:
+            return None
+        key = self._missing[index]
+        return None if key is None else key[0]
+
+    def _await_permit(self, sender: int, mid: int) -> None:
+        missing = self._missing
+        at = missing.add((sender, mid))
+        self.operations += 1
+        if self._p2 == at and self._sender_of(missing.first) == sender:
+            self._p2 = at + 1
+
+    def _permit(self, sender: int, mid: int) -> str | None:
+        missing = self._missing
+        at = missing.index((sender, mid))
+        if at is None:
+            return None
+        was_first = at == missing.first
+        missing.remove((sender, mid))
+        if was_first:
+            at = missing.first
+            self._send_interval(self._m1, at)
+        if at == self._p2:
+            start = self._m2
+            self._advance_p2_m2()
+            self._send_interval(start, self._p2)
+        return None
+
+    def _advance_p2_m2(self) -> None:
+        """Move p2 and m2 to where they belong."""
+        buffer, missing = self._buffer, self._missing
+        if missing.first == missing.next:
+            return
+        asker = self._sender_of(missing.first)
+        while self._p2 < missing.next and self._sender_of(self._p2) in (None, asker):
+            self.operations += 1
+            self._p2 += 1
+        while self._m2 < buffer.next and buffer[self._m2].waits <= self._p2:
+            self.operations += 1
+            self._m2 += 1
+
+    def idle(self) -> bool:
+        return not (len(self._buffer) or len(self._missing))
+
+    @property
+    def unsent(self) -> int:
+        return sum(not copy.sent for copy in self._buffer)
+
+    def _check(self) -> None:
+        super()._check()
+        buffer, missing = self._buffer, self._missing
+        buffer._check()
+        missing._check()
+        entries = list(enumerate(buffer, buffer.first))
+        asker = self._sender_of(missing.first)
+        others = [missing.index(key) for key in missing if key[0] != asker]
+        assert self._p2 == (others[0] if others else missing.next)
+        assert self._m1 == next((at for at, copy in entries if not copy.sent), buffer.next)
+        assert self._m2 == next((at for at, copy in entries if copy.waits > self._p2), buffer.next)
+        for _, copy in entries:
+            awaited = {key[0] for key in missing if (missing.index(key) or 0) < copy.waits}
+            assert copy.acked or copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
 
 
 class Buffered:
@@ -33,9 +164,9 @@ class Buffered:
         self.acked = False
         self.payload = payload
 
-    def packet(self) -> Message:
+    def packet(self) -> HybridMessage:
         """What is sent of it. Cost: constant."""
-        return Message(self.mid, self.pid, self.permit, self.payload)
+        return HybridMessage(self.mid, self.pid, self.permit, self.payload)
 
 
 class HybridSPS(HybridOptimal[Buffered]):

@@ -1,18 +1,29 @@
 """The formal model of seed 000, section 3: configurations of a tree of nodes, and the steps between them.
 
-A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a
-configuration is
-the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
+A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a configuration
+is the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
 corrected (docs/errata-protocols.md): M-Route passes on only what has not arrived, M-Forward pushes into the
 queue of the node that it reaches, and nobody sends to itself.
+
+Cause and arrival: Figures 7 and 8, Definition 3.8. *Arrives before* (m ≺ m′) is to say that m is sure to
+arrive at its destination before m′ could arrive there. As printed (Figure 8) it does not: it is neither kept
+by execution (Lemma 4.4) nor implied by causality. Corrected, with the channel from w to v being the queue
+into v from w, then the queue out of w to v; and with "y is on w's side" for: the edge (w, v) lies on the path
+from y to the destination of m:
+
+1. m has been received, and before m′ if both have been, at the same node;
+2. both are on one channel, m′ behind;
+3. m is on the channel from w to v, and m′ on another one, whose end is on w's side;
+4. m is on the channel from w to v, and m′ has been received on w's side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
-Tree = tuple[int, ...]
+ParentTree = tuple[int, ...]
 """Node i has parent `tree[i]`; the root is its own."""
 
 
@@ -48,12 +59,12 @@ class Configuration(NamedTuple):
     outs: Queues
 
 
-def children(node: int, tree: Tree) -> list[int]:
+def children(node: int, tree: ParentTree) -> list[int]:
     """Definition 3.1. Cost: linear in the tree."""
     return [child for child, parent in enumerate(tree) if parent == node != child]
 
 
-def well_formed_tree(tree: Tree) -> bool:
+def well_formed_tree(tree: ParentTree) -> bool:
     """Definition 3.2, and every parent is a node: one root, no circles. Cost: quadratic in the tree."""
     if any(not 0 <= parent < len(tree) for parent in tree):
         return False
@@ -68,7 +79,7 @@ def well_formed_tree(tree: Tree) -> bool:
     return True
 
 
-def next_hop(a: int, b: int, tree: Tree) -> int:
+def next_hop(a: int, b: int, tree: ParentTree) -> int:
     """Figure 4: the neighbour of a towards b. Cost: the tree, for each node between the two."""
     while b not in children(a, tree):
         if b == tree[b]:
@@ -77,7 +88,7 @@ def next_hop(a: int, b: int, tree: Tree) -> int:
     return b
 
 
-def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
+def path(a: int, b: int, tree: ParentTree) -> tuple[int, ...]:
     """Figure 5: the nodes from a to b.
 
     Cost: `next_hop`, for each node of it.
@@ -91,7 +102,7 @@ def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-def edges(tree: Tree) -> list[tuple[int, int]]:
+def edges(tree: ParentTree) -> list[tuple[int, int]]:
     """Both directions of every edge, each with a queue in and a queue out at its first node.
 
     Cost: n log n.
@@ -99,14 +110,14 @@ def edges(tree: Tree) -> list[tuple[int, int]]:
     return sorted({pair for a, b in enumerate(tree) if a != b for pair in ((a, b), (b, a))})
 
 
-def initial(tree: Tree) -> Configuration:
+def initial(tree: ParentTree) -> Configuration:
     """Nothing has been sent. Cost: linear in the tree."""
     empty: Queues = ((),) * len(edges(tree))
     return Configuration((), empty, empty)
 
 
 def steps(
-    tree: Tree, now: Configuration, messages: int, *, premise: bool = True
+    tree: ParentTree, now: Configuration, messages: int, *, premise: bool = True
 ) -> Iterator[tuple[str, Configuration]]:
     """Every next configuration, with the rule of Figure 3 that leads to it, up to so many messages in all.
 
@@ -140,7 +151,7 @@ def steps(
                 yield "M-Route", now._replace(ins=popped, outs=outs)
 
 
-def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Configuration]:
+def reachable(tree: ParentTree, messages: int, *, premise: bool = True) -> Iterator[Configuration]:
     """Every configuration that can be reached. Cost: their number, times the steps of each."""
     start = initial(tree)
     seen, stack = {start}, [start]
@@ -153,7 +164,7 @@ def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Co
                 stack.append(following)
 
 
-def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
+def places(tree: ParentTree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
     """Where each message is: `in` or `out`, and the node and neighbour of the queue.
 
     Cost: the queues and their messages.
@@ -166,7 +177,7 @@ def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int,
     return found
 
 
-def well_formed(tree: Tree, now: Configuration) -> bool:
+def well_formed(tree: ParentTree, now: Configuration) -> bool:
     """Definition 3.7, as corrected: 3.3 by position, 3.4 with the neighbours meant, 3.6 over all messages.
 
     Cost: quadratic in the history, and a path for each message.
@@ -200,3 +211,86 @@ def _pushed(queues: Queues, at: int, mail: Mail) -> Queues:
 
 def _popped(queues: Queues, at: int) -> Queues:
     return (*queues[:at], queues[at][1:], *queues[at + 1 :])
+
+
+ArrivalOrder = Callable[[ParentTree, Configuration, Mail, Mail], bool]
+
+
+def causes(now: Configuration) -> set[tuple[Mail, Mail]]:
+    """Figure 7: the pairs m ≪ m′, read off the history. Cost: linear in the pairs and the history."""
+    past: dict[int, set[Mail]] = {}
+    """For each node, the messages that cause whatever it sends next."""
+    before: dict[Mail, set[Mail]] = {}
+    for event in now.history:
+        if isinstance(event, Snd):
+            known = past.setdefault(event.node, set())
+            before[event.mail] = set(known)
+            known.add(event.mail)
+        else:
+            past.setdefault(event.mail.to, set()).update(before[event.mail], {event.mail})
+    return {(m, later) for later, earlier in before.items() for m in earlier}
+
+
+def received_first(now: Configuration, m: Mail, other: Mail) -> bool:
+    """Rec(m) comes before Rec(m′) in the history, both being there. Cost: linear in the history."""
+    history = now.history
+    return Rec(m) in history and Rec(other) in history and history.index(Rec(m)) < history.index(Rec(other))
+
+
+def arrives_before(tree: ParentTree, now: Configuration, m: Mail, other: Mail) -> bool:
+    """m ≺ m′ as corrected. Cost: linear in the configuration."""
+    where = _channels(tree, now)
+    if Rec(m) in now.history:
+        return m.to != other.to or Rec(other) not in now.history or received_first(now, m, other)
+    if m not in where:
+        return False
+    (w, v), at = where[m]
+
+    def on_the_side_of_w(node: int) -> bool:
+        way = path(node, m.to, tree)
+        return (w, v) in pairwise(way)
+
+    if Rec(other) in now.history:
+        return on_the_side_of_w(other.to)
+    if other not in where:
+        return False
+    channel, behind = where[other]
+    if channel == (w, v):
+        return at < behind
+    return on_the_side_of_w(channel[1])
+
+
+def arrives_before_printed(tree: ParentTree, now: Configuration, m: Mail, other: Mail) -> bool:
+    """m ≺ m′ as Figure 8 has it; case 2 as its prose explains it. Cost: linear in the configuration."""
+    history, where = now.history, places(tree, now)
+    for queue in (*now.ins, *now.outs):
+        if m in queue and other in queue and queue.index(m) < queue.index(other):
+            return True
+    if m in where and other in where:
+        [(kind, a, b)], [(its_kind, c, _)] = where[m], where[other]
+        if (kind, its_kind) == ("out", "in") and a == c and b in path(a, other.to, tree):
+            return True
+        mine, its = path(a, m.to, tree), path(c, m.to, tree)
+        if a != c and len(mine) < len(its) and its[-len(mine) :] == mine:
+            return True
+    if m.to != other.to:
+        return Rec(m) in history or Rec(other) in history
+    return Rec(other) not in history or received_first(now, m, other)
+
+
+def consistent(tree: ParentTree, now: Configuration, before: ArrivalOrder = arrives_before) -> bool:
+    """Definition 3.8: well-formed, and what causes another message arrives before it.
+
+    Cost: `before`, for each pair of which one causes the other.
+    """
+    return well_formed(tree, now) and all(before(tree, now, m, other) for m, other in causes(now))
+
+
+def _channels(tree: ParentTree, now: Configuration) -> dict[Mail, tuple[tuple[int, int], int]]:
+    """For each message on its way, its channel (from, to) and its place there, the oldest first."""
+    edge = {pair: at for at, pair in enumerate(edges(tree))}
+    found = {}
+    for (v, w), at in edge.items():
+        for place, mail in enumerate((*now.ins[at], *now.outs[edge[w, v]])):
+            found[mail] = ((w, v), place)
+    return found

@@ -6,14 +6,18 @@ durable.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from microcosm.errors import JournalError, LockedJournal, MicrocosmError
 from microcosm.replica.journal.schema import APPLICATION_ID
@@ -76,6 +80,9 @@ class Disk:
 
 DISK = Disk()
 
+UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""What the system says where nothing can be written."""
+
 
 def full_sync(descriptor: int) -> None:
     """Return when what was written to a file would outlast a loss of power.
@@ -93,17 +100,25 @@ def full_sync(descriptor: int) -> None:
 
 
 class Lock:
-    """The right to write a journal: a lock on a file beside it, which stays there. A fork shares it."""
+    """The right to write a journal: a lock on a file beside it, which stays there. A fork shares it.
 
-    def __init__(self, path: Path, of: Path) -> None:
+    `reading`: so that nobody writes meanwhile, where possible; a file system that cannot be written will do.
+    """
+
+    def __init__(self, path: Path, of: Path, *, reading: bool = False) -> None:
         try:
             import fcntl
         except ImportError:
             raise JournalError("journals need a POSIX system", file=str(of)) from None
+        self._descriptor: int | None = None
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
-            raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
+            if not reading or error.errno not in UNWRITABLE:
+                raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
+            if not path.exists():
+                return  # who cannot make one here cannot write the journal either
+            descriptor = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -111,9 +126,10 @@ class Lock:
             os.close(descriptor)
             hint = "end that process first; it may be read meanwhile"
             raise LockedJournal(f"locked by process {holder}", file=str(of), hint=hint) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        self._descriptor: int | None = descriptor
+        with suppress(OSError):  # where it may only be read
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
 
     def release(self) -> None:
         """Let others write. A second call does nothing."""
@@ -170,6 +186,22 @@ class Files:
         self.must_exist()
         if not self.head.exists() and not _marked(self.database):
             raise JournalError("is not a journal", file=str(self.database))
+
+    @contextmanager
+    def readable(self) -> Iterator[Files]:
+        """These files, or where nothing can be written beside them a copy, for SQLite writes even to read.
+
+        Cost: none, or their size on the disk of temporary files.
+        """
+        if _writable(self.database.parent):
+            yield self
+            return
+        with TemporaryDirectory(prefix="microcosm-") as folder:
+            copy = Files(Path(folder) / self.database.name)
+            for path, to in ((self.database, copy.database), (self.wal, copy.wal), (self.head, copy.head)):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(path, to)
+            yield copy
 
     def identity(self) -> tuple[tuple[int, int] | None, ...]:
         """Which files lie there now: device and number of each, None where it is gone. Cost: microseconds."""
@@ -234,6 +266,11 @@ def _marked(database: Path) -> bool:
     except OSError:
         return True  # whoever goes on is told
     return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:]) == APPLICATION_ID
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in a folder."""
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _sync(path: Path) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import msgpack
 
 from microcosm.errors import Malformed
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot, DotRun
 from microcosm.text.names import unfit
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil
 
-from microcosm.givens.correspondence import Correspondence
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
 from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Arrival, Handshake, opened
 from microcosm.replica.network.keys import Keyring
@@ -308,7 +308,7 @@ class Endpoint:
         if content.copies:
             self._deadlock_avoidance.look(now)
         for copy in content.copies:
-            durable.receive(number, Message(*copy))
+            durable.receive(number, HybridMessage(*copy))
         for fence in content.fences:
             durable.fence(fence)
             durable.confirmed(number, fence)

@@ -119,6 +119,9 @@ def _message(process: Process, mid: int) -> str:
 
 PREFIX = "microcosm_"
 
+HEALTH = ("ok", "suspects", "diverged", "stopped")
+"""How a node may be, the best first."""
+
 Sample = tuple[str, Mapping[str, object], float]
 """What stands behind the name of the family, labels, and a value."""
 
@@ -142,6 +145,7 @@ def _held(replica: Replica) -> Iterator[str]:
         ("held", "Evolutions that are held."),
         ("seen", "Evolutions that have been seen."),
         ("removals", "Removals that not all members are known to have."),
+        ("divergences", "Times that a member knew something else of what happened here."),
         ("quarantined", "Correspondences that are set aside."),
     ):
         yield from _family(name, "gauge", said, [("", {}, counts[name])])
@@ -163,6 +167,10 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
         ("clock_jumps", "clock jumps", "Times that the time of day jumped."),
     ):
         yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])
+    health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
+    yield from _family("health", "stateset", "How it is.", health)
+    suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
+    yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
     drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
     yield from _family("drops", "counter", "Packets that were taken no notice of.", drops)
     members = sorted(found["members"].items())

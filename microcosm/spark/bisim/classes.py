@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from microcosm.spark import progress
+from microcosm.spark.io import staging
 from microcosm.spark.io.events import arrow_names, arrow_schema
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Classes:
 
 def classes(spark: SparkSession, output: Output, digested: Path) -> Classes:
     """Stage the table `classes` of rows in a folder, which have the columns of `DIGESTED` and maybe more."""
-    rows = progress.rows(digested)
+    rows = staging.rows(digested)
     names = arrow_names(DIGESTED)
     if rows <= TOGETHER:
         made = dict(_first(_table(digested, names)))

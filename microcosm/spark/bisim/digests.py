@@ -1,10 +1,9 @@
 """The digests of many plain microcosms at once, column by column.
 
-Most of a table are plain (`microcosm.spark.bisim.plain`) and small, and then objects for events and facts
-take
-longer than all the rest. Here the names of a batch are numbers, the pasts of all its events are one array of
-64-bit rows, and one round of array operations closes all microcosms a step further. What has more than 64
-events or may be a fault has no digest here, and is left to the code for one row. No Spark here.
+Most of a table are plain and small, and then objects for events and facts take longer than all the rest. Here
+the names of a batch are numbers, the pasts of all its events are one array of 64-bit rows, and one round of
+array operations closes all microcosms a step further. What has more than 64 events or may be a fault has no
+digest here, and is left to the code for one row. No Spark here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One microcosm of a table: its digest, its consistency, and how it differs from another. No Spark here."""
+"""The microcosms of a table: read row by row, their digests, consistency and differences. No Spark here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.compare.digest import analogy_digest_of
@@ -20,17 +20,21 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
+from microcosm.spark.bisim.classes import DIGESTED
 from microcosm.spark.bisim.digests import Relations, digests
-from microcosm.spark.bisim.plain import plain_digest
 from microcosm.spark.bisim.plain_lines import of_lines
-from microcosm.spark.bisim.plain_rows import of_batch
+from microcosm.spark.bisim.plain_rows import json_form, of_batch, plain_digest
+from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.input_splits import LINES, PARQUET, Piece
-from microcosm.spark.io.nested import json_form
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json
 from microcosm.text.mc_reader import givens_to_json, read_givens
 from microcosm.traces.text.lines import LINE_LIMIT
-from microcosm.worlds.possible_table import MEMBERS
+from microcosm.worlds.propagation import MEMBERS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _TOGETHER = 512
 _BYTES = 1 << 20
@@ -61,8 +65,8 @@ class Digested:
 def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digested]:
     """The rows of a piece; one that cannot be read is a row with a `fault`.
 
-    Only the digests are told of plain microcosms in a table (`microcosm.spark.bisim.plain`), but for those
-    whose ids are `wanted` (None: of none).
+    Only the digests are told of plain microcosms in a table, but for those whose ids
+    are `wanted` (None: of none).
     """
     ending = Path(piece.path).suffix
     try:
@@ -86,8 +90,8 @@ def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
     try:
         digest = analogy_digest_of(givens, _rules(rules))
     except Contradiction:
-        return None, not seeds and Worlds(givens).one() is not None
-    return digest, (seeds and _only_order(givens)) or Worlds(givens).one() is not None
+        return None, not seeds and Worlds(givens).fits()
+    return digest, (seeds and _only_order(givens)) or Worlds(givens).fits()
 
 
 def _only_order(givens: Givens) -> bool:
@@ -251,3 +255,60 @@ def _row(at: int, place: str, record: object, file: str, wanted: Set[str] | None
 
 def _said(error: BaseException) -> str:
     return (getattr(error, "message", None) or str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+JUDGED = f"{DIGESTED}, document string"
+"""A microcosm; `document` is its JSON form, where this was asked for and it has a digest."""
+
+ODD = "place string, fault string, at long"
+"""A row that is no microcosm."""
+
+TABLES = {"judged": JUDGED, "odd": ODD}
+
+_BATCH = 1024
+_ROWS = 1 << 32
+"""More rows than a piece has."""
+
+
+def judgements(
+    number: int, piece: Piece, documents: Set[str] | None, rules: str | None
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows of `TABLES` for a piece of a table.
+
+    `at` puts the rows of all pieces, which are numbered, in order; `rules` is the folder of other
+    rules than the shipped ones. `documents` are the ids of which a document is asked for (None: of all).
+    """
+    waiting: list[tuple[object, ...]] = []
+    before = number * _ROWS
+    for found in rows(piece, documents if plain_enough(rules) else None):
+        if isinstance(found, Digested):
+            places, count = [before + at for at in found.at], len(found.at)
+            yield _batch("judged", [found.ids, found.digests, [True] * count, places, [None] * count])
+        elif found.fault is not None:
+            yield _batch("odd", [[found.place], [found.fault], [before + found.at]])
+        else:
+            waiting.append(_judged(before, found, documents, rules))
+            if len(waiting) == _BATCH:
+                yield _batch("judged", zip(*waiting, strict=True))
+                waiting = []
+    if waiting:
+        yield _batch("judged", zip(*waiting, strict=True))
+
+
+def _batch(table: str, columns: Iterable[Sequence[object]]) -> tuple[str, pa.RecordBatch]:
+    import pyarrow as pa
+
+    schema = arrow_schema(TABLES[table])
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return table, pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _judged(before: int, row: Row, documents: Set[str] | None, rules: str | None) -> tuple[object, ...]:
+    """The columns of `JUDGED`."""
+    digest, kept = row.digest, None
+    consistent = True
+    if row.givens is not None:
+        digest, consistent = judged(row.givens, rules)
+        asked = documents is None or row.id in documents
+        kept = document(row.givens) if asked and digest is not None else None
+    return row.id, digest, consistent, before + row.at, kept

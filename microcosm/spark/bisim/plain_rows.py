@@ -1,20 +1,32 @@
-"""Rows of a Parquet table as columns, where they are plain microcosms.
+"""Rows of tables of microcosms: plain ones as columns, others as the JSON form however they are nested.
 
-The others are left to the code for one row. A field that is null is absent. Facts are lists of three texts,
-or structs of three and more that are null. No Spark here.
+Plain is what gives an internal chain, `<` and `||`, and nothing else: most of a table is, and reading costs
+most. Its digest, which is that of `microcosm.compare.digest`, needs no givens. Whatever is not plain, faults
+and contradictions included, is left to the reader of the JSON form. In Parquet a field that is null is
+absent; it may be nested as the JSON form is, with structs in place of short lists and maps or entries
+in place of objects, or be the JSON text of it. No Spark here.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from microcosm.compare.digest import rows_digest
+from microcosm.compare.verdict_rows import VerdictRows
+from microcosm.givens.exact import number_or_infinity
+from microcosm.givens.relation import Relation
 from microcosm.spark.bisim.digests import Relations
 from microcosm.text.json_form import SCHEMA
+from microcosm.text.names import unfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _EMPTY = ("refuted", "stamps", "clocks", "messages", "orderings", "tokens")
 
@@ -142,3 +154,142 @@ def _three(facts: pa.Array) -> tuple[tuple[Any, pa.Array, pa.Array, pa.Array], A
     if any(part.null_count or not pa.types.is_string(part.type) for part in parts):
         return None
     return (owner, parts[0], parts[1], parts[2]), whole
+
+
+_FIELDS = {"external", "internal"}
+
+
+def plain_digest(record: Mapping[str, object]) -> str | None:
+    """The digest under the rules of the seed; None for what is not plain. Some world fits what is plain.
+
+    Cost: that of a closure.
+
+    >>> one = plain_digest({"external": [["a", "<", "b"], ["b", "<", "c"]]})
+    >>> one == plain_digest({"internal": ["a", "b", "c"]}), plain_digest({"external": [["a", "<>", "b"]]})
+    (True, None)
+    """
+    facts, internal = record.get("external", ()), record.get("internal", ())
+    if not record.keys() <= _FIELDS or not isinstance(facts, list | tuple):
+        return None
+    if not _chain(internal):
+        return None
+    assert isinstance(internal, list | tuple)
+    try:
+        relations = {relation for _, relation, _ in facts}
+        mentioned = {left for left, _, _ in facts} | {right for _, _, right in facts}
+    except (TypeError, ValueError):  # not three to a fact, or something in them that is no text
+        return None
+    if not relations <= {"<", "||"} or any(type(fact) is not list for fact in facts):
+        return None
+    if len(internal) > 1:  # an event that is alone is in no relation
+        mentioned.update(internal)
+    if any(type(name) is not str or unfit(name) is not None for name in mentioned):
+        return None
+    names: list[str] = sorted(mentioned)
+    place = {name: at for at, name in enumerate(names)}
+    concurrent = [0] * len(names)
+    before: list[list[int]] = [[] for _ in names]
+    for left, relation, right in chain(facts, ((a, "<", b) for a, b in pairwise(internal))):
+        a, b = place[left], place[right]
+        if relation == "<":
+            before[b].append(a)
+        elif a != b:
+            concurrent[a] |= 1 << b
+            concurrent[b] |= 1 << a
+        else:
+            return None
+    past = _pasts(before)
+    if past is None or any(row & other for row, other in zip(past, concurrent, strict=True)):
+        return None
+    rows = {Relation.BEFORE: past, Relation.CONCURRENT: concurrent, Relation.RELATED: [0] * len(names)}
+    return rows_digest(VerdictRows(names, rows))
+
+
+def _chain(internal: object) -> bool:
+    """Whether this is a chain of events, each of them there once."""
+    if not isinstance(internal, list | tuple) or any(type(name) is not str for name in internal):
+        return False
+    return len(set(internal)) == len(internal) and all(unfit(name) is None for name in internal)
+
+
+def _pasts(before: list[list[int]]) -> list[int] | None:
+    """The events before each, as bits; None for a cycle."""
+    waiting = list(map(len, before))
+    after: list[list[int]] = [[] for _ in before]
+    for event, sources in enumerate(before):
+        for source in sources:
+            after[source].append(event)
+    past = [0] * len(before)
+    order = [event for event, count in enumerate(waiting) if not count]
+    for event in order:
+        row = past[event] | 1 << event
+        for target in after[event]:
+            past[target] |= row
+            waiting[target] -= 1
+            if not waiting[target]:
+                order.append(target)
+    return past if len(order) == len(before) else None
+
+
+_TABLES = ("stamps", "clocks", "tokens")
+_LISTS = ("internal", "external", "refuted", "messages", "orderings")
+
+
+def json_form(row: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a row that are not null. Raises `ValueError` where a text is no JSON.
+
+    >>> json_form({"external": [{"left": "a", "relation": "<", "right": "b", "source": None}], "name": None})
+    {'external': [['a', '<', 'b']]}
+    >>> json_form({"stamps": [("a", [5])], "clocks": '{"a": ["p", {"p": 1}]}'})
+    {'stamps': {'a': 5}, 'clocks': {'a': ['p', {'p': 1}]}}
+    """
+    found: dict[str, object] = {}
+    for field, value in row.items():
+        if value is None:
+            continue
+        if field in _TABLES or field in _LISTS:
+            decoded = json.loads(value, parse_float=number_or_infinity) if isinstance(value, str) else value
+            found[field] = _table(field, decoded) if field in _TABLES else _list(decoded)
+        else:
+            found[field] = value
+    return found
+
+
+def _table(field: str, value: object) -> object:
+    entries = _entries(value)
+    if entries is None:
+        return value
+    return {name: _member(field, member) for name, member in entries.items() if member is not None}
+
+
+def _member(field: str, value: object) -> object:
+    if field == "stamps" and isinstance(value, list) and len(value) == 1:
+        return value[0]
+    if field != "clocks":
+        return _listed(value)
+    clock = _listed(value)
+    if isinstance(clock, list) and len(clock) > 1:
+        return [clock[0], _entries(clock[1]) or {}, *clock[2:]]
+    return clock
+
+
+def _entries(value: object) -> dict[str, object] | None:
+    """An object, or the list of entries that Arrow makes of a map."""
+    if isinstance(value, dict):
+        return {name: member for name, member in value.items() if member is not None}
+    if isinstance(value, list) and all(isinstance(each, tuple) and len(each) == 2 for each in value):
+        return dict(value)
+    return None
+
+
+def _list(value: object) -> object:
+    return [_listed(each) for each in value] if isinstance(value, list) else value
+
+
+def _listed(value: object) -> object:
+    """A struct as the list of its members, without the nulls at the end."""
+    members = list(value.values()) if isinstance(value, dict) else value
+    if isinstance(members, list):
+        while members and members[-1] is None:
+            members.pop()
+    return members

@@ -14,17 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
-from microcosm.spark import progress
-from microcosm.spark.extract import group_by_trace, trace_kernel
-from microcosm.spark.extract.reported import linked, told
-from microcosm.spark.giant.agreeing import Whole
-from microcosm.spark.giant.chains import ODD_ROWS
+from microcosm.spark.extract import trace_kernel
+from microcosm.spark.extract.routes import Routes, by_trace, routed
+from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
-from microcosm.spark.giant.routes import Routes, routed
 from microcosm.spark.io import events as rows
+from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io import reading, tasks
-from microcosm.spark.io.naming import NAMED, id_of, named
+from microcosm.spark.io.events import NAMED, id_of, named, told
 from microcosm.spark.io.staging import Output, fingerprint
 
 if TYPE_CHECKING:
@@ -110,7 +107,7 @@ class _Job:
         for number, (trace, columns) in enumerate(tuple(sliced.items())):
             try:
                 giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
-            except Whole as reason:
+            except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
         rest = marked
         for trace in sliced:
@@ -123,7 +120,7 @@ class _Job:
             tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
         ]
         if foreign:
-            links, unknown = linked(_all(foreign), _named(good, several))
+            links, unknown = _linked(_all(foreign), _named(good, several))
             self._output.stage(self._spark, "unknown", lambda: unknown)
             odd.append(self._output.staged("unknown"))
         more, more_faults, repeated = told(odd)
@@ -134,7 +131,7 @@ class _Job:
         if repeated:
             kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
             self._output.stage(self._spark, "events", lambda: _named(kept, several))
-            events = progress.rows(self._output.staged("events"))
+            events = staging.rows(self._output.staged("events"))
         else:
             events = self._events(several)
         edges = self._edges(found, links, giants)
@@ -210,9 +207,7 @@ class _Job:
             more -= {"label"} if token is not None else {"label", "attributes"}
         columns = [name for name in events.columns if name in needed | more]
         some = events.select(*columns)
-        return group_by_trace.by_trace(
-            self._spark, self._output, some, tuple(routes.sliced), trace_kernel.TABLES, kernel
-        )
+        return by_trace(self._spark, self._output, some, tuple(routes.sliced), trace_kernel.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""
@@ -220,7 +215,7 @@ class _Job:
         def name(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             return (("events", named(batch, several)) for batch in batches)
 
-        read = tasks.over(
+        read = input_splits.over(
             self._spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
         )
         self._output.tables(self._spark, "named", {"events": NAMED}, *read)
@@ -228,7 +223,7 @@ class _Job:
 
     def _edges(self, found: Iterable[str], links: DataFrame | None, giants: Giants) -> int:
         """The edges of traces, of links and of giants in one table; how many there are."""
-        output, columns = self._output, rows.arrow_names(trace_kernel.TABLES["edges"])
+        output, columns = self._output, rows.arrow_names(rows.EDGES)
         sources = [output.staged(name) / "edges" for name in found]
         if links is not None:
             output.stage(self._spark, "links", lambda: links.select(*columns))
@@ -253,7 +248,7 @@ class _Job:
         tables = list(found)
         for trace, giant in giants:
             paths = list(map(str, giant.odd))
-            tables.append(_of(trace, self._spark.read.schema(ODD_ROWS).parquet(*paths)))
+            tables.append(_of(trace, self._spark.read.schema(rows.ODD_ROWS).parquet(*paths)))
         odd = _all(tables)
         lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
         same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
@@ -281,3 +276,29 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
+
+
+def _linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Links from one execution to another as edges, and those that are not believed as irregularities.
+
+    Only links to last events are believed: these close no cycle.
+    """
+    from pyspark.sql import functions as F
+
+    known = events.select(F.col("id").alias("left"), F.lit(True).alias("known")).distinct()
+    joined = foreign.join(known, "left", "left")
+    believed = joined.where("known and last")
+    edges = believed.select(
+        "trace", "left", F.lit("<").alias("relation"), "right", F.lit("link").alias("source")
+    )
+    what = F.when(F.col("known"), F.lit(" is of another execution")).otherwise(F.lit(" is not in the log"))
+    unknown = joined.where("known is null or not last").select(
+        "trace",
+        "file",
+        "line",
+        F.lit("unknown-event").alias("reported"),
+        F.concat("right", F.lit(": "), "left", what).alias("fault"),
+        F.lit(1).cast("long").alias("count"),
+        F.lit(0).cast("long").alias("lost"),
+    )
+    return edges, unknown

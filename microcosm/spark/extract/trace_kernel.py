@@ -1,17 +1,28 @@
 """The kernel of `spark extract`: rows sorted by trace become edges, frontiers and irregularities.
 
-Plain traces are done many at a time (`microcosm.spark.extract.plain_traces`), every other one by the code
-for one trace. No Spark here.
+Plain traces are done many at a time, column by column. Plain is a trace in which only processes and messages
+order, whose positions count from 1 without a hole, and whose messages are each sent by one event and received
+by the processes that they were meant for, or not at all. Every other trace is done by the code for one trace.
+No Spark here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from microcosm.spark.extract.plain_events import bounds, whole_traces
-from microcosm.spark.extract.plain_traces import EDGES, FRONTIERS, ODD, plain
+import numpy as np
+
+from microcosm.spark.extract.plain_events import (
+    Messages,
+    PlainEvents,
+    bounds,
+    messages,
+    vectors,
+    whole_traces,
+)
 from microcosm.spark.io import events as rows
 from microcosm.traces.covering import covering
 from microcosm.traces.report import Irregularity, Report
@@ -19,10 +30,11 @@ from microcosm.traces.report import Irregularity, Report
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 FOREIGN = "trace string, left string, right string, last boolean, file string, line long"
 """Links to events that are not in the trace; `last`: nothing in the trace comes after the linking event."""
 
-TABLES = {"edges": EDGES, "frontiers": FRONTIERS, "odd": ODD, "foreign": FOREIGN}
+TABLES = {"edges": rows.EDGES, "frontiers": rows.FRONTIERS, "odd": rows.ODD, "foreign": FOREIGN}
 
 EVENTS = 1 << 16
 """So many events, or one trace, are looked at together."""
@@ -92,3 +104,114 @@ def _found(
         yield "frontiers", {"trace": trace, "process": each.process, "last": each.last, "knows": knows}
     for row in rows.report_rows(report, lost):
         yield "odd", {"trace": trace, **row}
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Batches of `EDGES`, `FRONTIERS` and `ODD`, and where each trace begins and ends that is not plain."""
+
+    edges: pa.RecordBatch
+    frontiers: pa.RecordBatch
+    odd: pa.RecordBatch
+    others: list[tuple[int, int]]
+
+
+def plain(table: pa.Table, several: bool) -> Plain:
+    """What is found of the traces in a table, the events of each of which stand together.
+
+    Columns: `trace process seq kind message to file line`, of which `to` may be missing, `chosen` and those
+    of `plain_events.OTHERS`. `several` puts the trace before names. Cost: some sorting of the events, and a
+    few array operations for each step of the longest chain of messages.
+    """
+    events = PlainEvents(table, several)
+    met = messages(events)
+    known = vectors(events, met.sending, met.reception)
+    fit, bounds = events.fit, events.bounds
+    others = [(int(bounds[at]), int(bounds[at + 1])) for at in np.flatnonzero(~fit).tolist()]
+    sending, reception = met.sending, met.reception
+    follows = (events.seq[reception] > 1) & (reception == sending + 1)  # that is an edge already
+    kept = events.fits(reception) & ~follows
+    edges = _edges(events, sending[kept], reception[kept])
+    chosen = np.flatnonzero(fit[events.trace])
+    return Plain(edges, _frontiers(events, known, chosen), _odd(events, met), others)
+
+
+def _edges(events: PlainEvents, sending: Any, reception: Any) -> pa.RecordBatch:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    later = np.ones(len(events.own), dtype=bool)
+    later[events.first] = False
+    later &= events.fits(slice(None))
+    after = np.flatnonzero(later)
+    by_process = pc.binary_join_element_wise("process", events.full, " ")
+    message = events.with_trace(events.column("trace", reception), events.column("message", reception))
+    by_message = pc.binary_join_element_wise("message", message, " ")
+    left = events.id.take(pa.array(np.concatenate((after - 1, sending))))
+    right = np.concatenate((after, reception))
+    source = pa.concat_arrays([by_process.take(pa.array(events.own[after])), by_message])
+    columns = [events.column("trace", right), left, pa.repeat(pa.scalar("<"), len(right))]
+    columns += [events.id.take(pa.array(right)), source]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.EDGES))
+
+
+def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    last = (events.first + events.size - 1)[chosen]
+    base = chosen - events.place[chosen]
+    # Processes of a trace stand in the order in which they were met: `knows` is sorted by name.
+    rank = _by_name(events)
+    line, place = np.nonzero(known[chosen])
+    other = base[line] + place
+    order = np.lexsort((rank[other], line))
+    line, place, other = line[order], place[order], other[order]
+    offsets = np.searchsorted(line, np.arange(len(chosen) + 1)).astype(np.int32)
+    seqs = pa.array(known[chosen[line], place]) if len(line) else pa.array([], pa.int64())
+    knows = pa.MapArray.from_arrays(pa.array(offsets), events.process.take(pa.array(other)), seqs)
+    chosen_ = pa.array(chosen)
+    columns = [events.of.take(chosen_), events.process.take(chosen_), events.id.take(pa.array(last)), knows]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.FRONTIERS))
+
+
+def _by_name(events: PlainEvents) -> Any:
+    """The rank of each process by its name."""
+    import pyarrow.compute as pc
+
+    rank = np.empty(len(events.process), dtype=np.int64)
+    rank[pc.sort_indices(events.process).to_numpy()] = np.arange(len(rank))
+    return rank
+
+
+def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
+    """Messages of which an end is missing, and events that nothing relates to another."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lonely = events.first[(events.size == 1) & ~met.meets[events.first]]
+    batches = []
+    for kind, some in (
+        ("unreceived-send", met.unreceived),
+        ("unmatched-receive", met.unmatched),
+        ("isolated-event", lonely),
+    ):
+        at = some[events.fits(some)]
+        name = events.id.take(pa.array(at))
+        if kind == "isolated-event":
+            said = pc.binary_join_element_wise(name, "nothing relates it to another event", ": ")
+        else:
+            message = events.column("message", at)
+            what = "reception" if kind == "unreceived-send" else "sending"
+            whose = pc.binary_join_element_wise(f"the {what} of", message, " ")
+            if kind == "unreceived-send" and events.has("to"):
+                to = pc.binary_join(events.column("to", at), ", ")
+                whose = pc.coalesce(pc.binary_join_element_wise(whose, to, " by "), whose)
+            told = pc.binary_join_element_wise(whose, "is not in the log", " ")
+            short = events.named(events.process, at)
+            said = pc.binary_join_element_wise(short, told, ": ")
+        count = len(at)
+        columns = [events.column(each, at) for each in ("trace", "file", "line")]
+        columns += [pa.repeat(pa.scalar(kind), count), said]
+        columns += [pa.repeat(pa.scalar(1), count), pa.repeat(pa.scalar(0), count)]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.ODD)))
+    return pa.concat_batches(batches)

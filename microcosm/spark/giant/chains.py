@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from microcosm.spark.io.events import REPORTED, arrow_schema
+from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import MESSAGE_KINDS
 from microcosm.traces.execution import missing
@@ -13,9 +13,6 @@ from microcosm.traces.execution import missing
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
-
-ODD_ROWS = f"file string, line long, {REPORTED}"
-"""The columns of what is odd."""
 
 LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
 """What is needed of events to see what is odd about them."""

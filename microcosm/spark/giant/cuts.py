@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    Numbers = NDArray[np.int64]
 
 NEVER = np.iinfo(np.int64).max
 """The position of a cut in a process that has nothing behind it."""
@@ -30,10 +30,10 @@ _AT_ONCE = 1 << 18
 class Pairs:
     """Sendings and their receptions, by number of process and position: four arrays of one length."""
 
-    sender: Whole
-    sent: Whole
-    receiver: Whole
-    received: Whole
+    sender: Numbers
+    sent: Numbers
+    receiver: Numbers
+    received: Numbers
 
     def __len__(self) -> int:
         return len(self.sender)
@@ -48,11 +48,11 @@ class Pairs:
         return Pairs(*(np.ascontiguousarray(column) for column in columns))
 
 
-Cuts = "Whole"
+Cuts = "Numbers"
 """`cuts[p, k]`: the first position of process p in slice k + 1 or later; it grows with k."""
 
 
-def slice_of(cuts: Whole, process: Whole, seq: Whole) -> Whole:
+def slice_of(cuts: Numbers, process: Numbers, seq: Numbers) -> Numbers:
     """The slice of each event. Cost: linear in the events times the cuts.
 
     >>> slice_of(np.array([[3, 5]]), np.array([0, 0, 0]), np.array([2, 3, 9]))
@@ -65,7 +65,7 @@ def slice_of(cuts: Whole, process: Whole, seq: Whole) -> Whole:
     return found
 
 
-def monotone(cuts: Whole) -> Whole:
+def monotone(cuts: Numbers) -> Numbers:
     """Cuts of which each lies within the next: what is behind the next one is behind this one.
 
     >>> monotone(np.array([[4, 2, 7]]))
@@ -74,7 +74,7 @@ def monotone(cuts: Whole) -> Whole:
     return np.minimum.accumulate(cuts[:, ::-1], axis=1)[:, ::-1]
 
 
-def lowered(cuts: Whole, pairs: Pairs) -> Whole:
+def lowered(cuts: Numbers, pairs: Pairs) -> Numbers:
     """The cuts moved, as little as can be, until no message of these leads from behind to before one."""
     cuts = cuts.copy()
     left = pairs
@@ -93,12 +93,12 @@ def lowered(cuts: Whole, pairs: Pairs) -> Whole:
     return cuts
 
 
-def moved(before: Whole, after: Whole) -> list[tuple[int, int, int]]:
+def moved(before: Numbers, after: Numbers) -> list[tuple[int, int, int]]:
     """Process, cut and position of every entry that differs."""
     return [(int(p), int(k), int(after[p, k])) for p, k in zip(*np.nonzero(before != after), strict=True)]
 
 
-def by_depth(pairs: Pairs, processes: int, slices: int) -> Whole:
+def by_depth(pairs: Pairs, processes: int, slices: int) -> Numbers:
     """Cuts by causal depth, from all pairs or a sample of them: for logs whose lines tell no order.
 
     The depth of an end of a message is the length of the longest path to it. Ends on cycles have that of
@@ -125,7 +125,7 @@ def by_depth(pairs: Pairs, processes: int, slices: int) -> Whole:
     return monotone(cuts)
 
 
-def _depths(needs: list[int], bounds: list[int]) -> Whole:
+def _depths(needs: list[int], bounds: list[int]) -> Numbers:
     """The depth of every end; the ends of process p stand from `bounds[p]` to `bounds[p + 1]`."""
     depth = [0] * len(needs)
     next_ = bounds[:-1].copy()

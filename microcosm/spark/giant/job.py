@@ -1,38 +1,35 @@
 """One giant trace: its edges and frontiers without ever having it in one place.
 
-Events are put into the order of their processes by Spark (`microcosm.spark.giant.chains`), and messages
-matched by
-tasks (`exchanged`); what remains are pairs of four numbers. These are cut into slices that are consistent
-cuts, each slice is scanned by a task of its own whose memory depends on the slice alone (`slices`, `scan`),
-and the few vectors that come out are put together here. The number of passes does not depend on the size of
-the trace.
+Events are put into the order of their processes by Spark (`giant.chains`), and messages matched by tasks
+(`giant.matching`); what remains are pairs of four numbers. These are cut into slices that are consistent
+cuts, each slice is scanned by a task of its own whose memory depends on the slice alone (`giant.slices`,
+`giant.scan`), and the few vectors that come out are put together here. The number of passes does not depend
+on the size of the trace. Holders of tokens are related where the trace orders them all: then it does not
+matter in which order of the events one goes through them.
 
 What is found is what `microcosm.traces.covering` finds of the same events.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
-from microcosm.spark.extract.plain_traces import FRONTIERS
-from microcosm.spark.extract.reported import told
-from microcosm.spark.giant.agreeing import Whole, agreed, check_stamps, told_against
-from microcosm.spark.giant.chains import LOOKED_AT, ODD_ROWS, OWN, chains_of, irregularities, odd_rows
-from microcosm.spark.giant.clocked import MARK
-from microcosm.spark.giant.exchanged import exchanged
-from microcosm.spark.giant.holders import holders_of, related
+from microcosm.spark.giant.chains import LOOKED_AT, OWN, chains_of, irregularities, odd_rows
+from microcosm.spark.giant.clocks import MARK, NotInSlices, agreed, check_stamps, told_against
+from microcosm.spark.giant.matching import exchanged
 from microcosm.spark.giant.scan import Knowledge
 from microcosm.spark.giant.slices import FOUR, Slices
-from microcosm.spark.io import tasks
-from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io import input_splits
+from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema, told
 from microcosm.spark.io.staging import Output
-from microcosm.traces.causality import by_clocks
+from microcosm.traces.causality import by_clocks, token_in
 from microcosm.traces.covering import HOLES, MOST_CHOSEN
 
 if TYPE_CHECKING:
@@ -91,7 +88,7 @@ class Giant:
         self._stamps = "lamport" in asked.columns
 
     def find(self) -> Found:
-        """Everything of the trace; what takes long is staged. Raises `Whole` for what slices do not tell."""
+        """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
         from pyspark.sql import functions as F
 
         spark, output, name = self._spark, self._output, self._name
@@ -128,7 +125,7 @@ class Giant:
         knowledge, cyclic = slices.scan(slices.cuts(self._asked.slices), sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
-            raise Whole("messages on cycles beside clocks")
+            raise NotInSlices("messages on cycles beside clocks")
         if cyclic:
             gone = spark.createDataFrame(cyclic, "receiver long, received long")
             on = ["receiver", "received"]
@@ -179,7 +176,7 @@ class Giant:
         name = f"{stage}-{self._name}"
         columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
         self._output.tables(
-            self._spark, name, {"odd": ODD_ROWS}, *tasks.over(self._spark, places, columns, look)
+            self._spark, name, {"odd": ODD_ROWS}, *input_splits.over(self._spark, places, columns, look)
         )
         return self._output.staged(name) / "odd"
 
@@ -269,3 +266,74 @@ def _apart(
             left, right = sorted((a, b))
             found.append((left, "||", right, "concurrent"))
     return found
+
+
+MOST = 50_000
+"""So many events may hold tokens: what each of them knew is kept."""
+
+HOLDER = "process string, seq long, id string, value string"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An event that holds a token: number of its process, position, name, and the token."""
+
+    process: int
+    seq: int
+    id: str
+    value: str
+
+
+def holders_of(
+    spark: SparkSession, output: Output, name: str, chains: Path, token: str, numbers: Mapping[str, int]
+) -> list[Holder]:
+    """The events, staged in order with `attributes`, that have a token. Raises `NotInSlices` for too many."""
+
+    def hold(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        return (("holders", each) for each in holding(batches, token))
+
+    columns = ["process", "seq", "id", "twice", "attributes"]
+    made = output.tables(
+        spark, f"holders-{name}", {"holders": HOLDER}, *input_splits.over(spark, chains, columns, hold)
+    )
+    found = made["holders"].limit(MOST + 1).collect()
+    if len(found) > MOST:
+        raise NotInSlices(f"more than {MOST:,} holders of tokens")
+    return [Holder(numbers[row.process], row.seq, row.id, row.value) for row in found]
+
+
+def holding(batches: Iterator[pa.RecordBatch], token: str) -> Iterator[pa.RecordBatch]:
+    """The rows of `HOLDER` in events with the columns that are named above. No Spark here."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        good: Any = pc.and_(pc.is_valid(batch.column("attributes")), pc.invert(batch.column("twice")))
+        made = []
+        for row in batch.filter(good).to_pylist():
+            value = token_in(json.loads(row["attributes"]), token)
+            if value is not None:
+                made.append({**{each: row[each] for each in ("process", "seq", "id")}, "value": value})
+        if made:
+            yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(HOLDER))
+
+
+def related(
+    holders: list[Holder], knowledge: Knowledge, times: Mapping[str, Clock], prefix: str
+) -> list[tuple[str, str, str, str]]:
+    """The edges between consecutive holders of each token. Raises `NotInSlices` where two are not ordered."""
+    groups: dict[str, list[tuple[int, Holder, Mapping[int, int]]]] = {}
+    for holder in holders:
+        known = knowledge.of(holder.process, holder.seq)
+        if known is None:
+            raise NotInSlices("holders of a token that knew of too many processes")
+        groups.setdefault(holder.value, []).append((sum(known.values()), holder, known))
+    edges = []
+    for value, group in groups.items():
+        group.sort(key=lambda each: each[0])  # who knows another knows more
+        for (_, one, _), (_, other, knows) in pairwise(group):
+            apart = by_clocks(times.get(one.id), times.get(other.id)) is Relation.CONCURRENT
+            if apart or knows.get(one.process, 0) < one.seq:
+                raise NotInSlices("holders of a token that nothing orders")
+            edges.append((one.id, "<>", other.id, f"token {prefix}{value}"))
+    return edges

@@ -25,7 +25,7 @@ from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
-    from microcosm.spark.giant.cuts import Whole
+    from microcosm.spark.giant.cuts import Numbers
 
 DENSE = 128
 """Up to so many processes vectors are lists, above dictionaries."""
@@ -51,7 +51,7 @@ class Scanned:
     cyclic: list[int] = field(default_factory=list)
 
 
-def scanned(pairs: Pairs, begins: Whole, wanted: Iterable[tuple[int, int]]) -> Scanned:
+def scanned(pairs: Pairs, begins: Numbers, wanted: Iterable[tuple[int, int]]) -> Scanned:
     """One slice: `pairs` with a reception in it, the positions at which it begins, events asked about.
 
     An event is `wanted` by process and position, and the base up to it is told; so are the last bases of
@@ -74,7 +74,7 @@ def scanned(pairs: Pairs, begins: Whole, wanted: Iterable[tuple[int, int]]) -> S
 class _Slice:
     """Pairs sorted by receiver and position; `needs[i]` is the reception that the sending of i follows."""
 
-    def __init__(self, pairs: Pairs, begins: Whole) -> None:
+    def __init__(self, pairs: Pairs, begins: Numbers) -> None:
         self.pairs = pairs
         self._begins = begins
         count = len(pairs)
@@ -90,7 +90,7 @@ class _Slice:
         self._kept: dict[int, Any] = {}
         self._wanted: set[int] = set()
 
-    def _before(self, process: Whole, seq: Whole) -> Whole:
+    def _before(self, process: Numbers, seq: Numbers) -> Numbers:
         """The last reception of a process in this slice up to a position of this slice, or -1."""
         found = np.full(len(process), -1, dtype=np.int64)
         order = np.argsort(process, kind="stable")
@@ -223,7 +223,7 @@ class Knowledge:
         self._seqs: dict[int, list[int]] = {}
         self._vectors: dict[int, list[Vector | None]] = {}
 
-    def add(self, bases: Sequence[Base], begins: Whole) -> None:
+    def add(self, bases: Sequence[Base], begins: Numbers) -> None:
         """Add the next slice. Cost: the bases times the processes that each knows, squared."""
         whole = [(base, self._whole(base, begins)) for base in bases]
         for base, vector in sorted(whole, key=lambda each: each[0].seq):
@@ -238,12 +238,12 @@ class Knowledge:
         found = {**vector, process: seq}
         return found if len(found) <= WIDEST else None
 
-    def _whole(self, base: Base, begins: Whole) -> Vector | None:
+    def _whole(self, base: Base, begins: Numbers) -> Vector | None:
         if base.knows is None:
             return None
         found = {**base.knows, base.process: base.seq}
         for process, seq in tuple(found.items()):
-            earlier = self._at(process, min(seq, int(begins[process])))
+            earlier = self._at(process, min(seq + 1, int(begins[process])))  # it may have heard at `seq`
             if earlier is None:
                 return None
             for other, position in earlier.items():
@@ -257,7 +257,7 @@ class Knowledge:
         return self._vectors[process][at] if at >= 0 else {}
 
 
-def crossing(pairs: Pairs, cuts: Whole) -> list[tuple[int, int, int]]:
+def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
     """The sendings that are received in a later slice: slice, process and position of each."""
     sent = slice_of(cuts, pairs.sender, pairs.sent)
     leaves = sent < slice_of(cuts, pairs.receiver, pairs.received)
@@ -265,7 +265,7 @@ def crossing(pairs: Pairs, cuts: Whole) -> list[tuple[int, int, int]]:
     return list(dict.fromkeys(zip(*(column.tolist() for column in columns), strict=True)))
 
 
-def begins_of(cuts: Whole, slice_: int) -> Whole:
+def begins_of(cuts: Numbers, slice_: int) -> Numbers:
     """The positions at which a slice begins, by process.
 
     >>> begins_of(np.array([[3, 5]]), 0), begins_of(np.array([[3, 5]]), 2)
@@ -274,7 +274,7 @@ def begins_of(cuts: Whole, slice_: int) -> Whole:
     return np.zeros(len(cuts), dtype=np.int64) if slice_ == 0 else cuts[:, slice_ - 1]
 
 
-def scan(pairs: Pairs, cuts: Whole, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
+def scan(pairs: Pairs, cuts: Numbers, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
     """All slices one after the other, in this process; and the numbers of the pairs on cycles.
 
     >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from microcosm.spark import progress
 from microcosm.spark.giant import cuts as cutting
 from microcosm.spark.giant.cuts import NEVER, Pairs
 from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, scanned
 from microcosm.spark.io import events as rows
-from microcosm.spark.io import tasks
+from microcosm.spark.io import input_splits, staging
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from microcosm.spark.giant.cuts import Whole
+    from microcosm.spark.giant.cuts import Numbers
     from microcosm.spark.io.staging import Output
 
 SLICE = 250_000
@@ -67,12 +66,12 @@ class Slices:
         self._pairs = pairs
         self._numbers = numbers
 
-    def cuts(self, slices: int | None) -> Whole:
+    def cuts(self, slices: int | None) -> Numbers:
         """Consistent cuts into so many slices (None: by size); `cuts[p, k]` as in
         `microcosm.spark.giant.cuts`."""
 
         def found() -> list[list[int]]:
-            count = progress.rows(self._pairs)
+            count = staging.rows(self._pairs)
             wanted = slices or -(-max(1, count) // SLICE)
             if wanted == 1:
                 return [[] for _ in self._numbers]
@@ -88,10 +87,10 @@ class Slices:
 
     def _ask(self, folder: Path, columns: Sequence[str], kernel: Any, schema: str) -> list[Any]:
         """All rows that tasks over the files of a folder find."""
-        table, run = tasks.over(self._spark, folder, columns, kernel)
+        table, run = input_splits.over(self._spark, folder, columns, kernel)
         return list(table.mapInArrow(run, schema).collect())
 
-    def _by_lines(self, slices: int) -> Whole:
+    def _by_lines(self, slices: int) -> Numbers:
         """Where the cuts are if the places of events in the log are their order."""
 
         def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -122,13 +121,13 @@ class Slices:
         told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED)
         return cutting.monotone(self._lowered(np.full(shape, NEVER, dtype=np.int64), told))
 
-    def _lowered(self, cuts: Whole, changes: list[Any]) -> Whole:
+    def _lowered(self, cuts: Numbers, changes: list[Any]) -> Numbers:
         found = cuts.copy()
         for process, cut, position in changes:
             found[process, cut] = min(found[process, cut], position)
         return found
 
-    def _consistent(self, cuts: Whole) -> tuple[Whole, int]:
+    def _consistent(self, cuts: Numbers) -> tuple[Numbers, int]:
         """The cuts made consistent with all pairs, and the receptions of the largest slice."""
         while True:
             told = self._round(cuts)
@@ -142,7 +141,7 @@ class Slices:
                 return cuts, int(widest.max()) if sizes else 0
             cuts = cutting.monotone(self._lowered(cuts, changes))
 
-    def _round(self, cuts: Whole) -> list[tuple[int | None, int, int]]:
+    def _round(self, cuts: Numbers) -> list[tuple[int | None, int, int]]:
         """What has to move; with no process, how many receptions are in a slice as the cuts are."""
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -174,7 +173,7 @@ class Slices:
 
         return Pairs.of([tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _SLICED)])
 
-    def scan(self, cuts: Whole, asked: Asked) -> tuple[Knowledge, list[tuple[int, int]]]:
+    def scan(self, cuts: Numbers, asked: Asked) -> tuple[Knowledge, list[tuple[int, int]]]:
         """What the processes knew, and the receptions (process, position) on cycles."""
 
         def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -183,7 +182,7 @@ class Slices:
 
         name = f"sliced-{self._name}"
         self._output.tables(
-            self._spark, name, {"pairs": _SLICED}, *tasks.over(self._spark, self._pairs, FOUR, slice_)
+            self._spark, name, {"pairs": _SLICED}, *input_splits.over(self._spark, self._pairs, FOUR, slice_)
         )
         slices = cuts.shape[1] + 1
         wanted: list[list[tuple[int, int]]] = [[] for _ in range(slices)]
@@ -198,7 +197,7 @@ class Slices:
                     for each in scanned_slice(folder, at, begins_of(cuts, at), wanted[at]):
                         yield "bases", each
 
-        every = tasks.partitions(self._spark, slices)
+        every = input_splits.partitions(self._spark, slices)
         made = self._output.tables(self._spark, f"bases-{self._name}", {"bases": _BASES}, every, kernel)
         members: list[list[Base]] = [[] for _ in range(slices)]
         cyclic = []
@@ -232,7 +231,7 @@ def _pairs_of(batch: pa.RecordBatch) -> Pairs:
     return Pairs(*(batch.column(name).to_numpy() for name in FOUR))
 
 
-def _sliced(batch: pa.RecordBatch, cuts: Whole) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The pairs by the slice of their reception; receiver -1: by that of a sending that leaves it."""
     import pyarrow as pa
 
@@ -251,7 +250,7 @@ def _sliced(batch: pa.RecordBatch, cuts: Whole) -> Iterator[tuple[str, pa.Record
 
 
 def scanned_slice(
-    folder: str, slice_: int, begins: Whole, wanted: Sequence[tuple[int, int]]
+    folder: str, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
 ) -> Iterator[pa.RecordBatch]:
     """The bases of a slice that is staged in `folder`. Memory: the pairs of the slice and their vectors."""
     import pyarrow as pa

@@ -1,20 +1,24 @@
 """The events of traces as flat rows, read from logs of any format and from Parquet. No Spark here.
 
-An irregularity is a row as well: `reported` is its kind, and `count` how often it was met.
+An irregularity is a row as well: `reported` is its kind, and `count` how often it was met. Edges know an
+event by its name: `trace/process:seq` unless the log names it.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError, TextError
+from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, below, of_float
-from microcosm.givens.stamp import Stamp
 from microcosm.spark.io.input_splits import PARQUET, Piece
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
@@ -26,6 +30,8 @@ from microcosm.traces.text.lines import Lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import Column
+
 
 OWN = "jsonl"
 """The format whose files are read in pieces."""
@@ -41,6 +47,12 @@ An interval with more digits than a double has is widened to the next ones: less
 """
 
 REPORTED = "reported string, fault string, count long, lost long"
+
+EDGES = "trace string, left string, relation string, right string, source string"
+FRONTIERS = "trace string, process string, last string, knows map<string,long>"
+ODD_ROWS = f"file string, line long, {REPORTED}"
+ODD = f"trace string, {ODD_ROWS}"
+"""The columns of edges, of frontiers, and of what is odd."""
 
 Row = dict[str, Any]
 
@@ -265,3 +277,92 @@ def _record(row: Row) -> Row:
     if lamport is not None or None not in ends:
         found["stamp"] = lamport if lamport is not None else ends
     return found
+
+
+NAMED = EVENT.replace("name string, ", "id string, ")
+"""The columns of an event with its name, which it always has."""
+
+
+def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
+    """Rows of `events.EVENT` with their names; `several` puts the trace before them.
+
+    >>> import pyarrow as pa
+    >>> row = {"trace": "t", "process": "p", "seq": 2, "kind": "internal"}
+    >>> batch = pa.RecordBatch.from_pylist([row], schema=arrow_schema(EVENT))
+    >>> named(batch, True).column("id").to_pylist(), named(batch, False).column("id").to_pylist()
+    (['t/p:2'], ['p:2'])
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    name, trace = columns.pop("name"), columns["trace"]
+    own = pc.binary_join_element_wise(columns["process"], pc.cast(columns["seq"], pa.string()), ":")
+    columns["id"] = pc.coalesce(name, in_traces(trace, own) if several else own)
+    schema = arrow_schema(NAMED)
+    return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)
+
+
+def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
+    """Names with those of their traces in front, where these have names."""
+    import pyarrow.compute as pc
+
+    return pc.coalesce(pc.binary_join_element_wise(trace, name, "/"), name)
+
+
+def id_of(several: bool) -> Column:
+    """The name of an event as a column of a table of Spark's."""
+    from pyspark.sql import functions as F
+
+    own = F.concat_ws(":", "process", F.col("seq").cast("string"))
+    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
+    return F.coalesce("name", full)
+
+
+_TOLD = 5
+"""So many irregularities of a kind are told one by one."""
+
+_COLUMNS = ["reported", "file", "line", "fault", "count", "lost"]
+
+
+def told(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
+    """The irregularities in folders of Parquet: counts by kind, the first of each with places, events lost.
+
+    Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.
+    """
+    import pyarrow.parquet as pq
+
+    counts: Counter[str] = Counter()
+    first: dict[str, list[tuple[Any, ...]]] = {}
+    lost = 0
+    for folder in folders:
+        for path in sorted(folder.rglob("*.parquet")):
+            with pq.ParquetFile(path) as table:
+                for batch in table.iter_batches(columns=_COLUMNS):
+                    _count(batch, counts, first)
+                    lost += sum(filter(None, batch.column("lost").to_pylist()))
+    faults = [
+        f"{file if line is None else f'{file}:{line}'}: {fault} [{kind}]"
+        for kind, some in sorted(first.items())
+        for _, file, line, fault in some
+    ]
+    return dict(counts), faults, lost + counts["unreadable"]
+
+
+def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tuple[Any, ...]]]) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.Table.from_batches([batch])
+    for row in table.group_by("reported").aggregate([("count", "sum")]).to_pylist():
+        kind = row["reported"]
+        counts[kind] += row["count_sum"]
+        some = table.filter(
+            pc.and_(pc.equal(table.column("reported"), kind), pc.is_valid(table.column("fault")))
+        )
+        places = zip(*(some.column(name).to_pylist() for name in ("file", "line", "fault")), strict=True)
+        found = [
+            ((file or "", -1 if line is None else line, fault), file, line, fault)
+            for file, line, fault in places
+        ]
+        first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))

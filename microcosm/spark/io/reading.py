@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 EVENTS = f"at long, {rows.EVENT}"
 """`at` orders all events as they were read."""
 
-ODD = f"trace string, file string, line long, {rows.REPORTED}"
-
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
@@ -39,7 +37,7 @@ SIZES = (
 """How many events of a trace there are in a piece, and in how many a column is not null; and the `at` of the
 first and of the last."""
 
-TABLES = {"events": EVENTS, "odd": ODD, "sizes": SIZES}
+TABLES = {"events": EVENTS, "odd": rows.ODD, "sizes": SIZES}
 
 _BATCH = 1 << 14
 _ROWS = 1 << 32

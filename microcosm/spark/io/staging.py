@@ -2,30 +2,34 @@
 
 A job stages each of its tables in a folder named after what it reads and how, and commits them with a
 manifest at the end. Started again, it goes on after the last table that was staged whole; once committed,
-it has nothing to do. A table without a manifest beside it is none.
+it has nothing to do. A table without a manifest beside it is none. How far a job has come is told to the
+logger `LOGGER`, which the command line shows.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from microcosm import __version__, files
 from microcosm.errors import TextError
-from microcosm.spark import progress
-from microcosm.spark.io import sink as written
+from microcosm.spark.io import sink
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.sink import SCHEMA, WHOLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
 
 MANIFEST = "manifest.json"
 _STAGED = ".staged-"
@@ -63,7 +67,7 @@ class Output:
         begin = time.monotonic()
         if not (folder / WHOLE).is_file():
             writer = versioned(table()).write.mode("overwrite")
-            with progress.stage(name, folder):
+            with stage(name, folder):
                 writer.parquet(str(folder))
         self.stages[name] = round(time.monotonic() - begin, 3)
         return spark.read.parquet(str(folder))
@@ -74,15 +78,15 @@ class Output:
         name: str,
         schemas: Mapping[str, str],
         table: DataFrame,
-        kernel: written.Kernel,
+        kernel: sink.Kernel,
     ) -> dict[str, DataFrame]:
         """Tables that a kernel makes of another, as they were staged, now or by an earlier run."""
         folder = self.staged(name)
         begin = time.monotonic()
         if not (folder / WHOLE).is_file():
-            with progress.stage(name, folder):
+            with stage(name, folder):
                 kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
-                written.write(table, kernel, kinds, folder)
+                sink.write(table, kernel, kinds, folder)
         self.stages[name] = round(time.monotonic() - begin, 3)
         return {
             each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
@@ -102,16 +106,16 @@ class Output:
 
     def filled(self, name: str, table: str) -> set[str]:
         """The columns of one of the `tables` of a stage that are not null everywhere."""
-        return written.filled(self.staged(name), table)
+        return sink.filled(self.staged(name), table)
 
     def gather(self, name: str, sources: Sequence[Path]) -> int:
         """Stage the rows of several tables as one, without copying them; how many there are."""
         folder = self.staged(name)
         begin = time.monotonic()
         if not (folder / WHOLE).is_file():
-            written.link(sources, folder)
+            sink.link(sources, folder)
         self.stages[name] = round(time.monotonic() - begin, 3)
-        return progress.rows(folder)
+        return rows(folder)
 
     def staged(self, name: str) -> Path:
         """The folder in which a table is staged: an absolute path, for tasks that read it themselves."""
@@ -165,3 +169,76 @@ def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
         status = path.stat()
         found.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     return found
+
+
+LOGGER = "microcosm.spark"
+
+LONG = 1.0
+"""Seconds of a stage that is worth a line."""
+EVERY = 10.0
+"""Seconds between the lines of a stage that goes on."""
+
+_log = logging.getLogger(LOGGER)
+
+
+@contextmanager
+def stage(name: str, folder: Path, every: float = EVERY, long: float = LONG) -> Iterator[None]:
+    """Tell how far a stage is that writes Parquet to a folder, and at its end how many rows it wrote."""
+    begin = time.monotonic()
+    ended = Event()
+
+    def tell() -> None:
+        while not ended.wait(every):
+            seconds = time.monotonic() - begin
+            _log.info("%s: %.0f s, %s written", name, seconds, _size(written(folder)))
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+    seconds = time.monotonic() - begin
+    if seconds >= long:
+        _log.info("%s: %s rows, %.1f s", name, f"{rows(folder):,}", seconds)
+
+
+def written(folder: Path) -> int:
+    """The bytes of the Parquet files in a folder, those included that are being written.
+
+    While tasks write, it has another name: its own and more after a dot (`microcosm.spark.io.sink`).
+    """
+    found = 0
+    for place in (folder, *folder.parent.glob(f"{folder.name}.*")):
+        with suppress(OSError):
+            for path in place.rglob("*.parquet"):
+                with suppress(OSError):
+                    found += path.stat().st_size
+    return found
+
+
+def rows(folder: Path) -> int:
+    """The rows of the Parquet files in a folder. Cost: the end of each file is read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = 0
+    for path in folder.rglob("*.parquet"):
+        with suppress(OSError, pa.ArrowException):
+            found += pq.read_metadata(path).num_rows
+    return found
+
+
+def _size(count: int) -> str:
+    """A number of bytes for people.
+
+    >>> _size(900), _size(2_500_000)
+    ('900 B', '2.5 MB')
+    """
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -29,11 +29,10 @@ from microcosm.traces.formats.mpi_ranks import (
     Ranks,
     Step,
 )
-from microcosm.traces.options import Options
+from microcosm.traces.options import Options, Spool
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.spool import Spool
 
 NAME = "mpi"
 

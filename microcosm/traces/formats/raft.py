@@ -19,8 +19,8 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from microcosm.traces.options import Spool
 from microcosm.traces.report import Report
-from microcosm.traces.text.spool import Spool
 
 ONCE = frozenset(("MsgVote", "MsgVoteResp"))
 """A candidate asks each peer once in a term and is answered once: what is equal is one message."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_cursor import Fault, JsonCursor, Lost
+from microcosm.traces.text.json_text import Fault, JsonCursor, Lost
 from microcosm.traces.text.lines import Lines
 
 _FAULTY = object()

@@ -19,8 +19,7 @@ from typing import BinaryIO
 from microcosm.errors import TextError
 from microcosm.files import STDIN, display_name, explaining
 from microcosm.traces.report import Report
-from microcosm.traces.text.encoding import as_utf8, lenient
-from microcosm.traces.text.packed import unpacked
+from microcosm.traces.text.encoding import as_utf8, lenient, unpacked
 
 LINE_LIMIT = 64 << 20
 """Bytes of a line; a longer one is reported and skipped."""
@@ -38,7 +37,7 @@ class Lines:
 
     `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
     line longer than `limit` bytes is reported and skipped; `before` lines precede the stream. What is
-    packed is unpacked on the way (`microcosm.traces.text.packed`), other encodings become UTF-8
+    packed is unpacked on the way (`microcosm.traces.text.encoding`), other encodings become UTF-8
     (`microcosm.traces.text.encoding`), a byte that is no UTF-8 is replaced and its line reported, and a
     carriage return alone ends a line, which is reported once. Memory: a few blocks, and at most one line.
 
@@ -189,6 +188,8 @@ class Lines:
                 raise TextError(f"cannot be read: {error.strerror}", file=self.file) from None
             if not block:
                 return
+            if self._report.took is not None:
+                self._report.took(len(block))
             yield block
 
 

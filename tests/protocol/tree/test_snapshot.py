@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Marker, Routed
-from microcosm.protocol.tree.model import Configuration, Mail, Rec, Snd, well_formed_tree
-from microcosm.protocol.tree.order import consistent
-from microcosm.protocol.tree.snapshot import SnapshotNode
+from microcosm.protocol.tree.model import Configuration, Mail, Rec, Snd, consistent, well_formed_tree
+from microcosm.protocol.tree.static import SnapshotNode
 
 PATH = (1, 1, 1)
 DEEP = (0, 0, 1)

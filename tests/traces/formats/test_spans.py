@@ -13,7 +13,7 @@ from microcosm.givens.givens import Givens
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.spans import Span, Spans
+from microcosm.traces.formats.spans.span import Span, Spans
 from microcosm.traces.report import Report
 from tests.traces.logs import closed, read_text, told
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces.report import Report
-from microcosm.traces.text import json_cursor, json_units, lines
+from microcosm.traces.text import json_text, json_units, lines
 from microcosm.traces.text.json_units import units
 from microcosm.traces.text.lines import Lines
 from tests.traces.logs import read_text, told
@@ -105,7 +105,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """How much text is gone through while a log is read, in blocks of 4 KiB."""
     done = 0
 
-    class Watched(json_cursor.JsonCursor):
+    class Watched(json_text.JsonCursor):
         def _more(self) -> bool:
             nonlocal done
             found = super()._more()
@@ -117,7 +117,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
             done += end - self._at
             super()._advance(end)
 
-    decode = json_cursor._decode
+    decode = json_text._decode
 
     def watched(text: str, at: int) -> tuple[object, int]:
         nonlocal done
@@ -131,7 +131,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(json_units, "JsonCursor", Watched)
-        patch.setattr(json_cursor, "_decode", watched)
+        patch.setattr(json_text, "_decode_value", watched)
         patch.setattr(lines, "_BLOCK", 4096)
         read_text(text, form)
     return done

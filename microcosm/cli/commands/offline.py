@@ -1,0 +1,275 @@
+"""What may be: `offline` and `possible` of one pair, with proofs and worlds; `check` of all that is given."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output, progress
+
+if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
+    from microcosm.logic.derivation import Derivation
+    from microcosm.logic.rulebook import RuleBook
+    from microcosm.queries.offline import Offline
+    from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Source
+    from microcosm.worlds.search import Stop
+
+
+app = typer.Typer()
+
+PROFILES = ("full", "paper")
+
+PROFILE_HELP = "How the rules are read: full, or paper (assumptions only where online says nothing)."
+
+
+@app.command("offline")
+def offline(
+    asked: options.Pair,
+    profile: Annotated[str, typer.Option("--profile", metavar="full|paper", help=PROFILE_HELP)] = "full",
+    depth: Annotated[
+        str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
+    ] = "exact",
+    limit: options.Limit = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option(
+            "--certificate",
+            metavar="OUT",
+            help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat.",
+        ),
+    ] = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+    must_exist: options.MustExist = False,
+) -> int:
+    """What cannot be and what must be of two events, with proofs.
+
+    Each of <, >, || and <> may be refuted; <, >, || or <> may be proved. What is left is possible.
+    Exit 0 if a relation is proved, 1 if something is refuted and nothing proved (or the microcosm is
+    inconsistent), 3 if nothing is.
+
+    \b
+    Examples:
+      microcosm offline album.mc view "log in"
+      microcosm offline album.mc view "log in" --depth 0 --json
+    """
+    from microcosm.cli import reading
+    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
+    from microcosm.cli.show.verdict import note_unknown_events, unknown_events
+    from microcosm.queries.offline import Inconsistent
+
+    if profile not in PROFILES:
+        raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
+    files, (left, right) = reading.split(asked, "A", "B")
+    reading.distinct(left, right)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
+    try:
+        with progress.told("deciding", units="steps") as steps:
+            found = known.offline(
+                left,
+                right,
+                profile=profile,
+                depth=None if depth == "exact" else number(depth),
+                stop=steps.stopping(options.stop_after(limit)),
+                must_exist=must_exist,
+            )
+    except Inconsistent as problem:
+        report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
+        return exits.REFUTED
+    note_unknown_events(known, *(event for event in (left, right) if event not in known))
+    written = certify(known, left, right, found, certificate)
+    if json:
+        unknown = unknown_events(known, left, right)
+        output.emit({**offline_fields(left, right, found), **written, **unknown})
+    else:
+        show_offline(known, left, right, found)
+    return offline_exit(found)
+
+
+def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
+    """Write the certificate of what has no derivation; the JSON field that names it, if there is such."""
+    from microcosm import files
+    from microcosm.errors import MissingLibrary
+    from microcosm.queries.offline import PROVED, REFUTED
+
+    lacking = [
+        r for r, as_ in REFUTED.items() if found.derivations.get(str(as_), "") is None and r in PROVED[:3]
+    ]
+    if not lacking:
+        return {}
+    try:
+        parts = [known.worlds.certificate(left, relation, right) for relation in lacking]
+    except MissingLibrary:
+        output.note("without python-sat (the extra `sat`) there is no certificate of what has no derivation")
+        return {"certificate": None}
+    if out is None:
+        output.note("what has no derivation has a certificate: --certificate OUT writes it")
+        return {"certificate": None}
+    from microcosm.text.names import quote
+
+    names = [quote(event) for event in known.worlds.events]
+    written = []
+    for relation, part in zip(lacking, parts, strict=True):
+        kind = ("before", "after", "concurrent")[PROVED.index(relation)]
+        name = out if len(lacking) == 1 else f"{out}-{kind}"
+        if part is not None:
+            assumed = f"c assumed: {quote(left)} {relation} {quote(right)}\n"
+            files.write_text(f"{name}.cnf", assumed + part.dimacs(names))
+            files.write_text(f"{name}.drat", part.proof())
+            written.append(f"{name}.drat")
+    return {"certificate": written[0] if len(written) == 1 else written}
+
+
+def number(text: str) -> int:
+    """How deep assumptions nest. Raises `UsageError`."""
+    if not text.isascii() or not text.isdigit():
+        raise exits.UsageError("--depth is a number from 0 on, or `exact`")
+    return int(text)
+
+
+if TYPE_CHECKING:
+    pass
+
+
+@app.command("possible")
+def possible(
+    asked: options.Pair,
+    limit: options.Limit = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+    must_exist: options.MustExist = False,
+) -> int:
+    """Which of <, > and || can be true of two events, and a world for each.
+
+    The answer is exact: what is not listed is true in no world that fits the file, and what is listed is
+    true in one. (Where the file states an ordering of messages, or a log to be complete that leaves out what
+    such a log says, what is listed may be impossible all the same; the answer says so.) Exit 0; 1 if no
+    world fits the file, with the givens that contradict one another; 3 if --limit came first.
+
+    \b
+    Example:
+      microcosm possible album.mc notify like
+    """
+    from microcosm.cli import reading
+    from microcosm.cli.show.offline import possible_fields, possible_lines, say_inconsistent, too_wide
+    from microcosm.cli.show.verdict import note_unknown_events, unknown_events
+
+    files, (left, right) = reading.split(asked, "A", "B")
+    reading.distinct(left, right)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
+    stop = options.stop_after(limit)
+    with progress.told("searching", units="steps") as steps:
+        found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
+    note_unknown_events(known, left, right)
+    told = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
+    if found.ignored:
+        output.warn(too_wide(known.givens, found.ignored))
+    if not found.relations:
+        told["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
+    if json:
+        output.emit(told)
+    elif found.relations:
+        output.say(*possible_lines(left, right, found))
+    if not found.relations:
+        return exits.REFUTED
+    return exits.HOLDS if found.decided else exits.UNDECIDED
+
+
+UNDECIDED = "undecided: the search was stopped before it was known whether any world fits"
+
+
+@app.command("check")
+def check(
+    files: options.Files,
+    limit: options.Limit = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.StrictLog = False,
+) -> int:
+    """Whether all that is given can be true together.
+
+    Finds every contradiction, also those that only a search by cases sees, and names as few givens as
+    contradict one another. Exit 0 if some world fits each file, 1 if not.
+
+    \b
+    Example:
+      microcosm check phone.mc laptop.mc
+    """
+    from microcosm.cli import reading
+
+    book = reading.rulebook(rules)
+    codes = [
+        _check(source, json, book, strict, options.stop_after(limit)) for source in reading.sources(files)
+    ]
+    worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
+    return next(code for code in worst if code in codes)
+
+
+def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop | None) -> int:
+    from microcosm.cli import reading
+    from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
+    from microcosm.cli.show.proofs import proof_object
+    from microcosm.cli.show.verdict import show_proof
+    from microcosm.queries.conflict import conflict
+    from microcosm.queries.possible import Worlds
+    from microcosm.worlds.possible import Undecided
+
+    file = source.name
+    try:
+        givens = reading.given_in(source, strict=strict)
+        shown: exits.InconsistentGivens | None = None
+        try:
+            reading.microcosm_of(givens, book)
+        except exits.InconsistentGivens as error:
+            shown = error
+        with progress.told(f"checking {file}", units="steps") as steps:
+            stop = steps.stopping(stop)
+            fits = shown is None and Worlds(givens).fits(stop)
+            found = None if fits else conflict(givens, stop)
+            proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
+        consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
+    except Undecided:
+        if json:
+            output.emit({"consistent": None, "derivation": None, "conflict": None})
+        else:
+            output.say(f"{file}: {UNDECIDED}")
+        return exits.UNDECIDED
+    except exits.EXPECTED as error:
+        return exits.failure(error, "microcosm check")
+    if json:
+        derivation = None if proof is None else proof_object(proof)
+        output.emit({"consistent": consistent, "derivation": derivation, "conflict": statements(found)})
+    elif shown is not None:
+        output.say(f"{file}: {shown}")
+        exits.show_sides(shown, sys.stdout, givens)
+    else:
+        output.say(f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}")
+        output.say(*conflict_lines(found or ()))
+        if proof is not None:
+            output.say("")
+            show_proof(reading.microcosm_of(givens, book), proof)
+    return exits.HOLDS if consistent else exits.REFUTED
+
+
+def _proof(
+    givens: Givens, book: RuleBook, shown: exits.InconsistentGivens | None, stop: Stop | None
+) -> Derivation | None:
+    """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
+    from microcosm.engine.refutation import Stopped
+    from microcosm.state.contradiction import clash_node
+    from microcosm.state.microcosm import Microcosm
+
+    if shown is not None:
+        return clash_node(shown)
+    try:
+        return Microcosm(givens, rules=book).contradiction(stop=stop)
+    except Stopped:
+        return None

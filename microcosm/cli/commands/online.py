@@ -1,0 +1,188 @@
+"""Questions about one pair of events: `online`, `why`, `why-not`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output, progress
+from microcosm.cli.show.verdict import (
+    note_unknown_events,
+    premise_lines,
+    show_proof,
+    show_prose,
+    show_verdict,
+    unknown_events,
+    verdict_exit,
+    verdict_fields,
+)
+
+if TYPE_CHECKING:
+    from microcosm.givens.relation import Relation
+    from microcosm.logic.derivation import Derivation
+    from microcosm.state.microcosm import Microcosm
+
+
+app = typer.Typer()
+
+
+@app.command("online")
+def online(
+    asked: options.Pair,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+    must_exist: options.MustExist = False,
+) -> int:
+    """The verdict on two events, and its proof.
+
+    The verdict is < (A happens before B), >, || (concurrent), <> (causally related, direction not
+    known), ? (unknown), or silence, where no rule says anything. Exit 0, or 3 for ? and silence.
+
+    \b
+    Example:
+      microcosm online album.mc unshare upload
+    """
+    from microcosm.cli import reading
+    from microcosm.cli.show.offline import warn_if_inconsistent
+
+    files, (left, right) = reading.split(asked, "A", "B")
+    reading.distinct(left, right)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
+    with progress.told("proving"):
+        verdict, proof = known.online(left, right, must_exist=must_exist), known.why(left, right)
+    note_unknown_events(known, left, right)
+    warn_if_inconsistent(known, files)
+    if json:
+        output.emit({**verdict_fields(left, right, verdict, proof), **unknown_events(known, left, right)})
+    else:
+        show_verdict(left, verdict, right)
+        if proof is not None:
+            output.say("")
+            show_proof(known, proof)
+    return verdict_exit(verdict)
+
+
+@app.command("why")
+def why(
+    asked: options.Pair,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="'C < D'",
+            help="Explain through what this given brought (Strng, Weak); 'c <> d := c < d' for an update "
+            "(Up-S, Up-W).",
+        ),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
+    ] = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+    must_exist: options.MustExist = False,
+) -> int:
+    """Why the verdict is what it is, in words and as a tree.
+
+    Exits as `online` does: 0, or 3 for ? and silence.
+
+    \b
+    Examples:
+      microcosm why album.mc unshare view
+      microcosm why album.mc unshare view --since 'upload < view'
+    """
+    from microcosm.cli import reading
+
+    if offline:
+        from microcosm.cli.commands import offline as decisions
+
+        if since is not None:
+            raise exits.UsageError("--since explains an online verdict, not an offline one")
+        return decisions.offline(asked, json=json, rules=rules, strict=strict, must_exist=must_exist)
+    files, (left, right) = reading.split(asked, "A", "B")
+    reading.distinct(left, right)
+    change = None if since is None else reading.change(since)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
+    verdict = known.online(left, right, must_exist=must_exist)
+    proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
+    if proof is None:
+        proof = known.why(left, right)
+        if since is not None and proof is not None:
+            output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
+    note_unknown_events(known, left, right)
+    if json:
+        output.emit({**verdict_fields(left, right, verdict, proof), **unknown_events(known, left, right)})
+    else:
+        _explain(known, files, left, verdict, right, proof)
+    return verdict_exit(verdict)
+
+
+@app.command("why-not")
+def why_not(
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE... 'A < B'",
+            help=f"What to read: {options.WHAT} Then what does not hold: events and one of < > || <> ?",
+        ),
+    ],
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+    must_exist: options.MustExist = False,
+) -> int:
+    """Why a relation is not the verdict, rule by rule.
+
+    Each rule that could conclude it is shown with its premises, those that hold and those that do not.
+    Exit 0 if it does not hold, 1 if it does.
+
+    \b
+    Examples:
+      microcosm why-not album.mc 'view < upload'
+      microcosm why-not album.mc 'upload ? "log in"'
+    """
+    from microcosm.cli import reading
+
+    files, (judgement,) = reading.split(asked, "'A < B'")
+    stated = reading.question(judgement)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, stated.left, stated.right)
+    found = known.why_not(left, stated.relation, right, must_exist=must_exist)
+    note_unknown_events(known, left, right)
+    if json:
+        premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
+        unknown = unknown_events(known, left, right)
+        output.emit({"holds": found.holds, "premises": premises, **unknown})
+    else:
+        from microcosm.cli.show.verdict import statement
+
+        said = statement(left, str(stated.relation), right)
+        output.say(f"{said} {'holds' if found.holds else 'does not hold'}")
+        output.say_all(premise_lines(found.premises))
+    return exits.REFUTED if found.holds else exits.HOLDS
+
+
+def _explain(
+    known: Microcosm, files: list[str], left: str, verdict: Relation, right: str, proof: Derivation | None
+) -> None:
+    from shlex import join
+
+    from microcosm.cli.show.proofs import Provenance, Style
+    from microcosm.cli.show.verdict import sentences, statement
+
+    if proof is None:
+        show_verdict(left, verdict, right)
+        asked = statement(left, "<", right)
+        output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
+        return
+    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
+    asked = statement(left, str(verdict), right)
+    for sentence in sentences(asked, proof, provenance):
+        show_prose(sentence)
+    output.say("")
+    show_proof(known, proof)

@@ -1,0 +1,206 @@
+"""`order`: which message orderings a log keeps, could keep and must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.cli.commands.order_input import logs_of
+from microcosm.cli.options import StrictLog
+from microcosm.cli.reading import told_rest
+
+if TYPE_CHECKING:
+    from microcosm.cli.show.orderings import Row
+    from microcosm.orderings.computation import Computation
+    from microcosm.orderings.verdicts import Verdict
+    from microcosm.traces.report import Report
+
+
+app = typer.Typer()
+
+LONGEST = 10_000
+"""Executions of more events than this are not printed."""
+
+
+@app.command("order")
+def order(
+    traces: options.Traces,
+    level: Annotated[
+        str,
+        typer.Option(
+            "--level",
+            metavar="LEVEL",
+            help="application (causal_send and deliver, where there are any) or network.",
+        ),
+    ] = "application",
+    incomplete: Annotated[
+        bool,
+        typer.Option("--incomplete", help="Events may be missing: say only what more events cannot change."),
+    ] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option("--explain", metavar="ORDERING", help="The witnesses of one ordering, drawn."),
+    ] = None,
+    svg: Annotated[
+        str | None, typer.Option("--svg", metavar="OUT", help="With --explain: draw the witnesses there.")
+    ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Read events as they come; tell the first violation of each ordering."),
+    ] = False,
+    transit: Annotated[
+        int, typer.Option("--transit", metavar="N", min=1, help="With --stream: remember N messages at most.")
+    ] = 65_536,
+    together: Annotated[
+        bool | None,
+        typer.Option(
+            "--together/--apart", help="Several files are one log, or one each; else what they hold tells."
+        ),
+    ] = None,
+    strict: StrictLog = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Which message orderings a log keeps (execution), could have kept (closure) and had to (interior).
+
+    The order of the lines is the execution; the closure asks whether some order of the same events, each
+    process and message as it is, keeps the ordering, and the interior whether all do.
+
+    Several files are one log where a message was sent in one and received in another, where a process goes
+    on from one to the other, or where they name the same execution; its lines are then no execution, for
+    nothing orders those of one file among those of another. Files with the same events are runs of their
+    own. --json gives an object for each file in any case, with the `files` of its log.
+
+    An answer is *vacuous* where no message is received: nothing could have broken an ordering.
+
+    --stream watches an execution while it happens, in bounded memory: JSON lines of the own format. The first
+    violation of each ordering is told as soon as it is read (--json: an object each, and one at the end).
+
+    \b
+    Example:
+      microcosm order run.jsonl
+      microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
+      tail -f run.jsonl | microcosm order - --stream
+    """
+    from microcosm import files
+    from microcosm.cli.commands.order_input import communication
+    from microcosm.cli.reading import standard_input_once
+    from microcosm.cli.show.orderings import explained, headline, panels, show
+    from microcosm.cli.show.orderings import svg as picture
+    from microcosm.orderings.ordering import Ordering
+    from microcosm.orderings.verdicts import classify
+    from microcosm.state.opening import expanded
+    from microcosm.tuning import gc_paused
+
+    if level not in ("application", "network"):
+        raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
+    names = [one.value for one in Ordering]
+    if explain is not None and explain not in names:
+        raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
+    if svg is not None and explain is None:
+        raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
+    standard_input_once(traces)
+    how = options.of_logs()
+    if stream:
+        from microcosm.cli.commands.order_input import watch_all
+
+        if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
+            raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
+        return watch_all(traces, level, how.get("trace"), strict, transit, json)
+    traces = expanded(traces)
+    logs = logs_of(traces, strict, together, **how)
+    if svg is not None and len(logs) > 1:
+        raise exits.UsageError("--svg is for one log at a time")
+    answers: dict[str, dict[str, object]] = {}
+    for log in logs:
+        with gc_paused():
+            computation, execution = communication(
+                log.events, log.files[0], level, log.report, ordered=len(log.files) == 1
+            )
+            told_rest(log.report)
+            verdicts = classify(computation, execution)
+        rows = {one: known(verdict, incomplete) for one, verdict in verdicts.items()}
+        witnesses = []
+        if explain is not None:
+            one = Ordering(explain)
+            witnesses = panels(computation, execution, one, verdicts[one], rows[one])
+            if svg is not None:
+                with files.writing(svg) as drawing:
+                    drawing.write(picture(headline(one, rows[one]), witnesses))
+        why_vacuous = vacuous(computation, log.report)
+        if json:
+            shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}
+            answer = {
+                "files": log.files,
+                "orderings": shown,
+                "messages": len(computation.messages),
+                "vacuous": why_vacuous is not None,
+                "reported": dict(log.report.counts),
+            }
+            answers.update(dict.fromkeys(log.files, answer))
+            continue
+        if len(traces) > 1:
+            output.say(f"{', '.join(log.files)}{', one log' if len(log.files) > 1 else ''}:")
+        if explain is None:
+            show(computation, verdicts, rows, why_vacuous)
+        else:
+            output.say(headline(one, rows[one]))
+            if why_vacuous is not None:
+                output.say(f"vacuous: {why_vacuous}")
+            output.say_all(explained(witnesses))
+        if len(log.files) > 1:
+            output.note("nothing orders the lines of one file among those of another: they are no execution")
+    for file in traces if json else ():
+        output.emit({"file": file, **answers[file]})
+    return exits.HOLDS
+
+
+def vacuous(computation: Computation, report: Report) -> str | None:
+    """Why an answer says nothing, where no message is received: then nothing could break an ordering."""
+    if any(computation.receptions):
+        return None
+    if computation.messages:
+        return "no reception is known to be of a message that was sent, so nothing could break an ordering"
+    if unnamed := report.counts["no-message"]:
+        return f"no message has a name ({unnamed:,} events do not say which one they send or receive)"
+    return "no message is sent and received in this log, so nothing could break an ordering"
+
+
+def known(verdict: Verdict, incomplete: bool) -> Row:
+    """Execution, closure and interior; where events may be missing only what more of them cannot change.
+
+    What a part of the events excludes, all of them exclude; nothing else is sure, and an interior is
+    excluded only with the execution or the closure.
+    """
+    if not incomplete:
+        return verdict.execution, verdict.closure, verdict.interior
+    execution = False if verdict.execution is False else None
+    closure = None if verdict.closure else False
+    return execution, closure, False if execution is False or closure is False else None
+
+
+def _fields(computation: Computation, verdict: Verdict, row: Row) -> dict[str, object]:
+    execution, closure, interior = row
+    witness: dict[str, object] = {"execution": None, "closure": None, "interior": None}
+    if verdict.inverted is not None:
+        witness["execution"] = {"pair": list(verdict.inverted)}
+    if verdict.pattern is not None:
+        pattern = verdict.pattern
+        messages, within = list(pattern.messages), list(pattern.within)
+        witness["closure"] = {"pattern": pattern.kind, "messages": messages, "within": within}
+    elif closure is not None:
+        witness["closure"] = {"execution": _named(computation, verdict.kept)}
+    if interior is False and verdict.broken_by is not None:
+        pair = list(verdict.broken_by)
+        witness["interior"] = {"pair": pair, "execution": _named(computation, verdict.broken)}
+    return {"execution": execution, "closure": closure, "interior": interior, "witness": witness}
+
+
+def _named(computation: Computation, execution: Sequence[int] | None) -> list[str] | None:
+    """The events of an execution; None of a long one, which `--explain` and Python can show."""
+    if execution is None or len(execution) > LONGEST:
+        return None
+    return [computation.names[event] for event in execution]

@@ -1,0 +1,330 @@
+"""The logs `order` is asked about: which files are one, what they say of messages; a log as it comes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from microcosm.cli import exits, output
+from microcosm.cli.reading import events_of, report_of, told_rest
+from microcosm.errors import TextError
+from microcosm.files import STDIN, display_name
+from microcosm.orderings.computation import Computation, NoComputation, build
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.execution import Execution, executions, names_of
+from microcosm.traces.messages import Exchange, exchange
+from microcosm.traces.reading import nearest
+from microcosm.traces.report import Irregularity, Report
+
+if TYPE_CHECKING:
+    from microcosm.orderings.ordering import Watch
+
+
+def communication(
+    events: Iterable[TraceEvent], file: str, level: str, report: Report, ordered: bool = True
+) -> tuple[Computation, list[int] | None]:
+    """The sends and receptions of a log as a computation, and its lines as one of its executions.
+
+    `level` is `application` (causal_send and deliver where there are any) or `network`. What fits no
+    computation is reported and left out. The execution is None where a line stands before one that it
+    depends on, or where the lines are not `ordered`: those of several files. Raises `TextError` where there
+    are several executions. Cost: linear, plus sorting.
+    """
+    read = list(events)
+    line_of = {id(event): at for at, event in enumerate(read)}
+    runs = executions(read, report)
+    if len(runs) > 1:
+        names = names_of(run.trace for run in runs)
+        hint = f"Choose one with --trace. {nearest('', names, 'Executions')}"
+        raise TextError("the log has several executions", file=file, hint=hint)
+    if not runs:
+        return build({}), []
+    sending, receiving = _kinds(runs[0], level)
+    run = _part(runs[0], (sending, receiving))
+    found = exchange(run, _tolerant(report))
+    pairs = _pairs(run, found, report)
+    places = line_of if ordered else None
+    try:
+        return _placed(run, found, pairs, places, report)
+    except NoComputation:
+        pairs = _acyclic(run, found, pairs, report)
+        return _placed(run, found, pairs, places, report)
+
+
+def _kinds(run: Execution, level: str) -> tuple[str, str]:
+    """The kinds of events that send and receive at a level of a log."""
+    if level == "network":
+        return "send", "receive"
+    kinds = {event.kind for event in run.events}
+    return (
+        "causal_send" if "causal_send" in kinds else "send",
+        "deliver" if "deliver" in kinds else "receive",
+    )
+
+
+def _part(run: Execution, kinds: tuple[str, str]) -> Execution:
+    """The events of some kinds only; those of the other level are no business of this one."""
+    events: list[TraceEvent] = []
+    threads: dict[str, list[list[int]]] = {}
+    previous: list[int] = []
+    for process, lists in run.chains.items():
+        for thread in lists:
+            kept = [run.events[event] for event in thread if run.events[event].kind in kinds]
+            first = len(events)
+            events += kept
+            previous += [-1, *range(first, len(events) - 1)][: len(kept)]
+            threads.setdefault(process, []).append(list(range(first, len(events))))
+    return Execution(run.trace, events, threads, run.discredited, previous, {}, [])
+
+
+def _tolerant(report: Report) -> Report:
+    """Passes all on to a report, where a message that nobody receives is no error even if that is strict."""
+
+    def pass_on(found: Irregularity) -> None:
+        fatal = found.kind != "unreceived-send"
+        report.repeat(found, fatal)
+
+    return Report(each=pass_on)
+
+
+def _pairs(run: Execution, found: Exchange, report: Report) -> list[tuple[int, int]]:
+    """The sends with their receptions; what a process sends to itself is reported and left out."""
+    pairs = []
+    for send, reception in found.pairs:
+        sent, received = run.events[send], run.events[reception]
+        if sent.process == received.process:
+            message = f"{received.id}: {received.process} receives {received.message}, which it sent itself"
+            report.add("self-send", message, file=received.file, line=received.line)
+            continue
+        pairs.append((send, reception))
+    return pairs
+
+
+def _acyclic(
+    run: Execution, found: Exchange, pairs: list[tuple[int, int]], report: Report
+) -> list[tuple[int, int]]:
+    """The pairs without those on cycles, which are reported."""
+    from microcosm.traces.causality import Before
+    from microcosm.traces.clocks import Clocks
+
+    return Before(run, Clocks(run, Report()), Exchange(pairs, found.sent, found.received), report).pairs
+
+
+def _placed(
+    run: Execution,
+    found: Exchange,
+    pairs: list[tuple[int, int]],
+    line_of: dict[int, int] | None,
+    report: Report,
+) -> tuple[Computation, list[int] | None]:
+    """The computation of matched pairs and of unreceived sends, and the execution of the lines."""
+    name: dict[int, str] = {}
+    kind: dict[int, str] = {}
+    copies: dict[str, int] = {}
+    for event in found.sent:
+        message = run.events[event].message or ""
+        count = copies[message] = copies.get(message, 0) + 1
+        name[event] = message if count == 1 else f"{message}#{count}"
+        kind[event] = "send"
+    for send, reception in pairs:
+        name[reception], kind[reception] = name[send], "receive"
+    chains: dict[str, list[tuple[str, str]]] = {}
+    names: dict[str, list[str]] = {}
+    lines: list[int] = []
+    for process, threads in run.chains.items():
+        for thread in threads:
+            kept = [event for event in thread if event in kind]
+            if kept:
+                chains.setdefault(process, []).extend((kind[event], name[event]) for event in kept)
+                names.setdefault(process, []).extend(run.events[event].id for event in kept)
+                if line_of is not None:
+                    lines += [line_of[id(run.events[event])] for event in kept]
+    computation = build(chains, names)
+    if line_of is None:
+        return computation, None
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    place = [0] * len(order)
+    for at, event in enumerate(order):
+        place[event] = at
+    for event in order:
+        for after in computation.successors(event):
+            if place[after] < place[event]:
+                where = {line_of[id(entry)]: entry for entry in run.events}[lines[after]]
+                message = f"{where.id}: stands before {computation.names[event]}, which it depends on"
+                report.add("line-before-cause", message, file=where.file, line=where.line)
+                return computation, None
+    return computation, order
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Some files that are one log, as they were named, its events, and what is odd about it."""
+
+    files: list[str]
+    events: Iterable[TraceEvent]
+    report: Report
+
+
+def logs_of(
+    traces: list[str], strict: bool, together: bool | None, trace: str | None = None, **how: Any
+) -> list[Log]:
+    """The logs of some files, in the order of their first files; `trace` picks one execution of each.
+
+    `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
+    then each is read by itself, and what may be one log once more as such. Raises as readers do.
+    """
+    from microcosm.traces.reading import parts_of_logs, picked
+    from microcosm.traces.report import Report
+
+    def log(files: list[str]) -> Log:
+        report = report_of(strict)
+        return Log(files, events_of(files, report, trace=trace, **how), report)
+
+    if together or len(traces) == 1:
+        return [log(traces)]
+    if together is False:
+        return [log([file]) for file in traces]
+    found: list[list[Irregularity]] = [[] for _ in traces]
+    alone = [
+        [*events] if trace is None else picked(events, trace, Report())[0]
+        for events in (
+            events_of([file], Report(each=irregularities.append), **how)
+            for file, irregularities in zip(traces, found, strict=True)
+        )
+    ]
+
+    def read_together(files: Sequence[str]) -> Iterable[TraceEvent]:
+        if STDIN in files:  # it can be read only once
+            return [event for file in files for event in alone[traces.index(file)]]
+        events = events_of(list(files), Report(), **how)
+        return events if trace is None else picked(events, trace, Report())[0]
+
+    shown = [display_name(file) for file in traces]
+    by_name = dict(zip(shown, traces, strict=True))
+    groups = parts_of_logs(shown, alone, lambda files: read_together([by_name[file] for file in files]))
+    logs = []
+    for group in groups:
+        files = [traces[at] for at in group]
+        if (len(group) > 1 or trace is not None) and STDIN not in files:
+            logs.append(log(files))
+            continue
+        report = report_of(strict)
+        for irregularity in (each for at in group for each in found[at]):
+            report.repeat(irregularity)
+        logs.append(Log(files, [event for at in group for event in alone[at]], report))
+    return logs
+
+
+def watch_all(
+    traces: list[str], level: str, trace: str | None, strict: bool, transit: int, json: bool
+) -> int:
+    """Watch one log after the other, each as an execution of its own."""
+    from microcosm.orderings.ordering import Ordering, Watch
+
+    for file in traces:
+        report = report_of(strict)
+        watch = Watch(transit)
+        for event, violated in _violations(file, level, trace, watch, report):
+            for ordering in violated:
+                first, second = watch.violated[Ordering(ordering)]
+                place = f"{event.file}:{event.line}"
+                if json:
+                    fields = {"ordering": ordering, "pair": [first, second], "event": event.id}
+                    output.emit({"file": file, "line": event.line, **fields})
+                else:
+                    output.say(f"{place}: {ordering} is violated by {first} and {second} (at {event.id})")
+            sys.stdout.flush()
+        told_rest(report)
+        kept = [one.value for one in Ordering if one not in watch.violated]
+        counts = {"sent": watch.sent, "received": watch.received, "forgotten": watch.forgotten}
+        if json:
+            output.emit({"file": file, "kept": kept, **counts, "reported": dict(report.counts)})
+        else:
+            told = f"{watch.sent:,} messages sent, {watch.received:,} receptions"
+            if watch.forgotten:
+                told += f", {watch.forgotten:,} messages forgotten in transit (--transit)"
+            output.say(f"{file}: kept {', '.join(kept) if kept else 'none of the six'} ({told})")
+    return exits.HOLDS
+
+
+def _violations(
+    file: str, level: str, trace: str | None, watch: Watch, report: Report
+) -> Iterator[tuple[TraceEvent, list[str]]]:
+    """The events at which an ordering is violated for the first time."""
+    from microcosm.errors import TextError
+    from microcosm.orderings.ordering import Unfit
+    from microcosm.traces.execution import UNNAMED
+
+    application = None if level == "application" else False
+    last: dict[str, int] = {}
+    execution: tuple[str | None] | None = None
+    for event in _events(file, report):
+        if trace not in (None, UNNAMED if event.trace is None else event.trace):
+            continue
+        if execution is None:
+            execution = (event.trace,)
+        elif execution != (event.trace,):
+            hint = "Choose one with --trace."
+            raise TextError("the log has several executions", file=event.file, line=event.line, hint=hint)
+        if application is None and event.kind != "internal":
+            application = event.kind in ("causal_send", "deliver")  # the first one tells
+        if event.kind not in (("causal_send", "deliver") if application else ("send", "receive")):
+            continue
+        if last.get(event.process, 0) >= event.seq:
+            message = f"{event.id}: stands behind event {last[event.process]} of {event.process}"
+            report.add("line-before-cause", message, file=event.file, line=event.line, lost=1)
+            continue
+        last[event.process] = event.seq
+        if event.message is None:
+            message = f"{event.id}: a {event.kind} that does not name its message"
+            report.add("no-message", message, file=event.file, line=event.line)
+            continue
+        try:
+            if event.kind in ("send", "causal_send"):
+                watch.send(event.process, event.message, event.to)
+            elif found := watch.receive(event.process, event.message):
+                yield event, [one.value for one in found]
+        except Unfit as fault:
+            report.add(fault.kind, f"{event.id}: {fault}", file=event.file, line=event.line)
+
+
+def _events(file: str, report: Report) -> Iterator[TraceEvent]:
+    """The events of a log in JSON lines, each as soon as its line is there."""
+    from microcosm.files import display_name
+    from microcosm.traces.formats.jsonl import event_of
+    from microcosm.traces.text.json_text import BadLine, json_object
+
+    name = display_name(file)
+    for number, text in _lines(file, name, report):
+        if not text.strip():
+            continue
+        try:
+            yield event_of(json_object(text), name, number)
+        except BadLine as fault:
+            lost = max(1, text.count('"process"'))
+            report.add("bad-line", str(fault), file=name, line=number, lost=lost, lines=1)
+
+
+def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
+    """Lines as they come; of a pipe nothing is read ahead of them, and so nothing is unpacked."""
+    from microcosm.files import explaining
+    from microcosm.traces.text.encoding import lenient
+    from microcosm.traces.text.lines import open_lines
+
+    if file != STDIN and os.path.isfile(file):
+        with open_lines(file, report) as lines:
+            yield from lines
+        return
+    with explaining(name):
+        stream = sys.stdin.buffer if file == STDIN else open(file, "rb")  # noqa: SIM115 (closed below)
+    with nullcontext(stream) if file == STDIN else stream:
+        for number, line in enumerate(iter(stream.readline, b""), 1):
+            text = lenient(line)
+            if "\ufffd" in text and text.encode() != line:
+                said = "bytes that are no UTF-8 are replaced"
+                report.add("bad-encoding", said, file=name, line=number)
+            yield number, text.removeprefix("\ufeff").rstrip("\r\n")

@@ -1,0 +1,222 @@
+"""`simulate`: delivery protocols at work on simulated networks."""
+
+from __future__ import annotations
+
+import json as json_format
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from microcosm.simulation.simulate import SimulationResult, SimulationSetting
+
+
+app = typer.Typer()
+
+MOST_PROCESSES = 100_000
+
+QUADRATIC = {"rst": 1_000, "newtop": 1_000, "tree": 2_000, "ks": 5_000, "monitor": 5_000}
+"""Each process knows of all others, so that this many take some hundred megabytes or some seconds."""
+
+SHOWN = 5
+"""So many violations are told one by one; the rest are counted."""
+
+
+@app.command("simulate")
+def simulate(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
+    processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "5",
+    messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends in all.")] = "100",
+    seed: Annotated[str, typer.Option("--seed", metavar="S", help="Same seed, same run.")] = "0",
+    loss: Annotated[str, typer.Option("--loss", metavar="P", help="Share of packets lost.")] = "0",
+    duplicate: Annotated[str, typer.Option("--duplicate", metavar="P", help="Share doubled.")] = "0",
+    reorder: Annotated[bool, typer.Option("--reorder", help="Packets may overtake each other.")] = False,
+    rtt: Annotated[
+        str, typer.Option("--rtt", metavar="T", help="Round trip time, or LOW..HIGH for one a pair.")
+    ] = "1",
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology", metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="N", help="Of hybrid-dependencies: so many a message, at most."),
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="OUT", help="Write all events there, as JSON lines.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Measure all protocols: Table 1 of the literature.")
+    ] = False,
+    plots: Annotated[
+        str | None, typer.Option("--plots", metavar="DIR", help="With --compare: SVG files go there.")
+    ] = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Run a delivery protocol on a simulated network, and check what it delivers.
+
+    Processes send to each other, half of the time in reaction to a delivery, on FIFO links without loss
+    unless asked otherwise. Every message must be delivered once, in causal order: exit 1 where it is not.
+
+    Protocols: hybrid-basic, hybrid-sps, hybrid-multicast, hybrid-multicast-sps, hybrid-dependencies, tree,
+    monitor, rst, ks, newtop, mf, cykas.
+
+    \b
+    Example:
+      microcosm simulate hybrid-sps --loss 0.3 --duplicate 0.2 --reorder
+      microcosm simulate rst --messages 1000 --trace rst.jsonl
+      microcosm simulate tree --processes 20 --topology 4-ary
+      microcosm simulate --compare
+    """
+    if compare:
+        from microcosm.cli.commands.simulate_compare import compare_all
+
+        if protocol:
+            raise exits.UsageError("--compare measures all protocols: name none")
+        if topology is not None or budget is not None:
+            raise exits.UsageError("--topology and --budget go with one protocol")
+        return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
+    from microcosm.protocol.catalogue import PROTOCOLS
+    from microcosm.simulation.simulate import SimulationSetting
+
+    if protocol not in PROTOCOLS:
+        said = f"no protocol {protocol!r}; there" if protocol else "which protocol? There"
+        raise exits.UsageError(f"{said} are: {', '.join(PROTOCOLS)}")
+    if plots is not None:
+        raise exits.UsageError("--plots goes with --compare")
+    size = options.natural("--processes", processes, 2, MOST_PROCESSES)
+    if size > QUADRATIC.get(protocol, size):
+        raise exits.UsageError(
+            f"every process of {protocol} keeps account of all others: --processes is at most "
+            f"{QUADRATIC[protocol]:,} for it, not {size:,}"
+        )
+    setting = SimulationSetting(
+        processes=size,
+        messages=options.natural("--messages", messages, 0, 10**9),
+        seed=options.natural("--seed", seed, 0, 2**63),
+        loss=_share("--loss", loss),
+        duplicate=_share("--duplicate", duplicate, whole=True),
+        reorder=reorder,
+        rtt=_times(rtt),
+        topology=topology,
+        budget=None if budget is None else options.natural("--budget", budget, 0, 10**9),
+    )
+    outcome = _run(protocol, setting, trace)
+    if json:
+        output.emit(_fields(protocol, setting, outcome))
+    else:
+        _show(protocol, setting, outcome)
+    for violation in outcome.violations[:SHOWN]:
+        output.warn(str(violation))
+    if len(outcome.violations) > SHOWN:
+        output.warn(f"and {len(outcome.violations) - SHOWN:,} violations more")
+    return exits.REFUTED if outcome.violations else exits.HOLDS
+
+
+def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
+    from microcosm import files
+    from microcosm.errors import ProtocolError
+    from microcosm.simulation.events import TraceLines
+    from microcosm.simulation.simulate import simulate as run
+
+    try:
+        if trace is None:
+            return run(protocol, setting)
+        lines = TraceLines()
+        with files.writing(trace) as stream:
+            return run(
+                protocol,
+                setting,
+                lambda event: print(json_format.dumps(lines.line(event)), file=stream),
+            )
+    except ProtocolError as error:
+        raise exits.UsageError(str(error)) from None
+
+
+def _fields(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> dict[str, object]:
+    from microcosm.protocol.catalogue import PROTOCOLS
+    from microcosm.simulation.events import process_name
+
+    monitors = PROTOCOLS[protocol].monitors(setting.processes)
+    return {
+        "protocol": protocol,
+        **asdict(setting),
+        "causal_at": [process_name(j) for j in monitors],
+        **{name: _rounded(value) for name, value in asdict(outcome.statistics).items()},
+        "refused": outcome.refused,
+        "violations": len(outcome.violations),
+        "violated": [str(violation) for violation in outcome.violations[:SHOWN]],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else round(value, 4)
+    return value
+
+
+def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> None:
+    from microcosm.cli.show.tables import draw, new_table
+    from microcosm.protocol.catalogue import PROTOCOLS
+    from microcosm.simulation.events import process_name
+
+    statistics = outcome.statistics
+    network = [
+        *([f"topology {setting.topology}"] if setting.topology else []),
+        *([f"budget {setting.budget}"] if setting.budget is not None else []),
+        "reordering" if setting.reorder else "FIFO",
+        *([f"{setting.loss:.0%} lost"] if setting.loss else []),
+        *([f"{setting.duplicate:.0%} doubled"] if setting.duplicate else []),
+    ]
+    output.say(
+        f"{protocol}: {setting.processes} processes, {statistics.sent:,} messages ({', '.join(network)})"
+    )
+    output.say("")
+    drawn = new_table("measured")
+    drawn.add_column("value", justify="right")
+    for name, value in (
+        ("copies delivered", f"{statistics.delivered:,}"),
+        ("integers of metadata a copy", f"{statistics.metadata:.4g}"),
+        ("control packets a message", f"{statistics.control:.3g}"),
+        ("integers of state, at most", f"{statistics.state:,}"),
+        ("operations a message", f"{statistics.operations:.3g}"),
+        ("latency, mean", f"{statistics.latency:.3g}"),
+        ("latency, longest", f"{statistics.latency_peak:.3g}"),
+        ("copies of one sender in transit, at most", f"{statistics.in_transit:,}"),
+        ("copies held back at the sender", f"{statistics.held_at_sender:.1%}"),
+        ("copies held back at the receiver", f"{statistics.held_at_receiver:.1%}"),
+        ("violations", f"{len(outcome.violations):,}"),
+    ):
+        drawn.add_row(name, value)
+    draw(drawn)
+    kept_at = PROTOCOLS[protocol].monitors(setting.processes)
+    if len(kept_at) < setting.processes:
+        output.note(f"causal delivery is promised to {', '.join(map(process_name, kept_at))} only")
+
+
+def _share(option: str, text: str, whole: bool = False) -> float:
+    """A share; all of it where `whole` (a network that loses everything is none)."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1 or (share == 1 and not whole):
+        raise exits.UsageError(f"{option} is a share from 0 to {'1' if whole else 'below 1'}, not {text!r}")
+    return share
+
+
+def _times(text: str) -> tuple[float, float]:
+    low, dots, high = text.partition("..")
+    try:
+        times = float(low), float(high if dots else low)
+    except ValueError:
+        times = (0.0, 0.0)
+    if not 0 < times[0] <= times[1] < 1e9:
+        raise exits.UsageError(f"--rtt is a time above 0 or LOW..HIGH, not {text!r}")
+    return times

@@ -1,0 +1,154 @@
+"""`simulate --compare`: Table 1 of the literature on causal delivery, measured; and knowledge per byte."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microcosm.cli import exits, output
+
+if TYPE_CHECKING:
+    from microcosm.cli.commands.simulate_knowledge import Known
+    from microcosm.simulation.measure import CostRow
+
+
+def compare_all(seed: int, plots: str | None, json: bool) -> int:
+    """Measure all protocols, print the table, write the plots."""
+    from microcosm.cli.commands.simulate_knowledge import knowledge
+    from microcosm.simulation.measure import RTTS, SIZES, table
+
+    rows = list(table(seed))
+    known = list(knowledge(seed))
+    if plots is not None:
+        _plot(rows, plots)
+    if json:
+        output.emit(
+            {
+                "seed": seed,
+                "processes": SIZES,
+                "rtts": RTTS,
+                "protocols": [
+                    {**asdict(row), "growth": _growths(row), "knowledge": _rounded(asdict(one))}
+                    for row, one in zip(rows, known, strict=True)
+                ],
+            }
+        )
+    else:
+        _show(rows)
+        _show_knowledge(known)
+    return exits.REFUTED if any(row.violations for row in rows) else exits.HOLDS
+
+
+def _rounded(fields: dict[str, object]) -> dict[str, object]:
+    """The shares of one protocol, without its name."""
+    return {
+        name: round(value, 5) if isinstance(value, float) else value
+        for name, value in fields.items()
+        if name != "protocol"
+    }
+
+
+COSTS = ("metadata", "octets", "state", "sender", "receiver", "non_causal", "control")
+
+
+def _growths(row: CostRow) -> dict[str, float | None]:
+    growths = {cost: row.growth(getattr(row, cost)) for cost in COSTS}
+    return {cost: None if growth is None else round(growth, 2) for cost, growth in growths.items()}
+
+
+def _show(rows: list[CostRow]) -> None:
+    from microcosm.cli.show.tables import draw, new_table
+    from microcosm.simulation.measure import MESSAGES, RTTS, SIZES, STREAM
+
+    low, high = SIZES[0], SIZES[-1]
+    output.say(
+        f"{MESSAGES} messages, half of them reactions, between {low} to {high} processes; round trip time 1.",
+        f"A cost is shown for {low} and {high} processes, with its growth n^k between them.",
+        "",
+    )
+    drawn = new_table("protocol", "network")
+    for column in ("metadata", "bytes", "state", "sender", "receiver", "non-causal latency"):
+        drawn.add_column(column, justify="right")
+    for row in rows:
+        costs = (row.metadata, row.octets, row.state, row.sender, row.receiver, row.non_causal)
+        drawn.add_row(row.protocol, _network(row), *(_cost(row, cost) for cost in costs))
+    draw(drawn)
+    output.say("", f"{STREAM} messages to one receiver, one every 0.01: when the last one is delivered.", "")
+    drawn = new_table("protocol")
+    for rtt in RTTS:
+        drawn.add_column(f"RTT {rtt}", justify="right")
+    for column in ("in transit", "live", "control packets"):
+        drawn.add_column(column, justify="right")
+    for row in rows:
+        finish = (f"{time:.1f}" for time in row.finish)
+        live = "yes" if row.live else "no"
+        drawn.add_row(row.protocol, *finish, f"{row.in_transit}", live, f"{row.control[0]:.2g}")
+    draw(drawn)
+
+
+def _show_knowledge(known: list[Known]) -> None:
+    from microcosm.cli.commands.simulate_knowledge import MESSAGES, PROCESSES
+    from microcosm.cli.show.tables import draw, new_table
+
+    output.say(
+        "",
+        f"{MESSAGES} messages between {PROCESSES} processes: the share of all pairs of causal sends and "
+        "deliveries that",
+        "a process can decide of what it was told, and that it can narrow down; by byte of a message packet.",
+        "",
+    )
+    drawn = new_table("protocol")
+    for column in ("integers", "bytes", "online", "offline", "exactly", "narrowed", "exactly, a byte"):
+        drawn.add_column(column, justify="right")
+    for one in known:
+        shares = (f"{share:.1%}" for share in (one.online, one.offline, one.exactly, one.narrowed))
+        each = f"{one.exactly / one.octets:.2%}"
+        drawn.add_row(one.protocol, f"{one.metadata:.3g}", f"{one.octets:.3g}", *shares, each)
+    draw(drawn)
+
+
+def _network(row: CostRow) -> str:
+    if not row.tolerates:
+        return "reliable, FIFO"
+    return "any" if "loss" in row.tolerates else "reliable"
+
+
+def _cost(row: CostRow, costs: list[float]) -> str:
+    growth = row.growth(costs)
+    shown = f"{costs[0]:.3g} .. {costs[-1]:.3g}"
+    return shown if growth is None else f"{shown}  n^{round(growth, 1) + 0.0:.1f}"
+
+
+def _plot(rows: list[CostRow], folder: str) -> None:
+    from microcosm import files
+    from microcosm.simulation.measure import RTTS, SIZES, STREAM, chart
+
+    plots = {
+        name: (title, "processes", y, {row.protocol: _line(SIZES, getattr(row, name)) for row in rows})
+        for name, title, y in (
+            ("metadata", "Metadata a message", "integers"),
+            ("octets", "Size of a message packet", "bytes"),
+            ("state", "State of a process", "integers"),
+            ("sender", "Work of the sender, a message", "operations"),
+            ("receiver", "Work of the receiver, a message", "operations"),
+            ("non_causal", "Latency that causality does not demand", "round trips"),
+        )
+    }
+    plots["throughput"] = (
+        f"{STREAM} messages to one receiver",
+        "round trip time",
+        "time to the last delivery",
+        {row.protocol: _line(RTTS, row.finish) for row in rows},
+    )
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise exits.UsageError(f"--plots: {folder}: {error.strerror}") from None
+    for name, (title, x, y, lines) in plots.items():
+        files.write_text(Path(folder) / f"{name}.svg", chart(title, x, y, lines))
+    output.note(f"{len(plots)} plots in {folder}")
+
+
+def _line(xs: tuple[int, ...], ys: list[float]) -> list[tuple[float, float]]:
+    return [(float(x), y) for x, y in zip(xs, ys, strict=True)]

@@ -1,0 +1,232 @@
+"""`table`: the verdicts on all pairs of events, written as they are found."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microcosm.cli import exits, options, output
+from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, stream_pairs
+
+if TYPE_CHECKING:
+    from microcosm.givens.relation import Relation
+    from microcosm.queries.possible import PairsLeft
+    from microcosm.state.microcosm import Microcosm
+    from microcosm.worlds.search import Stop
+
+
+app = typer.Typer()
+
+
+MODES = ("online", "offline", "possible")
+
+
+@app.command("table")
+def table(
+    files: options.Files,
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="online|offline|possible", help="Verdicts, or what may be.")
+    ] = "online",
+    every: Annotated[bool, typer.Option("--all", help="Every pair, on a line of its own.")] = False,
+    depth: Annotated[
+        int, typer.Option("--depth", metavar="N", min=0, help="For offline: how deep assumptions nest.")
+    ] = 0,
+    limit: options.Limit = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.Strict = False,
+) -> int:
+    """The verdicts on all pairs of events.
+
+    Up to 20 events are shown as a matrix, more are counted; --all prints every pair. With --mode
+    possible, what is shown of a pair is which of <, > and || some world gives it; with --mode offline,
+    which of them the offline rules leave (by default without assumptions).
+
+    \b
+    Examples:
+      microcosm table album.mc
+      microcosm table --mode possible album.mc
+    """
+    from microcosm.cli import reading
+    from microcosm.cli.show.offline import warn_if_inconsistent
+
+    if mode not in MODES:
+        raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
+    if limit is not None and mode != "possible":
+        raise exits.UsageError("--limit is for --mode possible: the others need no search")
+    if depth and mode != "offline":
+        raise exits.UsageError("--depth is for --mode offline")
+    code, book = exits.HOLDS, reading.rulebook(rules)
+    sources = reading.sources(files)
+    for number, source in enumerate(sources):
+        file = source.name
+        try:
+            known = reading.microcosm_of(reading.given_in(source, strict=strict), book, strict=strict)
+        except exits.EXPECTED as error:
+            code = exits.failure(error, "microcosm table")
+            continue
+        if len(sources) > 1 and not json:
+            output.say(*([""] if number else []), f"{file}:")
+        if mode == "possible":
+            code = max(code, _possible(file, known, every, json, options.stop_after(limit)))
+        elif mode == "offline":
+            code = max(code, _offline(file, known, every, json, depth))
+        else:
+            warn_if_inconsistent(known, source.paths)
+            if json:
+                stream_pairs(file, known.events, known.table())
+            else:
+                _online(known, every)
+    return code
+
+
+def _online(known: Microcosm, every: bool) -> None:
+    events = known.events
+    if every:
+        output.say_all(_lines(known))
+    elif len(events) < 2:
+        output.say(f"{len(events)} events, no pair")
+    elif len(events) <= MOST_IN_A_MATRIX:
+        _online_matrix(known, events)
+    else:
+        _online_counts(known, events)
+
+
+def _lines(known: Microcosm) -> Iterator[str]:
+    from microcosm.cli.show.proofs import Style
+    from microcosm.givens.relation import Relation
+    from microcosm.text.names import quote
+
+    silent = Style.of(sys.stdout).signs.silent
+    names = {event: quote(event) for event in known.events}
+    signs = {verdict: silent if verdict is Relation.SILENT else str(verdict) for verdict in Relation}
+    for a, b, verdict in known.table():
+        yield f"{names[a]} {signs[verdict]} {names[b]}"
+
+
+def _online_matrix(known: Microcosm, events: list[str]) -> None:
+    from microcosm.cli.show.proofs import Style
+    from microcosm.givens.relation import Relation
+
+    silent = Style.of(sys.stdout).signs.silent
+    cell = {}
+    for a, b, verdict in known.table():
+        cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
+        cell[b, a] = silent if verdict is Relation.SILENT else str(verdict.converse)
+    draw_matrix(events, cell)
+    if silent in cell.values():
+        output.say(f"{silent} is silence: no rule says anything about the pair.")
+
+
+def _online_counts(known: Microcosm, events: list[str]) -> None:
+    from microcosm.cli.show.proofs import Style
+    from microcosm.givens.relation import Relation
+
+    found = known.table().counts()
+    ordered = found[Relation.BEFORE] + found[Relation.AFTER]
+    silent = Style.of(sys.stdout).signs.silent
+    drawn = new_table("verdict", "")
+    drawn.add_column("pairs", justify="right")
+    for sign, words, count in (
+        ("<", "one happens before the other", ordered),
+        ("||", "concurrent", found[Relation.CONCURRENT]),
+        ("<>", "causally related, direction not known", found[Relation.RELATED]),
+        ("?", "unknown", found[Relation.UNKNOWN]),
+        (silent, "silent: no rule says anything", found[Relation.SILENT]),
+    ):
+        drawn.add_row(sign, words, f"{count:,}")
+    output.say(f"{len(events):,} events, {found.total():,} pairs; --all prints every pair", "")
+    draw(drawn)
+
+
+NOT_DECIDED = "some of these were not decided in time, and may be impossible"
+
+
+def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
+    """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
+    from microcosm.cli.show.offline import say_inconsistent, too_wide
+
+    events = known.events
+    found = known.possible_table(stop)
+    if found is None:
+        conflict = say_inconsistent(file, known.givens, stop)
+        if json:
+            stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
+        return exits.REFUTED
+    pairs, decided = found
+    ignored = known.worlds.ignored
+    fields: dict[str, object] = {"exact": decided and not ignored}
+    if ignored:
+        fields["ignored"] = list(ignored)
+    _left(file, events, pairs, every, fields if json else None)
+    if not decided:
+        output.warn(NOT_DECIDED)
+    if ignored:
+        output.warn(too_wide(known.givens, ignored))
+    return exits.HOLDS if decided else exits.UNDECIDED
+
+
+def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
+    """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
+    from microcosm.cli.show.offline import INCONSISTENT
+    from microcosm.cli.show.proofs import proof_object
+    from microcosm.cli.show.verdict import show_proof
+    from microcosm.queries.offline import Inconsistent
+
+    try:
+        pairs = known.offline_table(depth=depth)
+    except Inconsistent as problem:
+        if json:
+            stream_pairs(
+                file, known.events, (), {"consistent": False, "derivation": proof_object(problem.derivation)}
+            )
+        else:
+            output.say(f"inconsistent: {INCONSISTENT}", "")
+            show_proof(known, problem.derivation)
+        return exits.REFUTED
+    _left(file, known.events, pairs, every, {} if json else None)
+    return exits.HOLDS
+
+
+def _left(
+    file: str, events: list[str], pairs: PairsLeft, every: bool, fields: dict[str, object] | None
+) -> None:
+    """The table; `fields`: as JSON, with these at its end."""
+    if fields is not None:
+        stream_pairs(file, events, pairs, fields)
+    elif every:
+        from microcosm.text.names import quote
+
+        name = {event: quote(event) for event in events}
+        output.say_all(f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
+    elif len(events) < 2:
+        output.say(f"{len(events)} events, no pair")
+    elif len(events) <= MOST_IN_A_MATRIX:
+        _left_matrix(events, pairs)
+    else:
+        _left_counts(len(events), pairs.counts())
+
+
+def _left_matrix(events: list[str], pairs: PairsLeft) -> None:
+    from microcosm.cli.show.offline import joined
+    from microcosm.worlds.propagation import MEMBERS
+
+    cell = {}
+    for a, b, left in pairs:
+        cell[a, b] = joined(left)
+        cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
+    draw_matrix(events, cell)
+    output.say("<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three.")
+
+
+def _left_counts(events: int, found: Counter[tuple[Relation, ...]]) -> None:
+    drawn = new_table("possible")
+    drawn.add_column("pairs", justify="right")
+    for left, count in found.most_common():
+        drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
+    output.say(f"{events:,} events, {found.total():,} pairs; --all prints every pair", "")
+    draw(drawn)

@@ -1,0 +1,210 @@
+"""Derivations as they go out: a tree as a stream wants it, where each leaf comes from, and the JSON form.
+
+In JSON plain trees come out as they are. Where a step is used many times, or the tree is deeper than common
+readers allow, steps move into the list `lemmas` and `{"ref": k}` stands in their place; a lemma refers only
+to lemmas before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from microcosm.cli.output import can_show, is_terminal, printable, styled, width
+from microcosm.givens.clock import Clock
+from microcosm.givens.facts import Evidence, GivenFacts
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import ASCII, PAPER, Derivation, Signs, tree_lines
+from microcosm.text.names import quote
+from microcosm.text.statement import is_default
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What `stream` asks for; `columns` is None where long lines are no trouble (a pipe, a file)."""
+
+    signs: Signs
+    colour: bool
+    columns: int | None
+    prose: int
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Style:
+        """The style of a stream as it is now."""
+        fits = can_show("⊢₀⊬⊩⊮├─└│✓✗≤·", stream)
+        columns = width(stream)
+        return cls(
+            PAPER if fits else ASCII,
+            styled(stream),
+            columns if is_terminal(stream) else None,
+            columns,
+        )
+
+    def readable(self, text: str) -> str:
+        """`text` with turnstiles in these signs, and nothing in it that a terminal would obey."""
+        if self.signs is ASCII:
+            for theirs, ours in ((PAPER.underivable, ASCII.underivable), (PAPER.derivable, ASCII.derivable)):
+                for judgement in ("initial", "online", "offline"):
+                    text = text.replace(theirs[judgement], ours[judgement])
+        return printable(text)
+
+    def dim(self, text: str) -> str:
+        """Text that stands back."""
+        return f"\x1b[2m{text}\x1b[0m" if self.colour and text else text
+
+    def bold(self, text: str) -> str:
+        """Text that stands out."""
+        return f"\x1b[1m{text}\x1b[0m" if self.colour and text else text
+
+
+def proof_lines(
+    derivation: Derivation, *, stream: TextIO, provenance: Provenance | None = None
+) -> Iterator[str]:
+    """The lines of the tree of `derivation` as `stream` wants them. Cost: linear in the derivation."""
+    return tree_lines(derivation, Style.of(stream), None if provenance is None else provenance.of)
+
+
+GIVEN = "given"
+
+
+class Provenance:
+    """Looks up what stands behind the leaves of derivations from some `Givens`; constant time a leaf."""
+
+    def __init__(self, *givens: Givens, at_most: str = "≤") -> None:
+        self._facts = [GivenFacts(each) for each in givens]
+        self._at_most = at_most
+
+    def of(self, leaf: Derivation) -> str:
+        """What a leaf that rests on a given rests on; just `given` where nothing more is known."""
+        return self._told(leaf, False)
+
+    def reason(self, leaf: Derivation) -> str:
+        """What a leaf rests on, as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
+        return self._told(leaf, True)
+
+    def _told(self, leaf: Derivation, clause: bool) -> str:
+        fact = leaf.conclusion
+        if fact.right is None:
+            return GIVEN
+        return self.between(fact.left, Relation(fact.relation), fact.right, clause=clause)
+
+    def between(self, left: str, relation: Relation, right: str, *, clause: bool = False) -> str:
+        """What `left relation right` rests on, read in either direction where it is symmetric."""
+        for facts in self._facts:
+            for one, other in ((left, right), (right, left))[: 2 if relation.symmetric else 1]:
+                for evidence in facts.evidence(one, relation, other):
+                    return self._words(evidence, facts.givens.clocks, left, right, clause)
+        return "it is given" if clause else GIVEN
+
+    def _words(
+        self, evidence: Evidence, clocks: Mapping[str, Clock], left: str, right: str, clause: bool
+    ) -> str:
+        match evidence.kind:
+            case "internal":
+                return "both are internal events, in this order" if clause else "internal events"
+            case "token":
+                token = f"token {quote(evidence.source or '')}"
+                return f"both are under {token}, which no two hold at once" if clause else token
+            case "clocks":
+                read = "; ".join(self._clocks(clocks[left], clocks[right]))
+                return f"of their clocks ({read})" if clause else f"clocks {read}"
+            case _:
+                source = given_from(evidence.source)
+                return f"it is given ({source.removeprefix(f'{GIVEN}, ')})" if clause else source
+
+    def _clocks(self, a: Clock, b: Clock) -> Iterator[str]:
+        if a.beside(b):
+            process, (low, high) = quote(a.process), sorted((a.own, b.own))
+            if low == high:
+                yield f"{process}:{low} = {process}:{high}, in program order"
+            else:
+                yield f"{process}:{low} < {process}:{high}"
+        elif a.reached_by(b):
+            yield self._seen(a, self._at_most, b)
+        elif b.reached_by(a):
+            yield self._seen(b, self._at_most, a)
+        else:
+            yield self._seen(a, ">", b)
+            yield self._seen(b, ">", a)
+
+    @staticmethod
+    def _seen(one: Clock, sign: str, other: Clock) -> str:
+        process = quote(one.process)
+        seen = other.entries.get(one.process, 0)
+        return f"{process}:{one.own} {sign} {quote(other.process)} sees {process}:{seen}"
+
+
+def given_from(source: str | None) -> str:
+    """`given, album.mc:4` for a place in a file, the source itself (`message m7`) where it was stated."""
+    if source is None:
+        return GIVEN
+    shown = printable(source)
+    return f"{GIVEN}, {shown}" if is_default(source) else shown
+
+
+DEEPEST = 100
+"""No branch of the JSON has more steps than this."""
+
+SLACK = 1000
+"""A tree of at most so many steps is written out even where it could share some."""
+
+
+def proof_object(derivation: Derivation) -> dict[str, Any]:
+    """The JSON form of `derivation`, with `lemmas` where needed. Cost: linear in its distinct steps."""
+    order = _from_the_leaves(derivation)
+    height: dict[int, int] = {}
+    size: dict[int, int] = {}
+    for node in order:
+        height[id(node)] = 1 + max((height[id(p)] for p in node.premises), default=0)
+        size[id(node)] = 1 + sum(size[id(p)] for p in node.premises)
+    if height[id(derivation)] <= DEEPEST and size[id(derivation)] <= 2 * len(order) + SLACK:
+        return derivation.to_json()
+    return _with_lemmas(derivation, order)
+
+
+def _with_lemmas(derivation: Derivation, order: list[Derivation]) -> dict[str, Any]:
+    uses: dict[int, int] = {}
+    for node in order:
+        for premise in node.premises:
+            uses[id(premise)] = uses.get(id(premise), 0) + 1
+    written: dict[int, dict[str, Any]] = {}
+    height: dict[int, int] = {}
+    lemmas: list[dict[str, Any]] = []
+    for node in order:
+        tall = 1 + max((height[id(p)] for p in node.premises), default=0)
+        step = _step(node, [written[id(p)] for p in node.premises])
+        shared = uses.get(id(node), 0) > 1 and bool(node.premises)
+        if node is not derivation and (shared or tall >= DEEPEST):
+            lemmas.append(step)
+            step, tall = {"ref": len(lemmas) - 1}, 1
+        written[id(node)], height[id(node)] = step, tall
+    return {**written[id(derivation)], "lemmas": lemmas}
+
+
+def _step(node: Derivation, premises: list[dict[str, Any]]) -> dict[str, Any]:
+    said = node.conclusion
+    conclusion = {
+        "judgement": said.judgement.value,
+        "left": said.left,
+        "relation": said.relation,
+        "right": said.right,
+    }
+    return {"rule": node.rule, "conclusion": conclusion, "premises": premises, **node.evidence}
+
+
+def _from_the_leaves(derivation: Derivation) -> list[Derivation]:
+    """Every distinct step once, each after its premises."""
+    order: list[Derivation] = []
+    seen: set[int] = set()
+    waiting = [(derivation, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting += [(premise, False) for premise in reversed(node.premises)]
+    return order

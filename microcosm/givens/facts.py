@@ -1,0 +1,304 @@
+"""What is given of single events and pairs: by what a fact is given, and what a rule may ask of messages.
+
+Plain and complete, for proofs rest on it. The base predicates have one meaning for everybody who evaluates
+rules:
+
+    send(a)             a sends some message
+    receive(a)          a receives some message
+    matches(a, b)       a sends a message that b receives (the same message id)
+    same_process(a, b)  a and b are message events of one process
+    unicast(a)          a sends one message to one receiver, as its statement says
+    answered(a, b)      a sends what b receives: the same message id, of which b's process is a
+                        receiver if receivers are stated, and no other event can have sent it there
+    stamped_out(a, b)   the stamps of a and b rule out that a is before b
+    causal(a, b)        answered(a, b), and the network is stated to keep Causal, or a stronger
+                        ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
+    causal_interior(a, b)   the same of its interior; likewise the others
+    complete(a, b)      a and b are message events of a log that is stated to be complete, and that
+                        orders the events of each process and each sending before its receptions
+
+The binary ones relate two different events, as every relation here does. What a process receives from
+itself is not answered. Nor is what it receives twice: which of the two came first is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from microcosm.errors import RuleError
+from microcosm.givens.clock import between, too_late
+from microcosm.givens.relation import GIVEN_RELATIONS, Relation
+
+if TYPE_CHECKING:
+    from microcosm.givens.columns import Message
+    from microcosm.givens.givens import Givens
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a fact is given: the kind of given and where it came from."""
+
+    kind: Literal["internal", "external", "clocks", "token"]
+    source: str | None = None
+    """The provenance of an external correspondence, or the name of the token."""
+
+
+class GivenFacts:
+    """Answers "is `a R b` given, and by what?" for fixed givens.
+
+    Cost: linear in what is given to make; constant for each question.
+    """
+
+    def __init__(self, givens: Givens) -> None:
+        self.givens = givens
+        self.members = frozenset(givens.members())
+        self._chain = {event: at for at, event in enumerate(givens.internal)}
+        self._end = len(givens.internal)
+        self._stated = {event: at for at, event in enumerate(givens.clocks)}
+        self._tokens: dict[str, list[str]] = {}
+        self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
+        for token, group in givens.tokens.items():
+            for event in group:
+                self._tokens.setdefault(event, []).append(token)
+
+    def evidence(self, left: str, relation: Relation, right: str) -> Iterator[Evidence]:
+        """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
+        if left == right:
+            return
+        if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
+            yield Evidence("internal")
+        stated = self.givens.external if relation in GIVEN_RELATIONS else self.givens.refuted
+        for key in ((left, relation.value or "", right), (right, relation.value or "", left)):
+            fact = stated.get(key)
+            if fact is not None and (fact.left, fact.right) == (left, right):
+                yield Evidence("external", fact.source)
+        if self._by_clocks(left, right) is relation or (
+            relation is Relation.NOT_BEFORE and self._missed(left, right)
+        ):
+            yield Evidence("clocks")
+        if relation is Relation.RELATED:
+            for token in self._tokens.get(left, ()):
+                if right in self._groups[token]:
+                    yield Evidence("token", token)
+
+    def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:
+        """What an `Init` of a fact shows beside its conclusion: nothing, its clocks, or its token."""
+        found = next(self.evidence(left, relation, right), None)
+        if found is not None and found.kind == "token":
+            return {"token": found.source}
+        if found is not None and found.kind == "clocks":
+            clocks = self.givens.clocks
+            return {"clocks": {event: clocks[event].stated() for event in (left, right)}}
+        return {}
+
+    def _missed(self, left: str, right: str) -> bool:
+        """Whether the clocks show that `left` is not before `right`."""
+        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
+        return a is not None and b is not None and not a.beside(b) and a.missed_by(b)
+
+    def _by_clocks(self, left: str, right: str) -> Relation | None:
+        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
+        if a is None or b is None:
+            return None
+        if not a.beside(b):
+            return between(a, b)
+        before = (a.own, self._stated[left]) < (b.own, self._stated[right])
+        return Relation.BEFORE if before else Relation.AFTER
+
+
+STAMPED_OUT = "stamped_out"
+
+STRONGER = {
+    "fifo-1-1": ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),
+    "causal": ("causal", "fifo-n-1", "fifo-n-n", "rsc"),
+    "fifo-n-1": ("fifo-n-1", "fifo-n-n", "rsc"),
+    "fifo-1-n": ("fifo-1-n", "fifo-n-n", "rsc"),
+    "fifo-n-n": ("fifo-n-n", "rsc"),
+    "rsc": ("rsc",),
+}
+"""Each message ordering, and those that imply it, of messages with several receivers too.
+
+Seed 004, Lemma 4, and of interiors Theorem 27. That Fifo 1-n implies Causal is left out: it is true of
+messages with one receiver only, and stands in the rules, with `unicast`.
+"""
+
+_ORDERED = {
+    name.replace("-", "_") + ending: {*(f"{one} interior" for one in stronger), *(() if ending else stronger)}
+    for name, stronger in STRONGER.items()
+    for ending in ("", "_interior")
+}
+"""Each predicate that rests on a known ordering, and the statements that make it true of messages."""
+
+PREDICATES = {
+    **dict.fromkeys(("send", "receive", "unicast"), 1),
+    **dict.fromkeys(("matches", "same_process", "answered", STAMPED_OUT, *_ORDERED, "complete"), 2),
+}
+"""Every base predicate, and how many events it is said of."""
+
+
+class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
+    """From each predicate to its facts, as tuples of events; made when asked for.
+
+    `facts["same_process"]` is quadratic in the events of a process. `holds` and `partners` answer
+    without it, in constant time and in the size of the answer. Each raises `RuleError` for a predicate
+    that does not exist or is said of another number of events.
+
+    `whole` tells of a log that is stated to be complete whether it orders what such a log must order; it
+    is asked once, and only where `complete` is.
+    """
+
+    def __init__(self, givens: Givens, whole: Callable[[], bool]) -> None:
+        self._givens, self._stamps, self._whole = givens, givens.stamps, whole
+        self._orderings, self._complete = givens.orderings, givens.complete
+        self._made: dict[str, frozenset[tuple[str, ...]]] = {}
+        self._columned: dict[str, _Columns] = {}
+
+    @cached_property
+    def _keys(self) -> tuple[_Keys, _Keys, _Keys]:
+        """What each event sent, what it received, and whose it is."""
+        sent: _Keys = {}
+        received: _Keys = {}
+        process: _Keys = {}
+        for message in self._givens.messages:
+            known = sent if message.kind == "send" else received
+            known.setdefault(message.event, {})[message.message] = None
+            process.setdefault(message.event, {})[message.process] = None
+        return sent, received, process
+
+    @cached_property
+    def _events(self) -> dict[str, Set[str]]:
+        sent, received, _ = self._keys
+        return {"send": sent.keys(), "receive": received.keys(), "unicast": self._unicast}
+
+    @property
+    def _unicast(self) -> Set[str]:
+        """The events that send one message to one other process."""
+        copies: dict[str, set[tuple[str, str | None]]] = {}
+        for message in self._givens.messages:
+            if message.kind == "send":
+                to = set(message.receivers) - {message.process} if message.receivers else {None}
+                copies.setdefault(message.event, set()).update((message.message, name) for name in to)
+        return {event for event, to in copies.items() if len(to) == 1 and next(iter(to))[1] is not None}
+
+    @cached_property
+    def _answered(self) -> tuple[_Keys, _Keys]:
+        """For each event what it sends and what it receives, each reception by the one that it answers."""
+        sendings: dict[str, list[Message]] = {}
+        receptions: dict[tuple[str, str], dict[str, None]] = {}
+        for message in self._givens.messages:
+            if message.kind == "send":
+                sendings.setdefault(message.message, []).append(message)
+            else:
+                receptions.setdefault((message.message, message.process), {})[message.event] = None
+        sent: _Keys = {}
+        received: _Keys = {}
+        for (name, process), events in receptions.items():
+            senders = {
+                (one.event, one.process)
+                for one in sendings.get(name, ())
+                if not one.receivers or process in one.receivers
+            }
+            if len(events) == len(senders) == 1:
+                (reception,), ((send, sender),) = events, senders
+                if sender != process:
+                    sent.setdefault(send, {})[name, send] = None
+                    received.setdefault(reception, {})[name, send] = None
+        return sent, received
+
+    def _shared(self, name: str) -> tuple[_Keys, _Keys]:
+        """What is said of events that a binary predicate relates where they share some of it."""
+        if name == "complete":
+            whole = self._complete and self._whole()
+            every: _Keys = {event: {"": None} for event in self._keys[2]} if whole else {}
+            return every, every
+        if name == "same_process":
+            return self._keys[2], self._keys[2]
+        if name == "matches":
+            return self._keys[0], self._keys[1]
+        if name in _ORDERED and _ORDERED[name].isdisjoint(self._orderings):
+            return {}, {}
+        return self._answered
+
+    def _columns(self, name: str) -> _Columns:
+        """The same, and the other way round: from what is shared to the events."""
+        if name not in self._columned:
+            one, other = self._shared(name)
+            self._columned[name] = one, other, _inverse(one), _inverse(other)
+        return self._columned[name]
+
+    def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
+        if name not in self._made:
+            self._made[name] = frozenset(self._facts(name))
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PREDICATES)
+
+    def __len__(self) -> int:
+        return len(PREDICATES)
+
+    def events(self, name: str) -> Set[str]:
+        """The events of which a unary predicate is true."""
+        expect(name, 1)
+        return self._events[name]
+
+    def holds(self, name: str, *events: str) -> bool:
+        """Whether the predicate is true of `events`."""
+        expect(name, len(events))
+        if len(events) == 1:
+            return events[0] in self._events[name]
+        if name == STAMPED_OUT:
+            one, other = (self._stamps.get(event) for event in events)
+            return events[0] != events[1] and too_late(one, other)
+        columns = self._columns(name)
+        mine, theirs = columns[0].get(events[0], {}), columns[1].get(events[1], {})
+        return events[0] != events[1] and any(key in theirs for key in mine)
+
+    def partners(self, name: str, end: int, event: str) -> Iterator[str]:
+        """Every x with `name(event, x)` (end 0) or `name(x, event)` (end 1); one may come twice."""
+        expect(name, 2)
+        if name == STAMPED_OUT:
+            for other in self._stamps:
+                if self.holds(name, *((event, other) if end == 0 else (other, event))):
+                    yield other
+            return
+        columns = self._columns(name)
+        others = columns[2] if end else columns[3]
+        for key in columns[end].get(event, ()):
+            for other in others.get(key, ()):
+                if other != event:
+                    yield other
+
+    def _facts(self, name: str) -> Iterator[tuple[str, ...]]:
+        if name in self._events:
+            return ((event,) for event in self._events[name])
+        expect(name, 2)
+        if name == STAMPED_OUT:
+            return ((a, b) for a in self._stamps for b in self.partners(name, 0, a))
+        return ((a, b) for a in self._columns(name)[0] for b in self.partners(name, 0, a))
+
+
+def expect(name: str, events: int) -> None:
+    """Raise `RuleError` unless `name` is a predicate of so many events."""
+    arity = PREDICATES.get(name)
+    if arity != events:
+        known = ", ".join(f"{p}({', '.join('ab'[:n])})" for p, n in PREDICATES.items())
+        fault = "is no base predicate" if arity is None else f"is said of {arity}, not of {events}"
+        raise RuleError(f"`{name}` {fault}", hint=f"The base predicates are {known}.")
+
+
+_Keys = dict[str, dict[Hashable, None]]
+_Events = dict[Hashable, dict[str, None]]
+_Columns = tuple[_Keys, _Keys, _Events, _Events]
+
+
+def _inverse(keys: _Keys) -> _Events:
+    """From each key to the events that have it."""
+    found: _Events = {}
+    for event, own in keys.items():
+        for key in own:
+            found.setdefault(key, {})[event] = None
+    return found

@@ -1,0 +1,105 @@
+"""The order of some givens: rows or labels, whichever suits, and whether a complete log orders what it must.
+
+Of a complete log what is not ordered is concurrent. That holds only where the log orders all that is
+ordered by definition: the message events of each process, and a sending and its reception. Where it does
+not, its silence about a pair proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, pairwise
+
+from microcosm import tuning
+from microcosm.givens.facts import BaseFacts
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.order.chain_cover import ProcessOf, Wide
+from microcosm.order.clock_order import ClockRows
+from microcosm.order.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
+from microcosm.order.labels import Labels
+from microcosm.order.rows import Rows
+
+
+def happens_before(
+    size: int, edges: Iterable[tuple[int, int]], process: ProcessOf | None = None
+) -> HappensBefore:
+    """The order that the edges generate. Raises `Cycle`. Cost: linear in size and edges, at first.
+
+    >>> type(happens_before(3, [(0, 1), (1, 2)])).__name__
+    'Rows'
+    """
+    if size > tuning.ROWS_UP_TO:
+        if iter(edges) is edges:  # to be gone through but once
+            edges = list(edges)
+        try:
+            least = tuning.EVENTS_A_CHAIN
+            return Labels(size, edges, process, size // least if least else None)
+        except Wide:
+            pass
+    return Rows(size, edges)
+
+
+def lacking(givens: Givens) -> str | None:
+    """What a complete log would say and the givens do not, in words; None where nothing is lacking.
+
+    Cost: that of the order of what is given, and a question of it for each message.
+
+    >>> from microcosm.givens.columns import Message
+    >>> givens = Givens(messages=[Message("send", "s", "m", "p"), Message("receive", "r", "m", "q")])
+    >>> lacking(givens)
+    'nothing orders the sending s of m and its reception r'
+    """
+    position = givens.numbers()
+    before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
+    stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
+    edges = [*stated, *ClockRows(givens.clocks, position).cover()]
+    try:
+        rank = {
+            at: place
+            for place, at in enumerate(cycle_or_order(len(position), *edge_sets(len(position), edges)))
+        }
+        order = happens_before(len(position), edges)
+    except Cycle:
+        return None  # contradictory anyway
+    return lacking_order(givens, position, rank.__getitem__, order.before)
+
+
+def lacking_order(
+    givens: Givens,
+    position: Mapping[str, int],
+    rank: Callable[[int], int],
+    before: Callable[[int, int], bool],
+) -> str | None:
+    """As `lacking`, where the order of positions is known: its test, and a rank that grows along it."""
+    sent: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    of_process: dict[str, dict[str, int]] = {}
+    for message in givens.messages:
+        of_process.setdefault(message.process, {})[message.event] = position[message.event]
+        if message.kind == "send":
+            sent.setdefault(message.message, []).append((message.event, message.receivers))
+    for process, events in of_process.items():
+        for a, b in pairwise(sorted(events, key=lambda event: rank(events[event]))):
+            if not before(events[a], events[b]):
+                return f"nothing orders {a} and {b} of process {process}"
+    for message in givens.messages:
+        if message.kind == "receive":
+            origins = [e for e, to in sent.get(message.message, ()) if not to or message.process in to]
+            if not origins:
+                return f"the sending of {message.message}, received at {message.event}, is not in it"
+            if not any(before(position[origin], position[message.event]) for origin in origins):
+                what = f"the sending {origins[0]} of {message.message} and its reception {message.event}"
+                return f"nothing orders {what}"
+    return None
+
+
+def base_facts(givens: Givens) -> BaseFacts:
+    """The base predicates of some givens. Cost: linear in the messages; of `complete`, that of `lacking`.
+
+    >>> from microcosm.givens.columns import Message
+    >>> messages = [Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")]
+    >>> facts = base_facts(Givens(messages=messages))
+    >>> facts["matches"], facts["send"]
+    (frozenset({('e', 'f')}), frozenset({('e',)}))
+    """
+    return BaseFacts(givens, lambda: lacking(givens) is None)

@@ -1,0 +1,283 @@
+"""Causal delivery to monitors by vector clocks: seed 002, section 6.
+
+f_p.q counts the messages from q to the monitor in the causal past of process p. Message j carries e_j, the
+vector of its sender before it; the monitor accepts j when e_j <= k, its count of what it received, and
+then f = k there (the seed's invariant). One vector for each monitor; other processes deliver
+at once, without any promise. With every process a monitor this is RST, column for column.
+
+Below the protocol stands its derivation: the abstract algorithm of seed 002, section 5, and its refinements,
+down to the vectors of section 6.
+
+A model to be compared with itself, not a protocol to be run:
+four programs for the same problem, each from the one before it by the step that the seed takes.
+
+    Histories   H_p, K, and B_j kept for ever: C_j is computed from all B when it is needed
+    Pasts       G_p = H_p ∪ (∪ h : h ∈ H_p : C_h) instead of H_p; C_j travels with the message   (P1)
+    Projections F_p = G_p ↑ R_μ and E_j = C_j ↑ R_μ instead of G_p and C_j                        (P2, P3)
+    Sizes       f_p, e_j, k instead of F_p, E_j, K: how many of them each process sent           (section 6)
+
+The monitor receives j when its causal predecessors that go to the monitor have been received; its guard is
+true then and only then, in all four. In the seed's notation `if guard → ... fi`, j waits until it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
+from microcosm.protocol.packets import Counts, Vectored
+
+
+class Monitored(FixedGroup):
+    """One of `size` processes, of which `monitors` (by default process 0) get causal delivery.
+
+    Time and space n times the number of monitors. For reliable networks, in any order.
+    """
+
+    __slots__ = ("_clock", "_held", "_past", "monitors")
+
+    TOLERATES = frozenset({"reorder"})
+
+    def __init__(self, me: int, size: int, monitors: Collection[int] = (0,)) -> None:
+        super().__init__(me, size)
+        self.monitors = tuple(sorted(monitors))
+        self._clock = 0
+        self._past: list[Counts] = [(0,) * size for _ in self.monitors]
+        self._held: dict[tuple[int, int], Vectored] = {}
+
+    @property
+    def vectors(self) -> tuple[Counts, ...]:
+        """f of this process, for each monitor; at a monitor its own one is k."""
+        return tuple(self._past)
+
+    def _send(self, to: tuple[int, ...], payload: Any) -> int:
+        packet = Vectored(tuple(self._past), to, payload)
+        for j in to:
+            self._emit(j, packet)
+        self._past = [
+            self._counted(vector, self.me) if monitor in to else vector
+            for monitor, vector in zip(self.monitors, self._past, strict=True)
+        ]
+        self._clock += 1
+        self.operations += len(to) + len(self.monitors)
+        return self._clock
+
+    def _on_vectored(self, sender: int, packet: Vectored) -> str | None:
+        vectors = packet.vectors
+        if len(vectors) != len(self.monitors) or any(len(vector) != self.size for vector in vectors):
+            return UNSOUND
+        if self.me not in packet.to or any(j >= self.size for j in packet.to):
+            return UNSOUND
+        if self.me not in self.monitors:
+            self._accept(sender, packet)
+            return None
+        mine = self.monitors.index(self.me)
+        number = vectors[mine][sender]
+        if number < self._past[mine][sender] or (sender, number) in self._held:
+            return DUPLICATE
+        if len(self._held) >= WINDOW:
+            return OUT_OF_WINDOW
+        self._held[sender, number] = packet
+        while (ready := self._ready(mine)) is not None:
+            self._accept(ready[0], self._held.pop(ready))
+        return None
+
+    def _ready(self, mine: int) -> tuple[int, int] | None:
+        for key, packet in self._held.items():
+            self.operations += self.size
+            if all(map(int.__le__, packet.vectors[mine], self._past[mine])):
+                return key
+        return None
+
+    def _accept(self, sender: int, packet: Vectored) -> None:
+        self.operations += self.size * len(self.monitors)
+        self._past = [
+            tuple(map(max, vector, self._counted(carried, sender) if monitor in packet.to else carried))
+            for monitor, vector, carried in zip(self.monitors, self._past, packet.vectors, strict=True)
+        ]
+        self._deliver(Delivery(sender, packet.payload, packet))
+
+    def _counted(self, vector: Counts, process: int) -> Counts:
+        return (*vector[:process], vector[process] + 1, *vector[process + 1 :])
+
+    def idle(self) -> bool:
+        return not self._held
+
+    def integers(self) -> int:
+        return self.size * len(self.monitors) + sum(packet.integers for packet in self._held.values())
+
+    @property
+    def unsent(self) -> int:
+        return 0
+
+    HANDLERS: ClassVar[dict[type, str]] = {Vectored: "_on_vectored"}
+
+
+X = TypeVar("X")
+
+
+class AbstractMessage(NamedTuple):
+    """A message: its identity, `sndr` and `rcvr`."""
+
+    number: int
+    sender: int
+    receiver: int
+
+
+MessageSet = frozenset[AbstractMessage]
+NONE: MessageSet = frozenset()
+
+
+def closed(part: Collection[X], universe: Iterable[X], before: Callable[[X, X], bool]) -> bool:
+    """Section 1.0: whether `part` has, with y, every x of the universe that is before y. Cost: quadratic.
+
+    >>> closed({0, 1}, range(4), int.__lt__), closed({1}, range(4), int.__lt__)
+    (True, False)
+    """
+    return all(x in part for x in universe for y in part if before(x, y))
+
+
+def predecessors(basic: dict[AbstractMessage, MessageSet], j: AbstractMessage) -> MessageSet:
+    """Section 3: C_j = B_j ∪ (∪ h : h ∈ B_j : C_h), the causal predecessors of j. Cost: linear in B."""
+    found: set[AbstractMessage] = set()
+    stack = list(basic[j])
+    while stack:
+        h = stack.pop()
+        if h not in found:
+            found.add(h)
+            stack += basic[h]
+    return frozenset(found)
+
+
+class MonitorProgram(ABC):
+    """What the four have in common: sends, and receptions where `ready` allows them. `monitor` is μ.
+
+    Cost of each method: linear in the sets of messages that it compares, for this is a model and no machine.
+    """
+
+    def __init__(self, size: int, monitor: int = 0) -> None:
+        self.size = size
+        self.monitor = monitor
+
+    def projected(self, letters: MessageSet) -> MessageSet:
+        """letters ↑ R_μ: those that go to the monitor (section 1.1). Cost: linear in the letters."""
+        return frozenset(j for j in letters if j.receiver == self.monitor)
+
+    @abstractmethod
+    def send(self, j: AbstractMessage) -> None:
+        """The event send_j, at its sender. Cost: the history of the sender at most."""
+
+    @abstractmethod
+    def ready(self, j: AbstractMessage) -> bool:
+        """The guard of the reception of j: at the monitor; elsewhere it is true. Cost: a history at most."""
+
+    @abstractmethod
+    def receive(self, j: AbstractMessage) -> None:
+        """The event receive_j, at its receiver, once it is ready. Cost: two histories at most."""
+
+
+class Histories(MonitorProgram):
+    """The first program: H_p is all that p has sent or received, K what the monitor has received."""
+
+    def __init__(self, size: int, monitor: int = 0) -> None:
+        super().__init__(size, monitor)
+        self.h: list[MessageSet] = [NONE] * size
+        self.k = NONE
+        self.b: dict[AbstractMessage, MessageSet] = {}
+        """B_j, the basic predecessors of each message."""
+
+    def c(self, j: AbstractMessage) -> MessageSet:
+        """C_j, from the B of everybody: nothing distributed could compute it.
+
+        Cost: linear in the messages.
+        """
+        return predecessors(self.b, j)
+
+    def send(self, j: AbstractMessage) -> None:
+        self.b[j] = self.h[j.sender]
+        self.h[j.sender] |= {j}
+
+    def ready(self, j: AbstractMessage) -> bool:
+        return j.receiver != self.monitor or self.projected(self.c(j)) <= self.k
+
+    def receive(self, j: AbstractMessage) -> None:
+        self.h[j.receiver] |= {j}
+        if j.receiver == self.monitor:
+            self.k |= {j}
+
+
+class Pasts(MonitorProgram):
+    """The second program, by P1: G_p is the history of p with all its causal predecessors."""
+
+    def __init__(self, size: int, monitor: int = 0) -> None:
+        super().__init__(size, monitor)
+        self.g: list[MessageSet] = [NONE] * size
+        self.k = NONE
+        self.c: dict[AbstractMessage, MessageSet] = {}
+        """C_j, which travels with message j."""
+
+    def send(self, j: AbstractMessage) -> None:
+        self.c[j] = self.g[j.sender]
+        self.g[j.sender] |= {j}
+
+    def ready(self, j: AbstractMessage) -> bool:
+        return j.receiver != self.monitor or self.projected(self.c[j]) <= self.k
+
+    def receive(self, j: AbstractMessage) -> None:
+        self.g[j.receiver] |= {j} | self.c[j]
+        if j.receiver == self.monitor:
+            self.k |= {j}
+
+
+class Projections(MonitorProgram):
+    """The third program, by P2 and P3: only messages to the monitor are kept and travel."""
+
+    def __init__(self, size: int, monitor: int = 0) -> None:
+        super().__init__(size, monitor)
+        self.f: list[MessageSet] = [NONE] * size
+        self.k = NONE
+        self.e: dict[AbstractMessage, MessageSet] = {}
+        """E_j, which travels with message j."""
+
+    def send(self, j: AbstractMessage) -> None:
+        self.e[j] = self.f[j.sender]
+        if j.receiver == self.monitor:
+            self.f[j.sender] |= {j}
+
+    def ready(self, j: AbstractMessage) -> bool:
+        return j.receiver != self.monitor or self.e[j] <= self.k
+
+    def receive(self, j: AbstractMessage) -> None:
+        self.f[j.receiver] |= self.e[j]
+        if j.receiver == self.monitor:
+            self.f[j.receiver] |= {j}
+            self.k |= {j}
+
+
+class Sizes(MonitorProgram):
+    """The last program, section 6: closed sets of one sender's messages are told by their sizes."""
+
+    def __init__(self, size: int, monitor: int = 0) -> None:
+        super().__init__(size, monitor)
+        self.f: list[list[int]] = [[0] * size for _ in range(size)]
+        self.k = [0] * size
+        self.e: dict[AbstractMessage, list[int]] = {}
+        """e_j, which travels with message j."""
+
+    def send(self, j: AbstractMessage) -> None:
+        p = j.sender
+        self.e[j] = self.f[p][:]
+        if j.receiver == self.monitor:
+            self.f[p][p] += 1
+
+    def ready(self, j: AbstractMessage) -> bool:
+        return j.receiver != self.monitor or all(map(int.__le__, self.e[j], self.k))
+
+    def receive(self, j: AbstractMessage) -> None:
+        p = j.receiver
+        self.f[p] = list(map(max, self.f[p], self.e[j]))
+        if p == self.monitor:
+            self.f[p][j.sender] += 1
+            self.k[j.sender] += 1

@@ -1,0 +1,295 @@
+"""Which task does which trace: in slices or whole, and whole ones gathered without Spark where that can be.
+
+A shuffle takes each row into Java, through a sort and back to Python, which is more than finding its edges
+takes. Logs mostly have the events of a trace together: then a task reads the file in which they were staged,
+and has whole traces. The events of a trace that is in several files are first written by one half of the
+tasks for the other, each trace into one bucket. Only where these files would be too many, or more is asked of
+events than what was staged, does Spark gather them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from microcosm.spark.io import input_splits, reading, staging
+from microcosm.spark.io.events import id_of
+from microcosm.spark.io.input_splits import Made
+from microcosm.spark.io.sink import Kernel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from microcosm.spark.io.staging import Output
+
+
+MOST = 1_000_000
+"""Of so many traces, each counted once a piece of input, it is looked here where they are."""
+
+LARGEST = 2_000_000
+"""Events of a file that a task holds, at most."""
+
+TOGETHER = 250_000
+"""So many events, more or less, are for one task."""
+
+FILES = 4096
+"""So many files, at most, are written for other tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files for each task, with whole traces but for those that are `apart`; `all_apart`: these are all.
+
+    `rows` counts the events of those that are apart.
+    """
+
+    files: list[list[Path]]
+    apart: pa.Array
+    all_apart: bool
+    rows: int
+
+
+def by_trace(
+    spark: SparkSession,
+    output: Output,
+    events: DataFrame,
+    sliced: Sequence[str | None],
+    tables: Mapping[str, str],
+    kernel: Kernel,
+) -> dict[str, dict[str, DataFrame]]:
+    """The `tables` that a kernel makes of events, those of each trace together: by the stage that made them.
+
+    `events` are the staged ones without the traces that are `sliced`, with more columns or fewer.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    made = {}
+    columns = [name for name in events.columns if name != "chosen"]
+    read = output.staged("read")
+    where = places(read / "events", read / "sizes") if columns == events.columns else None
+    if where is not None:
+        not_here = pa.array(sliced, pa.string())
+        if not where.all_apart:
+            without = pa.concat_arrays([where.apart, not_here])
+            work = over(spark, where.files, columns, without, kernel)
+            made["found"] = output.tables(spark, "found", tables, *work)
+        apart = where.apart.filter(pc.invert(pc.is_in(where.apart, not_here)))
+        if made and not len(apart):
+            return made
+        buckets = max(1, -(-where.rows // TOGETHER))
+        if len(input_splits.row_groups(read / "events")) * buckets <= FILES:
+            files = _spread(spark, output, columns, apart, buckets)
+            work = over(spark, files, columns, not_here, kernel)
+            made["gathered"] = output.tables(spark, "gathered", tables, *work)
+            return made
+        some = spark.read.parquet(str(output.put("apart", pa.table({"trace": apart}))))
+        events = events.join(some, events["trace"].eqNullSafe(some["trace"]), "left_semi")
+    shuffled = events.repartition("trace").sortWithinPartitions("trace", "at")
+    made["shuffled"] = output.tables(spark, "shuffled", tables, shuffled, kernel)
+    return made
+
+
+def places(events: Path, sizes: Path) -> Places | None:
+    """Where the traces are whose `sizes` were staged with their events (`microcosm.spark.io.reading`).
+
+    None where they are too many to be looked at. Cost: the sizes are read, and the end of each file of
+    events.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if staging.rows(sizes) > MOST:
+        return None
+    columns = ["trace", "first", "last", "events"]
+    counted = pa.concat_tables([pq.read_table(path, columns=columns) for path in sizes.glob("*.parquet")])
+    ends = counted.group_by("trace").aggregate([("first", "min"), ("last", "max"), ("events", "sum")])
+    found = sorted(described for path in events.glob("*.parquet") if (described := _described(path)))
+    begins = np.array([begin for begin, _, _ in found], dtype=np.int64)
+    large = np.array([rows > LARGEST for _, rows, _ in found], dtype=bool)
+    first, last = (
+        np.searchsorted(begins, ends.column(name).to_numpy(), "right") - 1
+        for name in ("first_min", "last_max")
+    )
+    apart = pa.array((first != last) | large[first])
+    files: list[list[Path]] = []
+    room = 0
+    for _, rows, path in found:
+        if not files or rows > room:
+            files.append([])
+            room = TOGETHER
+        files[-1].append(path)
+        room -= rows
+    some = ends.filter(apart)
+    rows = pc.sum(some.column("events_sum")).as_py() or 0
+    return Places(files, some.column("trace").combine_chunks(), len(some) == len(ends), rows)
+
+
+def over(
+    spark: SparkSession,
+    files: Sequence[Sequence[Path]],
+    columns: Sequence[str],
+    without: pa.Array,
+    kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
+) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table with a partition for each task, and what a task makes of the traces of its files.
+
+    `kernel` is given the events of one trace after the other, in the order of `at`; not those of the traces
+    `without`. Memory: the files of a task.
+    """
+    own, names = list(columns), [list(map(str, some)) for some in files]
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
+        asked = [at for batch in batches for at in batch.column(0).to_pylist()]
+        return kernel(batch for at in asked for batch in in_order(names[at], own, without))
+
+    return input_splits.partitions(spark, len(names)), run
+
+
+def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> list[pa.RecordBatch]:
+    """The rows of some files, those of a trace together and in the order of `at`, but for some traces."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    parts = [pq.read_table(path, columns=columns, partitioning=None) for path in paths]
+    table = pa.concat_tables(parts).select(columns)
+    if len(without):
+        table = table.filter(pc.invert(pc.is_in(table.column("trace"), without)))
+    trace = table.column("trace").combine_chunks().dictionary_encode()
+    code = pc.fill_null(trace.indices, -1).to_numpy(zero_copy_only=False)
+    at = table.column("at").to_numpy()
+    again = len(np.flatnonzero(np.diff(code))) >= max(1, len(np.unique(code)))
+    if again or (np.diff(at) < 0).any():
+        table = table.take(pa.array(np.lexsort((at, code))))
+    found: list[pa.RecordBatch] = table.combine_chunks().to_batches()
+    return found
+
+
+def scattered(batch: pa.RecordBatch, apart: pa.Array, buckets: int) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of a batch that are of traces `apart`, by bucket: those of a trace are all in one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    some = batch.filter(pc.is_in(batch.column("trace"), apart))
+    trace = some.column("trace").dictionary_encode()
+    of = [crc32(name.encode()) % buckets for name in trace.dictionary.to_pylist()]
+    code = pc.fill_null(trace.indices, len(of)).to_numpy(zero_copy_only=False)
+    bucket = np.array([*of, 0])[code]
+    order = np.argsort(bucket, kind="stable")
+    some, bucket = some.take(pa.array(order)), bucket[order]
+    for number in np.unique(bucket).tolist():
+        begin, end = np.searchsorted(bucket, (number, number + 1))
+        yield f"events/{number}", some.slice(begin, end - begin)
+
+
+def _spread(
+    spark: SparkSession, output: Output, columns: Sequence[str], apart: pa.Array, buckets: int
+) -> list[list[Path]]:
+    """The files of each bucket, with all events of the traces that are `apart`."""
+    kinds = {column.split(" ")[0]: column for column in reading.EVENTS.split(", ")}
+
+    def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        return (each for batch in batches for each in scattered(batch, apart, buckets))
+
+    read = input_splits.over(spark, output.staged("read") / "events", columns, spread)
+    output.tables(spark, "spread", {"events": ", ".join(kinds[name] for name in columns)}, *read)
+    folder = output.staged("spread") / "events"
+    files = [sorted((folder / str(number)).glob("*.parquet")) for number in range(buckets)]
+    return [some for some in files if some]
+
+
+def _described(path: Path) -> tuple[int, int, Path] | None:
+    """The least `at` of a file and the number of its rows; None where it has none."""
+    import pyarrow.parquet as pq
+
+    described = pq.read_metadata(path)
+    if not described.num_rows:
+        return None
+    column = described.schema.names.index("at")
+    groups = (described.row_group(group) for group in range(described.num_row_groups))
+    return min(group.column(column).statistics.min for group in groups), described.num_rows, path
+
+
+LARGE = 200_000
+"""A trace of so many events is done in slices."""
+
+SLICED = {"name", "clock", "lamport"}
+"""Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
+
+DOUBTFUL = {"clock", "message", "counted"}
+"""Where a trace has all of these, all of it must be known before it is known which events ticked."""
+
+_log = logging.getLogger(staging.LOGGER)
+
+
+@dataclass(slots=True)
+class Routes:
+    """How many traces there are, those that are done in slices, and large ones that go whole to a worker."""
+
+    traces: int
+    sliced: dict[str | None, frozenset[str]] = field(default_factory=dict)
+    """Of each the columns that order beside processes and messages."""
+    whole: list[str] = field(default_factory=list)
+    _events: dict[str | None, int] = field(default_factory=dict)
+
+    def give_up(self, trace: str | None, reasons: Sequence[str]) -> None:
+        """Let a trace go whole to one worker, and say why."""
+        self.sliced.pop(trace, None)
+        self.whole = sorted([*self.whole, trace or ""])
+        named = "the trace" if trace is None else f"trace {trace}"
+        events = f"{self._events[trace]:,}"
+        _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
+
+    @property
+    def all_sliced(self) -> bool:
+        """Whether there are traces, and no other than these."""
+        return 0 < self.traces == len(self.sliced)
+
+
+def routed(events: DataFrame, sizes: DataFrame, slices: int | None) -> Routes:
+    """In slices are done large traces, and one that is alone where `slices` are asked for.
+
+    Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
+    events have one name: which of them counts depends on all others.
+    """
+    from pyspark.sql import functions as F
+
+    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.COUNTED)))
+    traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
+    found = Routes(traces)
+    alone = slices is not None and traces <= 1
+    if not traces or (largest < LARGE and not alone):
+        return found
+    for row in counted.where(f"events >= {0 if alone else LARGE}").orderBy("trace").collect():
+        used = frozenset(name for name in reading.COUNTED if row[name])
+        found._events[row.trace] = row.events
+        why = [name for name in reading.ORDERING if name in used - SLICED]
+        if 0 < row["lamport"] < row.events:
+            why.append("lamport")
+        if used >= DOUBTFUL:
+            why.append("positions that the log does not have")
+        if not why and row["name"] and _share_names(events, row.trace, traces > 1):
+            why.append("names of several events")
+        if why:
+            found.give_up(row.trace, why)
+        else:
+            found.sliced[row.trace] = used
+    return found
+
+
+def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:
+    """Whether two events of a trace, not merely two rows of one, have the same name."""
+    from pyspark.sql import functions as F
+
+    own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
+    named = own.select(id_of(several).alias("id"), "process", "seq").distinct()
+    return bool(named.groupBy("id").count().where("count > 1").limit(1).collect())

@@ -1,0 +1,131 @@
+"""Traces that stand together are gathered by tasks: every event once, a trace whole, those apart told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from microcosm.spark.extract import routes
+from microcosm.spark.io import reading
+from microcosm.spark.io.events import arrow_schema
+
+EVENTS = arrow_schema(reading.EVENTS)
+SIZES = arrow_schema(reading.SIZES)
+
+TRACES = st.sampled_from(("a", "b", "c", None))
+
+
+def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, Path]:
+    """Files of pieces of events, whose traces are given, as `reading.read` has them written."""
+    events, sizes = folder / "events", folder / "sizes"
+    for path in (events, sizes):
+        path.mkdir(parents=True)
+        for old in path.iterdir():
+            old.unlink()
+    number = 0
+    for at, pieces in enumerate(files):
+        rows, counts = [], []
+        for piece in pieces:
+            number += 1
+            own: dict[str | None, list[int]] = {}
+            for trace in piece:
+                place = (number << 32) + len(rows)
+                rows.append({"at": place, "trace": trace})
+                own.setdefault(trace, []).append(place)
+            counts += [{"trace": trace, "first": found[0], "last": found[-1]} for trace, found in own.items()]
+        pq.write_table(pa.Table.from_pylist(rows, schema=EVENTS), events / f"{9 - at}.parquet")
+        pq.write_table(pa.Table.from_pylist(counts, schema=SIZES), sizes / f"{at}.parquet")
+    return events, sizes
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.lists(st.lists(TRACES, max_size=5), max_size=3), min_size=1, max_size=4), st.integers(1, 8)
+)
+def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[list[str | None]]], together: int
+) -> None:
+    folder = tmp_path_factory.mktemp("staged")
+    events, sizes = stage(folder, files)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "TOGETHER", together)
+        where = routes.places(events, sizes)
+    assert where is not None
+    present = [{trace for piece in pieces for trace in piece} for pieces in files]
+    traces = set().union(*present)
+    apart = {trace for trace in traces if sum(trace in some for some in present) > 1}
+    assert set(where.apart.to_pylist()) == apart
+    assert where.all_apart == (traces == apart)
+    assert sorted(path for some in where.files for path in some) == sorted(
+        path for path in events.glob("*.parquet") if pq.read_metadata(path).num_rows
+    )
+    for path in (path for some in where.files for path in some):
+        table = pa.Table.from_batches(
+            routes.in_order([str(path)], ["at", "trace"], where.apart),
+            pa.schema([EVENTS.field("at"), EVENTS.field("trace")]),
+        )
+        found = table.to_pylist()
+        all_of_it = pq.read_table(path, columns=["at", "trace"]).to_pylist()
+        assert sorted(row["at"] for row in found) == [
+            row["at"] for row in all_of_it if row["trace"] not in apart
+        ]
+        changes = [
+            row["trace"] for at, row in enumerate(found) if not at or found[at - 1]["trace"] != row["trace"]
+        ]
+        assert len(changes) == len(set(changes))
+        for trace in changes:
+            places = [row["at"] for row in found if row["trace"] == trace]
+            assert places == sorted(places)
+
+
+@given(st.lists(TRACES, max_size=30), st.sets(TRACES), st.integers(1, 4))
+def test_rows_of_a_trace_are_scattered_into_one_bucket_and_put_in_order_there(
+    tmp_path_factory: pytest.TempPathFactory, traces: list[str | None], apart: set[str | None], buckets: int
+) -> None:
+    folder = tmp_path_factory.mktemp("spread")
+    rows = [{"at": at, "trace": trace} for at, trace in enumerate(traces)]
+    schema = pa.schema([EVENTS.field("at"), EVENTS.field("trace")])
+    chosen = pa.array(sorted(apart, key=str), pa.string())
+    parts: dict[str, list[pa.RecordBatch]] = {}
+    for begin in range(0, len(rows), 7):
+        batch = pa.RecordBatch.from_pylist(rows[begin : begin + 7], schema=schema)
+        for name, some in routes.scattered(batch, chosen, buckets):
+            parts.setdefault(name, []).insert(0, some)
+    assert len(parts) <= buckets
+    of: dict[str | None, str] = {}
+    found = []
+    for name, batches in parts.items():
+        paths = []
+        for at, batch in enumerate(batches):
+            paths.append(str(folder / f"{name[7:]}-{at}.parquet"))
+            pq.write_table(pa.Table.from_batches([batch]), paths[-1])
+        none = pa.array([], pa.string())
+        table = pa.Table.from_batches(routes.in_order(paths, ["at", "trace"], none), schema).to_pylist()
+        found += table
+        changes = [
+            row["trace"] for at, row in enumerate(table) if not at or table[at - 1]["trace"] != row["trace"]
+        ]
+        for trace in changes:
+            assert of.setdefault(trace, name) == name
+            places = [row["at"] for row in table if row["trace"] == trace]
+            assert places == sorted(places)
+        assert len(changes) == len(set(changes))
+    assert sorted(row["at"] for row in found) == [row["at"] for row in rows if row["trace"] in apart]
+
+
+def test_where_there_is_too_much_it_is_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events, sizes = stage(tmp_path, [[["a", "b"]]])
+    where = routes.places(events, sizes)
+    assert where is not None
+    assert not where.all_apart
+    monkeypatch.setattr(routes, "LARGEST", 1)
+    where = routes.places(events, sizes)
+    assert where is not None
+    assert where.all_apart
+    monkeypatch.setattr(routes, "MOST", 1)
+    assert routes.places(events, sizes) is None
