@@ -145,7 +145,7 @@ class Endpoint:
 
     def use_keys(self, ring: Keyring) -> None:
         """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
-        self._sealer.ring = ring
+        self._sealer.use(ring)
 
     def receive(self, packet: bytes, now: float, wall: float, source: Address | None = None) -> None:
         """Take a packet off the wire, from where it came if that is known.
@@ -263,10 +263,9 @@ class Endpoint:
         if isinstance(found, str):
             return found
         if found.header.kind == GREETING:
-            if source is not None and not found.peer.met:
-                found.peer.greets_from = source
             refused = self._handshake.heard(found, now)
-            self._learn(found, source)
+            if not self._learn(found, source) and refused is None:
+                found.peer.greets_from = source
             return refused
         self._learn(found, source)
         found.peer.heard_at = now
@@ -275,18 +274,16 @@ class Endpoint:
             return None
         return self._read(found.peer, read_content(found.content), now)
 
-    def _learn(self, found: Arrival, source: Address | None) -> None:
-        """Answer a member where its newest packet came from: it may have moved."""
-        session, header = found.peer.session, found.header
-        if (
-            source is None
-            or session is None
-            or (header.salt, header.key_id) != (session.salt, session.key_id)
-        ):
-            return
-        if header.counter == session.window.highest:
-            found.peer.source = None if source == found.peer.address else source
-            found.peer.greets_from = None
+    def _learn(self, found: Arrival, source: Address | None) -> bool:
+        """Whether a packet is of the session; the newest says where its member is answered."""
+        peer, header = found.peer, found.header
+        session = peer.session
+        if session is None or (header.salt, header.key_id) != (session.salt, session.key_id):
+            return False
+        if source is not None and header.counter == session.window.highest:
+            peer.source = None if source == peer.address else source
+            peer.greets_from = None
+        return True
 
     def _read(self, peer: Peer, content: Content | None, now: float) -> str | None:
         if content is None:
