@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from microcosm.errors import readable
@@ -55,6 +56,8 @@ class Witness:
     verdict: str
     atoms: tuple[Said, ...] = ()
     cut: dict[str, str] | None = None
+    searched: bool = False
+    """Whether the value was found by a search of worlds: it does not follow from those of the atoms."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields of a witness, as they stand in the JSON of an answer."""
@@ -68,6 +71,8 @@ class Witness:
         ]
         if self.cut is not None:
             found["cut"] = self.cut
+        if self.searched:
+            found["searched"] = True
         return found
 
 
@@ -228,21 +233,20 @@ class Answers:
     def _witness(self, formula: Formula, chosen: Scope | list[Interval], value: int, prove: bool) -> Witness:
         names = self.asked.table.names
         body = formula.body if isinstance(formula, Quantified) else formula
+        searched = False
         if isinstance(chosen, list):
             assert isinstance(formula, Quantified)
             states = {name: one for (name, _), one in zip(formula.binders, chosen, strict=True)}
             events, parameters = dict[str, str](), dict[str, str]()
-            atoms = [*because(self.evaluation, formula, Scope(), TRUE)][:ATOMS]
+            atoms = [*islice(because(self.evaluation, formula, Scope(), TRUE), ATOMS)]
         else:
             one_of = chosen.variables.items()
             states = {name: one.interval for name, one in one_of if one.candidates.states is not None}
             events = {name: names[one.event] for name, one in one_of if one.candidates.states is None}
             parameters = chosen.parameters
-            atoms = []
-            for atom in because(self.evaluation, body, chosen, value):
-                atoms.append(atom)
-                if len(atoms) == ATOMS:
-                    break
+            follows = self.evaluation.value(body, chosen)
+            searched = follows != value
+            atoms = [*islice(because(self.evaluation, body, chosen, follows), ATOMS)]
         intervals = {
             name: (names[one.begin], None if one.end is None else names[one.end])
             for name, one in states.items()
@@ -250,7 +254,13 @@ class Answers:
         shown = isinstance(formula, Quantified) and formula.some and value == TRUE and states
         cut = self._cut(list(states.values())) if shown else None
         return Witness(
-            events, intervals, parameters, VALUES[value], tuple(self._said(a, prove) for a in atoms), cut
+            events,
+            intervals,
+            parameters,
+            VALUES[value],
+            tuple(self._said(a, prove) for a in atoms),
+            cut,
+            searched,
         )
 
     def _said(self, atom: Atom, prove: bool) -> Said:

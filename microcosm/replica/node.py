@@ -29,7 +29,7 @@ from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys
 from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.network.status import Blocked, blocked
+from microcosm.replica.network.status import Blocked, blocked, divergences
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.write_ahead import Then, run_in_thread
 from microcosm.replica.replica import Replica
@@ -122,6 +122,7 @@ class ReplicaNode:
         self._seen = len(self.replica.seen())
         self.transport = await self._carrier.open(ring, address, limits, self._flushed)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
+        self._ticking.add_done_callback(self._ended)
 
     # -- use -----------------------------------------------------------------------------------------
 
@@ -145,10 +146,19 @@ class ReplicaNode:
         self.transport.add_member(name, address)
         self.transport.flush()
 
-    def evict(self, name: str) -> None:
-        """Give a member up for good, here and, as soon as they hear of it, at all others."""
+    def evict(self, name: str) -> list[str]:
+        """Give a member up for good, here and, as soon as they hear of it, at all others.
+
+        The messages to it that it has not acknowledged: they are lost, unless they are sent again.
+        """
+        lost = sorted({each.message for each in self.blocked() if each.to == name})
         self.transport.evict(name)
         self.transport.flush()
+        return lost
+
+    def pause(self, paused: bool) -> None:
+        """Take no messages for a while: they stay with their senders. All else goes on."""
+        self._carrier.durable.paused = paused
 
     def use_keys(self, keys: Keyring) -> None:
         """The keys of a rotation, from now on."""
@@ -219,6 +229,34 @@ class ReplicaNode:
         """What each message that waits is waiting for."""
         return list(blocked(self._carrier.durable.process))
 
+    @property
+    def health(self) -> str:
+        """`ok`, or the worst that can be said of it: `stopped`, `read-only`, `diverged`, `suspects`."""
+        if self.fault is not None:
+            return "stopped"
+        if self.replica.divergences:
+            return "diverged"
+        return "suspects" if self.suspects else "ok"
+
+    @property
+    def suspects(self) -> dict[str, str]:
+        """Members that have said what no replica of this program says, and the last of it."""
+        return {name: suspect.why for name, suspect in self._carrier.suspects.found.items()}
+
+    def divergences(self) -> list[dict[str, str]]:
+        """With whom it is not agreed what happened: `member`, and `why`, with what to do."""
+        return divergences(self.replica)
+
+    def unreadable(self) -> dict[str, int]:
+        """Members in whose name packets come that cannot be opened, and how many."""
+        found = self.transport.metrics()["members"].items()
+        return {name: about["unreadable"] for name, about in found if about["unreadable"] > 2}
+
+    def moved(self) -> dict[str, tuple[Address, Address]]:
+        """Members that speak from another address than theirs, and both."""
+        found = self.transport.metrics()["members"].items()
+        return {name: (about["address"], about["source"]) for name, about in found if about["source"]}
+
     def strangers(self) -> list[tuple[str, int]]:
         """Members to whose name another incarnation answers, which is not let in, and that incarnation."""
         found = self.transport.metrics()["members"].items()
@@ -230,6 +268,10 @@ class ReplicaNode:
         return {
             **self.transport.metrics(),
             **{f"replica {key}": value for key, value in self.replica.counts().items()},
+            "health": self.health,
+            "fault": None if self.fault is None else str(self.fault),
+            "suspects": self.suspects,
+            "divergences": self.replica.divergences,
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,
@@ -265,9 +307,23 @@ class ReplicaNode:
         self._soon = None
         if self.fault is not None or self._stopped.is_set():
             return
-        for name in self.members:
-            self._carrier.ask(name)
-        self.transport.flush_soon()
+        try:
+            for name in self.members:
+                self._carrier.ask(name)
+            self.transport.flush_soon()
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Something that goes on beside has failed: that is the fault of this node, which stops."""
+        self.transport.fail(error)
+        self._stopped.set()
+        self._changed.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A background task is over: at the end, or because it failed."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)
 
     async def _tick(self) -> None:
         while self.fault is None and not self._carrier.durable.process.evicted:

@@ -239,7 +239,7 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
             shown = error
         with progress.told(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
-            fits = shown is None and Worlds(givens).one(stop) is not None
+            fits = shown is None and Worlds(givens).fits(stop)
             found = None if fits else conflict(givens, stop)
             proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing

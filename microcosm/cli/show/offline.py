@@ -187,7 +187,7 @@ def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     if len(given.clocks) > MOST_EVENTS or len(given.external) > MOST_EVENTS:
         return
     try:
-        fits = known.worlds.one(stop_after(LONGEST)) is not None
+        fits = known.worlds.fits(stop_after(LONGEST))
     except Undecided:
         return
     if not fits:
