@@ -17,22 +17,24 @@ FOUNDATION = ["errors", "files", "tuning", "givens", "order", "worlds", "text", 
 """The layers that everything else stands on, each on those before it."""
 
 CORE = {"givens", "order", "worlds", "logic", "kernel", "engine", "queries", "state", "compare"}
-CORE |= {"orderings", "protocol"}
+CORE |= {"orderings", "protocol", "questions"}
 
 BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "kernel": {*FOUNDATION},
     "engine": {*FOUNDATION},
     "queries": {*FOUNDATION, "engine"},
-    "state": {*FOUNDATION, "kernel", "engine", "queries", "traces"},
+    "questions": {*FOUNDATION, "kernel", "engine", "queries"},
+    "state": {*FOUNDATION, "kernel", "engine", "queries", "questions", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
     "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "givens", "order"},
     "protocol": {"errors", "givens"},
     "simulation": {"errors", "givens", "order", "protocol"},
-    "spark": {*FOUNDATION, "engine", "queries", "state", "compare", "traces", "__init__"},
+    "spark": {*FOUNDATION, "engine", "queries", "questions", "state", "compare", "traces", "__init__"},
     "replica": {*FOUNDATION, "engine", "queries", "state", "protocol", "__init__"},
     "cli": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "orderings", "protocol"}
-    | {"simulation", "spark", "replica", "__init__"},
+    | {"simulation", "spark", "replica", "questions", "__init__"},
+    "testing": {"errors", "files", "questions", "state", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
 }
@@ -40,15 +42,16 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
 
 OUTSIDE = {
     "cryptography": {"replica"},
-    "lark": {"logic", "text"},
+    "lark": {"logic", "text", "questions"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"queries", "state"},
-    "numpy": {"order", "spark", "queries", "state"},
+    "numpy": {"order", "spark", "queries", "questions", "state"},
     "pandas": {"queries", "state"},
     "zstandard": {"traces"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "queries", "state", "traces"},
     "pysat": {"worlds"},
+    "pytest": {"testing"},
     "pyspark": {"spark"},
     "rich": {"cli"},
     "typer": {"cli"},
