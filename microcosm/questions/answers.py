@@ -11,6 +11,7 @@ from microcosm.errors import readable
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import Asked
+from microcosm.questions.counting import tally
 from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Part, Scope
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because
 from microcosm.questions.language import Formula, Quantified, Question, within
@@ -176,6 +177,11 @@ class Answers:
     ) -> bool:
         """Count the tuples by their value, and keep the first of each; whether all that are open are truly so."""
         exact = True
+        if not self._exact and (counted := tally(self.evaluation, formula, self._shown)) is not None:
+            for value, count in counted.counts.items():
+                counts[VALUES[value]] += count
+                kept[value] += counted.flagged[value]
+            return exact
         for part in self.evaluation.tuples(formula, Scope()):
             true, false = part.row
             if self._exact and part.among & ~(true | false):
