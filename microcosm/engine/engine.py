@@ -18,13 +18,12 @@ from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
-from microcosm.engine.relations import row_of
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.bits import bits, from_positions, lowest, overlaid
+from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
 from microcosm.order.labels import Labels

@@ -17,10 +17,11 @@ from itertools import chain as joined
 from itertools import compress, count, repeat
 from operator import attrgetter, lt
 
-from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
+from microcosm.engine.relations import GivenRelation, Pairs, RowRelation
 from microcosm.givens.facts import STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.order.order import base_facts

@@ -75,6 +75,19 @@ def from_positions(positions: Iterable[int], width: int) -> int:
     return int.from_bytes(marks, "little")
 
 
+def row_of(positions: Iterable[int] | None) -> int:
+    """The set of some positions; a few are set one by one. Cost: linear in them and in the highest one."""
+    if not positions:
+        return 0
+    listed = positions if isinstance(positions, set | dict) else list(positions)
+    if len(listed) <= 8:
+        row = 0
+        for at in listed:
+            row |= 1 << at
+        return row
+    return from_positions(listed, max(listed) + 1)
+
+
 def marks(row: int, width: int) -> bytes:
     """For each position below `width` 1 if it is a member, else 0. Cost: linear in the width.
 

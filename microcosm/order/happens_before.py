@@ -7,8 +7,8 @@ set of pairs that is closed once, and not kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
 
@@ -61,6 +61,8 @@ class HappensBefore(Protocol):
         """Assert every invariant."""
 
 
+Node = TypeVar("Node", bound=Hashable)
+
 Adjacency = Sequence[Collection[int]]
 """For each position those beside it."""
 
@@ -77,6 +79,48 @@ def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) ->
     if len(order) == size:
         return order
     raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
+
+
+def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
+    """The strongly connected components, those that others lead to first (Tarjan, without recursion).
+
+    Cost: O(V + E).
+
+    >>> list(components("abc", {"a": "b", "b": "ac", "c": ""}.__getitem__))
+    [['c'], ['a', 'b']]
+    """
+    number: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    closed: set[Node] = set()
+    stack: list[Node] = []
+    for root in nodes:
+        if root in number:
+            continue
+        number[root] = low[root] = len(number)
+        stack.append(root)
+        path = [(root, iter(following(root)))]
+        while path:
+            node, targets = path[-1]
+            for target in targets:
+                if target not in number:
+                    number[target] = low[target] = len(number)
+                    stack.append(target)
+                    path.append((target, iter(following(target))))
+                    break
+                if target not in closed:
+                    low[node] = min(low[node], number[target])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == number[node]:
+                    at = len(stack) - 1
+                    while stack[at] != node:
+                        at -= 1
+                    component = stack[at:]
+                    del stack[at:]
+                    closed.update(component)
+                    yield component
 
 
 def repaired(order: Sequence[int], late: Container[int], predecessors: Adjacency) -> list[int]:

@@ -247,6 +247,14 @@ class Worlds:
                 raise UnknownEvent((event,))
         return self._possibilities.certificate(self._position[a], read_relation(relation), self._position[b])
 
+    def fits(self, stop: Stop | None = None) -> bool:
+        """Whether some world fits, which is looked for and checked. Raises `worlds.possible.Undecided`.
+
+        Cost: linear without `<>`, with `<>` exponential at worst.
+        """
+        self._possibilities.stop = stop
+        return self._possibilities.world() is not None
+
     def one(self, stop: Stop | None = None) -> WitnessWorld | None:
         """Some world that fits; None where there is none. Raises `worlds.possible.Undecided`.
 

@@ -53,7 +53,14 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
                 if exact == searched:
                     engine = build(givens)
                     answered = answers(
-                        givens, engine, read, build, exact=exact, shown=shown, proved=0, settle=True
+                        givens,
+                        engine,
+                        read,
+                        build,
+                        exact=exact,
+                        shown=shown,
+                        proved=0,
+                        settle=any(q.get("settle") for q in told),
                     )
                     found += [(answer, answered.asked.givens) for answer in answered]
         except MicrocosmError as error:

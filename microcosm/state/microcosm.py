@@ -91,14 +91,17 @@ class Microcosm:
     # -- in and out ----------------------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None) -> Microcosm:
-        """A microcosm from a file: `.mc`, JSON, or a log of any format, packed or not.
+    def read(
+        cls, *paths: files.AnyPath, strict: bool = False, rules: RuleBook | None = None, **how: Any
+    ) -> Microcosm:
+        """A microcosm from a file, `.mc` or JSON, or from a log of any format in some files, packed or not.
 
-        `-` is standard input, a microcosm. Raises `TextError` for what is none of these, `Contradiction`.
+        A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input; `how` are the options
+        of `from_trace`. Raises `TextError` for what is none of these, `Contradiction`.
         """
         from microcosm.state.opening import read
 
-        return cls(read(path), strict=strict, rules=rules)
+        return cls(read(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def parse(
@@ -111,14 +114,15 @@ class Microcosm:
     def from_trace(
         cls, *paths: files.AnyPath, strict: bool = False, rules: RuleBook | None = None, **how: Any
     ) -> Microcosm:
-        """The microcosm of a log, spread over one file or more. Raises `TextError`, `Contradiction`.
+        """The microcosm of a log, in files, folders and patterns. Raises `TextError`, `Contradiction`.
 
         `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
         `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`.
         """
+        from microcosm.state.opening import expanded
         from microcosm.traces.extract import microcosm_of_logs
 
-        return cls(microcosm_of_logs(paths, **how).givens, strict=strict, rules=rules)
+        return cls(microcosm_of_logs(expanded(paths), **how).givens, strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -206,6 +210,19 @@ class Microcosm:
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one; none among more than `NAMES_COMPARED` events."""
         return get_close_matches(name, self.events, n=3) if len(self) <= tuning.NAMES_COMPARED else []
+
+    def event(self, words: str) -> str:
+        """The event that is meant by its name, by `FILE:LINE` of the log, or by `/regex/` that one matches.
+
+        The expression is looked for in names and labels. Raises `NotOneEvent` where it is not one event; what
+        reads like a name is one, whether anything names it or not. Cost: linear, constant for a name.
+
+        >>> Microcosm.parse('unshare < upload').event("/^un/")
+        'unshare'
+        """
+        from microcosm.queries.events import event_meant
+
+        return event_meant(words, self)
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""

@@ -35,7 +35,8 @@ _BEGINS = '{"process":'
 """A log that begins otherwise is in another format, or not plain: no more of it is read."""
 _events = re.compile(
     rf'^\{{"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
-    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})(?:, ?"label": ?{_QUOTED})?\}}$',
+    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})(?:, ?"label": ?{_QUOTED})?'
+    rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?\}}$',
     re.MULTILINE,
 ).findall
 
@@ -87,14 +88,15 @@ _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind
 """A kind is kept as the length of its word; these tables say which are which."""
 
 
-_Line = tuple[str, str, str, str, str]
-"""Process, position, `send` or `receive`, message and quoted label, each empty where there is none."""
+_Line = tuple[str, str, str, str, str, str, str]
+"""Process, position, `send` or `receive`, message, quoted label, and the file and line of origin; each empty
+where there is none."""
 
 
 def _are_texts(found: Sequence[_Line]) -> bool:
     """Whether each label is one, though there are escapes in it."""
     try:
-        return all(writable(json.loads(label)) for *_, label in found if "\\" in label)
+        return all(writable(json.loads(label)) for *_, label, _, _ in found if "\\" in label)
     except ValueError:
         return False
 
@@ -127,6 +129,9 @@ class _Log:
         self._message: list[str] = []
         self._labels: list[str] = []
         """What each event is called, as it is quoted, or nothing; empty where no event is called anything."""
+        self._files: list[str] = []
+        self._lines: list[str] = []
+        """Where each event was read first, if this is a copy; empty where none says so."""
         self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
         self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
@@ -141,10 +146,11 @@ class _Log:
     def extend(self, found: Sequence[_Line]) -> bool:
         """Take in the events of some more lines; whether nothing is odd about them."""
         events = [*range(len(self._ids), len(self._ids) + len(found))]
-        processes, seqs, words, messages, labels = zip(*found, strict=True)
-        if self._labels or any(labels):
-            self._labels += repeat("", len(self._ids) - len(self._labels))
-            self._labels += labels
+        processes, seqs, words, messages, *told = zip(*found, strict=True)
+        for column, values in zip((self._labels, self._files, self._lines), told, strict=True):
+            if column or any(values):
+                column.extend(repeat("", len(self._ids) - len(column)))
+                column.extend(values)
         self._process += map(self._once.setdefault, processes, processes)
         self._ids += map(":".join, zip(processes, seqs, strict=True))
         kinds = bytes(map(len, words))
@@ -180,7 +186,8 @@ class _Log:
             filterfalse(self._heard.__contains__, sends), key=lambda e: rank[self._process[e]]
         ):
             said = f"{self._ids[event]}: the reception of {self._message[event]} is not in the log"
-            report.add("unreceived-send", said, file=self.file, line=event + 1)
+            file, line = self._place(event)
+            report.add("unreceived-send", said, file=file, line=line)
         givens = Givens()
         unlinked = self._unlinked()
         givens.link(links := self._links(unlinked))
@@ -190,7 +197,8 @@ class _Log:
         isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"
-            report.add("isolated-event", said, file=self.file, line=event + 1, fatal=False)
+            file, line = self._place(event)
+            report.add("isolated-event", said, file=file, line=line, fatal=False)
         givens.events = self._table()
         return Extraction(
             givens=givens,
@@ -231,10 +239,21 @@ class _Log:
             names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes
         )
 
+    def _place(self, event: int) -> tuple[str, int]:
+        """The file and line of an event."""
+        if self._files and self._files[event]:
+            return self._files[event], int(self._lines[event])
+        return self.file, event + 1
+
     def _table(self) -> EventTable:
         """What the log says of each event: nothing is made for it that is not there already."""
         many = len(self._ids)
-        return EventTable(
+        files: Sequence[str] = Repeated(self.file, many)
+        lines: Sequence[int] = range(1, many + 1)
+        if self._files:
+            places = [*map(self._place, range(many))]
+            files, lines = [file for file, _ in places], [line for _, line in places]
+        table = EventTable(
             self._ids,
             self._process,
             Mapped(self._ids, _seq_of),
@@ -244,9 +263,10 @@ class _Log:
             traces=Repeated(None, many),
             attributes=Repeated(NOTHING, many),
             times=Repeated(None, many),
-            files=Repeated(self.file, many),
-            lines=range(1, many + 1),
+            files=files,
+            lines=lines,
         )
+        return table.by_place(dict.fromkeys(files)) if self._files else table
 
     def _told(self, unlinked: list[int]) -> MessageColumns:
         """What was sent and received, process by process."""

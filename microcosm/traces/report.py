@@ -104,6 +104,8 @@ class Report:
         self.lost = 0
         self.lines = 0
         self._each = each
+        self.took: Callable[[int], None] | None = None
+        """Called with the number of bytes of each piece that is read, where somebody wants to know."""
 
     def add(
         self,

@@ -254,6 +254,9 @@ def test_worlds_are_checked_some_columns_at_a_time(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tuning, "CLOSURE_COLUMNS", block)
     assert fault(known, world) is None
     assert world.reduction() == whole
+    monkeypatch.setattr(tuning, "ROWS_UP_TO", 0)
+    monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 0)
+    assert world.reduction() == whole  # by labels
     for dropped in whole:
         less = Candidate.of(known.size, [edge for edge in whole if edge != dropped])
         named = {*known.before, *known.related} & {dropped, dropped[::-1]}

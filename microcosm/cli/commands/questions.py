@@ -20,9 +20,14 @@ app = typer.Typer()
 ENDING = ".ask"
 """How the name of a file of questions ends."""
 
+SETTLED_UP_TO = 20_000
+"""Of a log of more events `assert` does not say what would settle an open question; `settle` does."""
+
 Logs = Annotated[
     list[str],
-    typer.Argument(metavar="FILE… [QUESTIONS.ask]", help="Logs or microcosms, and files of questions."),
+    typer.Argument(
+        metavar="FILE... [QUESTIONS.ask]", help=f"What to read: {options.WHAT} And files of questions."
+    ),
 ]
 Text = Annotated[
     list[str], typer.Option("-e", "--expression", metavar="TEXT", help="Questions, on the command line.")
@@ -64,13 +69,18 @@ def assert_that(
       microcosm assert alice.log bob.log lease.ask
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
+    from microcosm.cli import reading
+
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
     proved = options.natural("--proof", proof, 0, 1_000_000)
-    known = load(logs, rules)
+    known = reading.load(logs, rules)
     stop = options.stop_after(limit)
     answered = [
-        known.assert_(one, exact=exact, stop=stop, shown=shown, proved=proved, settle=True) for one in asked
+        known.assert_(
+            one, exact=exact, stop=stop, shown=shown, proved=proved, settle=len(known) <= SETTLED_UP_TO
+        )
+        for one in asked
     ]
     for one in answered:
         for warning in one.warnings:
@@ -93,7 +103,8 @@ def assert_that(
 @app.command("find")
 def find(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE… SOUGHT", help="Logs or microcosms, and last what is sought.")
+        list[str],
+        typer.Argument(metavar="FILE... SOUGHT", help=f"What to read: {options.WHAT} Then what is sought."),
     ],
     definitions: Annotated[
         str | None, typer.Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
@@ -115,11 +126,10 @@ def find(
       microcosm find run.jsonl 'process = "lock" and label ~ "lease"'
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
+    from microcosm.cli import reading
     from microcosm.questions.reader import read_questions, read_sought
 
-    *logs, sought = files
-    if not logs:
-        raise exits.UsageError("find FILE… SOUGHT: name a log, and say what is sought")
+    logs, (sought,) = reading.split(files, "SOUGHT")
     most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
     patterns = None
     if definitions is not None:
@@ -127,7 +137,7 @@ def find(
 
         patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
     read_sought(sought, patterns)  # before anything is opened
-    known = load(logs, rules)
+    known = reading.load(logs, rules)
     found = _found(known, sought, patterns, most)
     for warning in found.warnings:
         output.warn(warning)
@@ -144,7 +154,10 @@ def find(
 def settle(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE… (A B | QUESTIONS.ask)", help="Logs, and two events or questions."),
+        typer.Argument(
+            metavar="FILE... (A B | QUESTIONS.ask)",
+            help=f"What to read: {options.WHAT} Then two events, or questions.",
+        ),
     ],
     text: Text = [],  # noqa: B006
     limit: options.Limit = None,
@@ -161,19 +174,17 @@ def settle(
       microcosm settle run.jsonl alice:6 bob:4
       microcosm settle run.jsonl -e 'event any; never any || any'
     """
+    from microcosm.cli import reading
     from microcosm.questions.ask import pair_question
     from microcosm.questions.reader import read_questions
 
     if text or any(name.endswith(ENDING) for name in files):
         asked, logs = _questions(files, text)
-        known = load(logs, rules)
+        known = reading.load(logs, rules)
     else:
-        *logs, left, right = files if len(files) > 2 else [*files, "", ""]
-        if not left or not right:
-            raise exits.UsageError("settle FILE… A B: name two events, or ask something with -e")
-        known = load(logs, rules)
-        known.require(left, right)
-        asked = [read_questions(pair_question(left, right))]
+        logs, pair = reading.split(files, "A", "B")
+        known = reading.load(logs, rules)
+        asked = [read_questions(pair_question(*reading.pair_of(known, *pair)))]
     stop = options.stop_after(limit)
     rows, is_open = [], False
     for one in asked:
@@ -196,20 +207,6 @@ def settle(
             if any(seen.kind == "clock" for seen in observations):
                 output.say("  (clocks are chosen greedily: about as few as can be found fast)")
     return exits.UNDECIDED if is_open else exits.HOLDS
-
-
-def load(logs: Sequence[str], rules: str | None) -> Microcosm:
-    """The microcosm of some files: one of any kind, or several logs that are one."""
-    from microcosm.cli import reading
-    from microcosm.state.opening import read
-
-    if not logs:
-        raise exits.UsageError("name a log or a microcosm to ask about")
-    if len(logs) == 1:
-        return reading.microcosm_of(read(logs[0]), reading.rulebook(rules))
-    from microcosm.traces.extract import microcosm_of_logs
-
-    return reading.microcosm_of(microcosm_of_logs(logs).givens, reading.rulebook(rules))
 
 
 def fields(asked: Sequence[Questions], answered: Sequence[Answered]) -> dict[str, Any]:
@@ -235,6 +232,8 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
     asked = [name for name in names if name.endswith(ENDING)]
     if not asked and not text:
         raise exits.UsageError(f"ask something: -e TEXT, or a file of questions (*{ENDING})")
+    if len(asked) == len(names):
+        raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
     read = [read_questions(door.read_text(name), door.display_name(name)) for name in asked]
     if text:
         read.append(read_questions("\n".join(text), None))

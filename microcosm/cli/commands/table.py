@@ -60,22 +60,23 @@ def table(
         raise exits.UsageError("--limit is for --mode possible: the others need no search")
     if depth and mode != "offline":
         raise exits.UsageError("--depth is for --mode offline")
-    reading.standard_input_once(files)
-    code = exits.HOLDS
-    for number, file in enumerate(files):
+    code, book = exits.HOLDS, reading.rulebook(rules)
+    sources = reading.sources(files)
+    for number, source in enumerate(sources):
+        file = source.name
         try:
-            known = reading.load(file, rules, strict=strict)
+            known = reading.microcosm_of(reading.given_in(source, strict=strict), book, strict=strict)
         except exits.EXPECTED as error:
             code = exits.failure(error, "microcosm table")
             continue
-        if len(files) > 1 and not json:
+        if len(sources) > 1 and not json:
             output.say(*([""] if number else []), f"{file}:")
         if mode == "possible":
             code = max(code, _possible(file, known, every, json, options.stop_after(limit)))
         elif mode == "offline":
             code = max(code, _offline(file, known, every, json, depth))
         else:
-            warn_if_inconsistent(known, file)
+            warn_if_inconsistent(known, source.paths)
             if json:
                 stream_pairs(file, known.events, known.table())
             else:

@@ -18,12 +18,12 @@ app = typer.Typer()
 
 @app.command("verify")
 def verify(
-    file: options.File,
-    proof: Annotated[
-        str,
+    asked: Annotated[
+        list[str],
         typer.Argument(
-            metavar="PROOF",
-            help="A derivation, or a whole answer of online, offline, check, possible or assert.",
+            metavar="FILE... PROOF",
+            help=f"What to read: {options.WHAT} Then a derivation, or a whole answer of online, offline, "
+            "check, possible or assert.",
         ),
     ],
     json: options.Json = False,
@@ -46,8 +46,9 @@ def verify(
     from microcosm.cli.commands import proof_input
     from microcosm.kernel.consistent import surely_consistent
 
-    reading.standard_input_once([file, proof])
-    givens, book = reading.givens_of(file), reading.rulebook(rules)
+    reading.standard_input_once(asked)
+    paths, (proof,) = reading.split(asked, "PROOF")
+    givens, book = reading.givens_of(paths), reading.rulebook(rules)
     if rules is not None:
         _require_strata(book)
     fault: str | None
@@ -85,10 +86,12 @@ def _concludes_contradiction(stated: object) -> bool:
 def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
     """What is wrong with a derivation or an answer; None where every step and every field holds."""
     if isinstance(stated, dict) and "questions" in stated:
-        from microcosm.cli.reading import microcosm_of
-        from microcosm.questions import recheck
+        from functools import partial
 
-        return recheck.fault(stated, givens, book, lambda known: microcosm_of(known, book)._engine)
+        from microcosm.questions import recheck
+        from microcosm.state.evolve import built
+
+        return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
     from microcosm.cli.commands.proof_input import claimed
     from microcosm.kernel import check as kernel
 

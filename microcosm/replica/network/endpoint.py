@@ -136,6 +136,11 @@ class Endpoint:
         self._meet(now)
         return fence
 
+    @property
+    def now(self) -> float:
+        """The time of the last call."""
+        return self._now
+
     def use_keys(self, ring: Keyring) -> None:
         """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
         self._sealer.ring = ring

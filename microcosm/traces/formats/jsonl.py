@@ -6,8 +6,9 @@
 out, and `kind` what is plain (`microcosm.traces.formats.left_out`). `trace`, `id`, `to`, `clock`, `stamp`,
 `attributes` and `after` are optional, and fields that are not known become attributes. `docs/log-format.md`
 and `microcosm/schemas/event.json` have all of it. A copy of a log of another format says in `counted` which
-of `seq` and `message` its reader counted, for want of them in the log. A line that is no event is reported
-and passed over.
+of `seq` and `message` its reader counted, for want of them in the log, and any copy in `origin` from which file
+and line an event was read: there it still is said to stand. A line that is no event is reported and passed
+over.
 """
 
 from __future__ import annotations
@@ -233,6 +234,7 @@ def line_of(event: TraceEvent) -> str:
         ("attributes", event.attributes or None),
         ("after", event.after or None),
         ("counted", event.counted or None),
+        ("origin", [event.file, event.line] if event.file and event.line else None),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json_text(record) + "\n"
@@ -266,6 +268,9 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         more = {key: value for key, value in record.items() if key not in _FIELDS}
         if counted:
             del more["counted"]
+        if "origin" in more and (place := _place(more["origin"])) is not None:
+            file, line = place
+            del more["origin"]
         attributes = {**attributes, **more} if more else attributes
     return TraceEvent(
         intern(process),
@@ -300,6 +305,15 @@ def _counted(record: dict[str, object]) -> list[str]:
     """The fields that a reader counted; none where `counted` says something else of the event."""
     said = record.get("counted")
     return said if type(said) is list and said and all(name in COUNTED for name in said) else []
+
+
+def _place(origin: object) -> tuple[str, int] | None:
+    """The file and line that a copy says an event was read from; None where it says something else."""
+    if type(origin) is list and len(origin) == 2:
+        file, line = origin
+        if type(file) is str and file and type(line) is int and 0 < line <= LARGEST:
+            return intern(file), line
+    return None
 
 
 def _text(record: dict[str, object], name: str, empty: bool = False) -> str | None:

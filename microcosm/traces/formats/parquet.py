@@ -1,7 +1,8 @@
 """The own format in columns: Apache Parquet. Needs the extra `parquet` (pyarrow).
 
 The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
-clock stamp label attributes id after counted`. `clock` is a map from processes to 64-bit counts; `stamp` has
+clock stamp label attributes id after counted origin origin_line`; the last two say from which file and line
+of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
 `lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
 ones, so that nothing follows from it that did not, and `written` has both ends as they are. The values of
 `attributes` are JSON. Names are encoded by dictionaries. The metadata has the version of this schema under
@@ -69,6 +70,8 @@ def schema() -> pyarrow.Schema:
         ("id", text),
         ("after", arrow.list_(text)),
         ("counted", arrow.list_(text)),
+        ("origin", name),
+        ("origin_line", arrow.int64()),
     )
     return arrow.schema(
         [arrow.field(column, kind, column not in _REQUIRED) for column, kind in columns],
@@ -156,6 +159,8 @@ def _row(event: TraceEvent) -> dict[str, object]:
         "id": event.name,
         "after": list(event.after) or None,
         "counted": event.counted or None,
+        "origin": event.file if event.file and event.line else None,
+        "origin_line": event.line if event.file and event.line else None,
     }
 
 
@@ -178,6 +183,8 @@ def interval(columns: Mapping[str, Any]) -> list[object]:
 def _record(row: dict[str, Any]) -> dict[str, object]:
     """A row as an object of the own format in JSON."""
     record = {column: value for column, value in row.items() if value is not None}
+    if "origin" in record:
+        record["origin"] = [record["origin"], record.pop("origin_line", None)]
     if "clock" in record:
         record["clock"] = dict(record["clock"])
     if "attributes" in record:
