@@ -355,7 +355,7 @@ def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
             proofs = [said.derivation for said in witness.atoms if said.derivation is not None]
             for at, proof in enumerate(proofs, 1):
                 name = f"{folder}/line{answer.question.place.line}-{witness.verdict}{number}-{at}.json"
-                door.write_text(name, output.json_line(proof_object(proof)) + "\n")
+                door.write_text(name, output.as_json(proof_object(proof)) + "\n")
 
 
 def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answered]) -> None:
