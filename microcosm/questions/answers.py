@@ -160,7 +160,8 @@ class Answers:
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            vacuous = not sum(counts.values()) or (at_once is not None and self._matches_nothing(formula))
+            tuples = at_once is None and sum(counts.values())
+            vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())
             vacuous = self._matches_nothing(formula)
@@ -209,8 +210,9 @@ class Answers:
         return true, false, through
 
     def _matches_nothing(self, formula: Formula) -> bool:
-        references = [r for part in within(formula) if isinstance(part, Quantified) for _, r in part.binders]
-        return bool(references) and any(not len(self.asked.matching(one.name)) for one in references)
+        parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]
+        references = [r for part in parts if isinstance(part, Quantified) for _, r in part.binders]
+        return any(not len(self.asked.matching(one.name)) for one in references)
 
     def _notes(self, formula: Formula, value: int, vacuous: bool) -> tuple[str, ...]:
         """What the answer rests on that the log does not say, and why it is vacuous."""
@@ -219,7 +221,7 @@ class Answers:
             quantified = [part for part in within(formula) if isinstance(part, Quantified)]
             names = dict.fromkeys(one.name for part in quantified for _, one in part.binders)
             counted = ", ".join(f"{name} matches {len(self.asked.matching(name))}" for name in names)
-            notes.append(f"vacuous: there is nothing that this is asked of ({counted})")
+            notes.append(f"vacuous: a pattern matches nothing ({counted})")
         some = any(isinstance(part, Quantified) and part.some for part in within(formula))
         if value == OPEN and some and not self.asked.complete:
             lost = ", ".join(f"{n} of {p}" for p, n in sorted(self.asked.missing.items())[:5])
