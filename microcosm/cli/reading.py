@@ -77,9 +77,28 @@ def given_in(source: Source, *, strict: bool = False) -> Givens:
     """What a source gives; what is odd about a log is told, or an error where that is to be `strict`."""
     report = report_of(strict, UNASKED)
     with progress.reading(source.paths, report):
-        givens = source.givens(report, **options.of_logs())
+        if source.content is not None:
+            return source.givens(report, **options.of_logs())
+        found = source.extraction(report, **options.of_logs())
     told_rest(report, UNASKED)
-    return givens
+    _note_gaps(found, report)
+    return found.givens
+
+
+def may_be_complete(known: Microcosm) -> bool:
+    """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
+    given = known.givens
+    return given.events is not None and not given.complete and bool(given.messages) and _whole[0]
+
+
+_whole = [False]
+"""Whether nothing speaks against the log that was read last being complete."""
+
+
+def _note_gaps(found: Extraction, report: Report) -> None:
+    from microcosm.state.opening import signs_of_gaps
+
+    _whole[0] = not signs_of_gaps(found, report)
 
 
 def extraction_of(traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True) -> Extraction:
@@ -93,6 +112,7 @@ def extraction_of(traces: Sequence[str], *, strict: bool = False, with_clocks: b
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
+    _note_gaps(found, report)
     return found
 
 

@@ -13,10 +13,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from microcosm import files
-from microcosm.errors import TextError
+from microcosm.errors import NotComplete, TextError
 from microcosm.givens.givens import Givens
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.order.order import lacking
 from microcosm.text.mc_reader import read_givens
 
 if TYPE_CHECKING:
@@ -44,13 +45,17 @@ class Source:
         """Its files as they are called in messages."""
         return ", ".join(map(files.display_name, self.paths))
 
-    def extraction(self, report: Report | None = None, **how: Any) -> Extraction:
-        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises as that does."""
-        from microcosm.traces.extract import microcosm_of_logs
+    def extraction(
+        self, report: Report | None = None, *, complete: bool | Sequence[str] = False, **how: Any
+    ) -> Extraction:
+        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises as that does.
 
+        `complete` says that every event and every message of the log is in it, or those of some processes:
+        `NotComplete` is raised where anything speaks against it.
+        """
         if self.fault is not None:
             raise self.fault
-        return microcosm_of_logs(self.paths, report=report, **how)
+        return extracted(self.paths, report, complete=complete, **how)
 
     def givens(self, report: Report | None = None, **how: Any) -> Givens:
         """What is given. Raises `TextError`. Cost: linear, and for a log that of extraction."""
@@ -75,6 +80,58 @@ def _unlike_a_log(error: TextError, path: str) -> TextError:
         refusal.message = f"{refusal.message}, and no microcosm (line 1: {error.message})"
         return refusal
     return error
+
+
+def extracted(
+    paths: Sequence[files.AnyPath],
+    report: Report | None = None,
+    *,
+    complete: bool | Sequence[str] = False,
+    **how: Any,
+) -> Extraction:
+    """What comes out of a log; see `Source.extraction`."""
+    from microcosm.traces.extract import microcosm_of_logs
+    from microcosm.traces.report import Report
+
+    report = Report() if report is None else report
+    found = microcosm_of_logs(paths, report=report, **how)
+    if complete:
+        named = None if complete is True else tuple(complete)
+        if signs := signs_of_gaps(found, report, named):
+            raise NotComplete(tuple(signs))
+        stated: Any = True if named is None else named
+        found.givens.complete = stated
+        if (lack := lacking(found.givens)) is not None:
+            raise NotComplete((lack,))
+    return found
+
+
+def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | None = None) -> list[str]:
+    """What of a log says that events or messages are missing from it, or from some processes; a line each.
+
+    Raises `TextError` for a process that the log does not have. Cost: linear in the log.
+    """
+    from microcosm.traces.covering import HOLES
+    from microcosm.traces.reading import nearest
+
+    table = found.givens.events
+    rows = () if table is None else zip(table.files, table.lines, table.processes, strict=True)
+    odd = {(each.file, each.line) for each in report.findings}
+    whose = {(file, line): process for file, line, process in rows if (file, line) in odd}
+    if processes is not None and table is not None:
+        known = {*table.processes}
+        for name in processes:
+            if name not in known:
+                raise TextError(f"no process {name!r} in the log", hint=nearest(name, known, "Processes"))
+    signs = []
+    for each in report.findings:
+        if each.kind not in HOLES and not each.lost and each.kind != "log-hole":
+            continue
+        process = whose.get((each.file, each.line or 0))
+        elsewhere = process is not None and process not in (processes or ())
+        if processes is None or not (elsewhere or each.kind == "unmatched-receive"):
+            signs.append(str(each))
+    return signs
 
 
 def read(*paths: files.AnyPath, report: Report | None = None, **how: Any) -> Givens:

@@ -15,6 +15,7 @@ from microcosm.cli.session.session import Answer, Fields, packed
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     IN_WORDS,
+    hint,
     premise_lines,
     proof_tree,
     sentences,
@@ -66,6 +67,8 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
     notes = [f"note: {told}" for told in strangers(known, left, right)]
+    if said := hint(known, verdict):
+        notes.append(f"note: {said}")
     answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
     return with_unknown(answered, known, left, right)
 

@@ -42,6 +42,25 @@ def verdict_exit(verdict: Relation) -> int:
     return exits.UNDECIDED if verdict in (Relation.UNKNOWN, Relation.SILENT) else exits.HOLDS
 
 
+COMPLETE = "if every message of this system is in the log, say --complete: then they are concurrent"
+
+
+def hint(known: Microcosm, verdict: Relation) -> str | None:
+    """What would settle a verdict that says nothing, where a log is read that may be complete."""
+    from microcosm.cli.reading import may_be_complete
+
+    undecided = verdict in (Relation.UNKNOWN, Relation.SILENT)
+    return COMPLETE if undecided and may_be_complete(known) else None
+
+
+def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:
+    """The hint, after an answer; not of events that are in no log."""
+    table = known.givens.events
+    if table is not None and left in table and right in table and (said := hint(known, verdict)):
+        output.say("")
+        show_prose(said)
+
+
 def show_verdict(left: str, verdict: Relation, right: str, words: Words = quote) -> None:
     """The verdict for people; what `?` and silence mean is said."""
     output.say(verdict_line(left, verdict, right, words))
