@@ -355,7 +355,7 @@ class _Tree:
 
     def _note(self, node: Derivation) -> str:
         if node.rule == ABSENT:
-            return ""
+            return "" if self.source is None else self.source(node)
         if not node.premises and self.source is not None and node.rule != ASSUME:
             return f"{node.rule}: {self.source(node)}"
         if node.rule == ASSUME:

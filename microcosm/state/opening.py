@@ -89,7 +89,7 @@ def extracted(
     complete: bool | Sequence[str] = False,
     **how: Any,
 ) -> Extraction:
-    """What comes out of a log; see `Source.extraction`."""
+    """What comes out of a log; see `Source.extraction`. Raises as that does. Cost: that of extraction."""
     from microcosm.traces.extract import microcosm_of_logs
     from microcosm.traces.report import Report
 
@@ -151,7 +151,8 @@ def read(*paths: files.AnyPath, report: Report | None = None, **how: Any) -> Giv
 def sources(paths: Sequence[files.AnyPath], *, log: bool = False) -> list[Source]:
     """What files are, in their order: each microcosm by itself, and all the logs among them as one.
 
-    With `log` none is taken for a microcosm. What cannot be read is a source with a fault.
+    With `log` none is taken for a microcosm. What cannot be read is a source with a fault. Cost: that of
+    reading the microcosms, and the beginnings of the logs.
     """
     found: list[Source] = []
     place = None

@@ -19,7 +19,7 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
+from microcosm.logic.derivation import ABSENT, ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
@@ -115,8 +115,11 @@ class Provenance:
 
     def of(self, leaf: Derivation) -> str:
         """What a leaf that rests on a given rests on; just `given` where nothing more is known."""
-        told, fact = self._told(leaf, False), leaf.conclusion
+        fact = leaf.conclusion
         where = "" if fact.right is None else self._places(fact.left, fact.right)
+        if leaf.rule == ABSENT:
+            return where
+        told = self._told(leaf, False)
         return f"{told}; {where}" if where else told
 
     def source(self, leaf: Derivation) -> str:
