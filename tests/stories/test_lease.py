@@ -89,7 +89,7 @@ def test_the_answer_is_one_for_programs_and_the_kernel_accepts_it(ask: Ask, tmp_
 def test_what_is_ordered_is_proved_line_by_line(ask: Ask, logs: list[str]) -> None:
     code, folded = ask("why", "/alice.*ask for the lease/", "/bob.*write x=2/")
     assert code == 0
-    assert 'lock:1 "ask for the lease" … lock:5 "the lease is yours"  (process lock, 4 steps)' in folded
+    assert 'lock:1 … lock:5 "the lease is yours"  (process lock, 4 steps)' in folded
     code, proved = ask("why", "/alice.*ask for the lease/", "/bob.*write x=2/", "--full")
     assert code == 0
     leaves = [line for line in proved.splitlines() if "(Init" in line]
