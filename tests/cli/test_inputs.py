@@ -218,23 +218,18 @@ def test_answers_of_a_log_are_verified_with_their_words(run: Run, log: str) -> N
 
 
 def test_a_long_proof_folds_and_is_whole_where_it_is_asked_for(run: Run, log: str) -> None:
-    """A message goes back and forth between two processes a hundred times, each busy for a while."""
-    lines, seq = [], {"p": 0, "q": 0}
-
-    def tell(process: str, **more: str) -> None:
-        seq[process] += 1
-        lines.append(json.dumps({"process": process, "seq": seq[process], **more}))
-
+    """A message goes from one to the next of a hundred processes, each of which is busy for a while."""
+    lines = []
     for turn in range(100):
-        sender, receiver = "pq" if turn % 2 == 0 else "qp"
-        for _ in range(5):
-            tell(sender, kind="internal")
-        tell(sender, kind="send", message=f"m{turn}")
-        tell(receiver, kind="receive", message=f"m{turn}")
+        seq = 0
+        said = [{"kind": "receive", "message": f"m{turn - 1}"}] if turn else []
+        for more in (*said, *[{"kind": "internal"}] * 5, {"kind": "send", "message": f"m{turn}"}):
+            seq += 1
+            lines.append(json.dumps({"process": f"p{turn}", "seq": seq, **more}))
     Path(log).write_text("\n".join(lines), encoding="utf-8")
-    asked = ("why", log, "p:1", f"p:{seq['p']}")
+    asked = ("why", log, "p0:1", "p99:7")
     folded, whole = run(*asked).out, run(*asked, "--full").out
-    assert "p:1 … p:6  (process p, 5 steps)" in folded
+    assert "p1:1 … p1:7  (process p1, 6 steps)" in folded
     [left_out] = [line for line in folded.splitlines() if "--full shows them" in line]
     links = int(left_out.split("…")[1].split()[0].replace(",", ""))
     shown = sum(int(steps) for steps in re.findall(r"(\d+) steps", folded)) + folded.count("(Init")
