@@ -221,10 +221,9 @@ def test_a_long_proof_folds_and_is_whole_where_it_is_asked_for(run: Run, log: st
     """A message goes from one to the next of a hundred processes, each of which is busy for a while."""
     lines = []
     for turn in range(100):
-        seq = 0
         said = [{"kind": "receive", "message": f"m{turn - 1}"}] if turn else []
-        for more in (*said, *[{"kind": "internal"}] * 5, {"kind": "send", "message": f"m{turn}"}):
-            seq += 1
+        told = (*said, *[{"kind": "internal"}] * 5, {"kind": "send", "message": f"m{turn}"})
+        for seq, more in enumerate(told, 1):
             lines.append(json.dumps({"process": f"p{turn}", "seq": seq, **more}))
     Path(log).write_text("\n".join(lines), encoding="utf-8")
     asked = ("why", log, "p0:1", "p99:7")
