@@ -135,7 +135,13 @@ def test_a_link_says_what_it_is_also_in_a_copy(tmp_path: Path) -> None:
         tmp_path / "log.jsonl",
         {"process": "p", "seq": 1, "kind": "internal"},
         {"process": "q", "seq": 1, "kind": "internal"},
-        {"process": "r", "seq": 1, "kind": "internal", "after": ["p:1", "q:1"], "links": ["spawn", "barrier"]},
+        {
+            "process": "r",
+            "seq": 1,
+            "kind": "internal",
+            "after": ["p:1", "q:1"],
+            "links": ["spawn", "barrier"],
+        },
         {"process": "s", "seq": 1, "kind": "internal", "after": ["p:1"]},
         {"process": "t", "seq": 1, "kind": "internal", "after": ["p:1"], "links": ["a", "b"]},
     )

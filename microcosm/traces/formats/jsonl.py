@@ -84,7 +84,7 @@ def _is_nearly(record: dict[str, object]) -> bool:
 
 def _completed(record: dict[str, object]) -> dict[str, object]:
     """An object that leaves something out as an event that does not. Raises `BadLine`."""
-    if not record.keys() & {"seq", "kind"} and not record.keys().isdisjoint(_OF_LOGGERS):
+    if record.keys().isdisjoint(("seq", "kind", "label", "to")) and not record.keys().isdisjoint(_OF_LOGGERS):
         raise BadLine("a line of an ordinary log")
     kind = _kind(record)
     return {**record, "seq": record.get("seq", 1), "kind": kind or "receive"}
