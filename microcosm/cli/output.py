@@ -24,6 +24,8 @@ SCHEMA = "microcosm/1"
 
 _quiet = False
 _whole = False
+_later: list[str] = []
+"""Warnings that wait for the answer."""
 
 _BATCH = 4096
 """So many lines are joined before they are written."""
@@ -33,6 +35,7 @@ def prepare() -> None:
     """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
     hush(False)
     show_whole(False)
+    _later.clear()
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -44,6 +47,7 @@ def prepare() -> None:
 def finish() -> None:
     """Write out what is buffered, so that a closed pipe or a full disk is noticed while it can be said."""
     sys.stdout.flush()
+    tell_warnings()
 
 
 def give_up_on(stream: TextIO) -> None:
@@ -139,9 +143,20 @@ def note(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Something that may make the answer other than expected."""
-    if not _quiet:
+    """Something that may make the answer other than expected: in a terminal it is told after the answer."""
+    if _quiet:
+        return
+    if is_terminal(sys.stdout) and is_terminal(sys.stderr):
+        _later.append(f"warning: {text}")
+    else:
         complain(f"warning: {text}")
+
+
+def tell_warnings() -> None:
+    """Tell the warnings that wait for the end of the answer."""
+    if _later:
+        complain(*_later)
+        _later.clear()
 
 
 def unicode_output(stream: TextIO) -> bool:

@@ -106,7 +106,7 @@ def _tell(progress: Progress, over: Event) -> None:
     if progress.total is not None:
         columns[1:1] = [BarColumn(), TextColumn("{task.percentage:>3.0f}%")]
         columns.append(TimeRemainingColumn())
-    console = Console(file=sys.stderr, no_color=not output.styled(sys.stderr))
+    console = Console(file=sys.stderr, force_terminal=True, no_color=not output.styled(sys.stderr))
     with Bar(*columns, TextColumn("{task.fields[rate]}"), console=console, transient=True) as bar:
         task = bar.add_task(output.printable(progress.doing), total=progress.total, rate="")
         while not over.wait(EVERY):

@@ -83,6 +83,8 @@ def table(
                 stream_pairs(file, known.events, known.table())
             else:
                 _online(known, every)
+            if known.givens.complete:
+                output.note("the log is said to be complete: --mode offline tells what follows from that")
     return code
 
 
