@@ -356,3 +356,52 @@ def test_a_header_in_the_middle_is_no_span(tmp_path: Path) -> None:
     events, report = read_text(NEZHA.replace("t,c,a\n", "") * 2, "nezha")
     assert len(events) == 4
     assert report.counts == {"duplicate-event": 2, "clock-inversion": 1}
+
+
+CONSOLE = """{
+    "name": "pay",
+    "context": {"trace_id": "0x0a", "span_id": "0x0b", "trace_state": "[]"},
+    "kind": "SpanKind.SERVER",
+    "parent_id": null,
+    "start_time": "2024-05-01T12:00:00.000001Z",
+    "end_time": "2024-05-01T12:00:01.000000Z",
+    "status": {"status_code": "UNSET"},
+    "attributes": {"lock": "7"},
+    "events": [],
+    "links": [],
+    "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""}
+}
+{
+    "name": "store",
+    "context": {"trace_id": "0x0a", "span_id": "0x0c", "trace_state": "[]"},
+    "kind": "SpanKind.CLIENT",
+    "parent_id": "0x0b",
+    "start_time": "2024-05-01T12:00:00.500000Z",
+    "end_time": null,
+    "links": [{"context": {"trace_id": "0x0a", "span_id": "0x0b", "trace_state": "[]"}, "attributes": {}}],
+    "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""}
+}
+{"context": {}}
+"""
+
+
+def test_spans_as_they_are_printed() -> None:
+    events, report = read_text(CONSOLE, "console")
+    assert formats.detect(CONSOLE, "x.log") == "console"
+    assert [(e.label, e.line) for e in events] == [
+        ("pay", 1),
+        ("end of pay", 1),
+        ("store", 14),
+        ("end of store", 14),
+    ]
+    assert events[0].attributes["time"] == 1714564800000001000
+    assert told(report) == [("bad-line", 24), ("missing-time", 14)]
+
+
+def test_lines_of_the_collector_that_hold_no_spans_are_told_of() -> None:
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"observedTimeUnixNano": "1"}] * 3}]}]}
+    lines = [{"resourceMetrics": []}, logs, OTLP]
+    events, report = read_text("\n".join(map(json.dumps, lines)), "otlp")
+    assert len(events) == 4
+    assert report.counts == {"unparsed-text": 2, "bad-line": 1}
+    assert report.lost == 3 + 2
