@@ -100,7 +100,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
     left_out = LeftOut.of(options, report)
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
-    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "counted"})
+    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "links", "counted", "origin"})
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -233,8 +233,9 @@ def line_of(event: TraceEvent) -> str:
         ("label", event.label),
         ("attributes", event.attributes or None),
         ("after", event.after or None),
+        ("links", event.links or None),
         ("counted", event.counted or None),
-        ("origin", [event.file, event.line] if event.file and event.line else None),
+        ("origin", event.origin),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json_text(record) + "\n"
@@ -261,6 +262,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         raise _wrong(record, "attributes", "an object")
     message = _text(record, "message") if "message" in record else None
     counted: list[str] = []
+    own = True
+    links: tuple[str, ...] = ()
     if not record.keys() <= _FIELDS:
         counted = _counted(record)
         if message is not None and "message" in counted:
@@ -268,8 +271,11 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         more = {key: value for key, value in record.items() if key not in _FIELDS}
         if counted:
             del more["counted"]
+        if "links" in more and _are_links(more["links"], record.get("after")):
+            links = tuple(map(intern, cast(list[str], more.pop("links"))))
         if "origin" in more and (place := _place(more["origin"])) is not None:
             file, line = place
+            own = False
             del more["origin"]
         attributes = {**attributes, **more} if more else attributes
     return TraceEvent(
@@ -288,6 +294,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         file,
         line,
         "seq" in counted,
+        own,
+        links,
     )
 
 
@@ -305,6 +313,16 @@ def _counted(record: dict[str, object]) -> list[str]:
     """The fields that a reader counted; none where `counted` says something else of the event."""
     said = record.get("counted")
     return said if type(said) is list and said and all(name in COUNTED for name in said) else []
+
+
+def _are_links(links: object, after: object) -> bool:
+    """Whether a field says what each link is called."""
+    return (
+        type(links) is list
+        and type(after) is list
+        and len(links) == len(after) == len(set(map(str, after)))
+        and all(type(link) is str and link for link in links)
+    )
 
 
 def _place(origin: object) -> tuple[str, int] | None:
