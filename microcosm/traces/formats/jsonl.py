@@ -14,6 +14,7 @@ passed over.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -32,6 +33,9 @@ from microcosm.traces.text.json_text import BadLine, NotJson, json_object
 from microcosm.traces.text.lines import Lines
 
 NAME = "jsonl"
+
+COPIES = "copies"
+"""Under this name `Options.state` has the files that are copies with counted names of events."""
 
 _FIELDS = frozenset(
     (
@@ -122,6 +126,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         if event.attributes is not record.get("attributes", NOTHING) and not record.keys() <= known:
             _check_names(record, known, report, file, number)
+        if type(event.name) is Counted:
+            event = of_copy(event, stream.file, options)
         taken = options.positions_of(event.trace, event.process)
         if options.again or event.seq <= taken.lowest or not taken.lowest:
             event = in_execution(event, text, options, report)
@@ -179,6 +185,18 @@ def _check_names(record: dict[str, object], known: set[str], report: Report, fil
         if like and like[0][0] == name[0]:
             said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
             report.add("misnamed-field", said, file=file, line=line, fatal=False)
+
+
+def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
+    """An event whose name was counted when a log was copied: in a second copy the same name is another's."""
+    copies: list[str] = options.shared(COPIES, list)
+    if file not in copies:
+        copies.append(file)
+    if file == copies[0]:
+        return event
+    where = f" ({file if copies[0].endswith(os.path.basename(file)) else os.path.basename(file)})"
+    process, name = event.process + where, Counted(f"{event.name}{where}")
+    return replace(event, process=process, name=name, after=tuple(f"{one}{where}" for one in event.after))
 
 
 def in_execution(event: TraceEvent, text: object, options: Options, report: Report) -> TraceEvent:
@@ -261,6 +279,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
     elif type(attributes) is not dict:
         raise _wrong(record, "attributes", "an object")
     message = _text(record, "message") if "message" in record else None
+    name = _text(record, "id") if "id" in record else None
     counted: list[str] = []
     own = True
     links: tuple[str, ...] = ()
@@ -268,6 +287,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         counted = _counted(record)
         if message is not None and "message" in counted:
             message = Counted(message)
+        if name is not None and "id" in counted:
+            name = Counted(name)
         more = {key: value for key, value in record.items() if key not in _FIELDS}
         if counted:
             del more["counted"]
@@ -289,7 +310,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         _text(record, "label", empty=True) if "label" in record else None,
         attributes,
         _text(record, "trace") if "trace" in record else None,
-        _text(record, "id") if "id" in record else None,
+        name,
         _names(record, "after", "events") if "after" in record else (),
         file,
         line,
