@@ -95,6 +95,19 @@ def _completed(record: dict[str, object]) -> dict[str, object]:
     return {**record, "seq": record.get("seq", 1), "kind": kind or "receive"}
 
 
+def why_no_event(record: dict[str, object]) -> str:
+    """What is wrong with an object as an event of this format.
+
+    >>> why_no_event({"host": "a", "label": "x"})
+    '`process` is missing; did you mean it by `host`?'
+    """
+    try:
+        event_of(_completed(record), "", 0)
+    except BadLine as fault:
+        return str(fault)
+    return "nothing is wrong"
+
+
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; lines that are none are reported as `bad-line`, repeated positions too.
 
@@ -136,7 +149,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
             continue
-        if waiting or not event.kind or (event.message is not None and left_out.remembers):
+        if waiting or (event.message is not None and (left_out.remembers or not event.kind)):
             yield from left_out.settled(event)
         else:
             yield event
