@@ -148,6 +148,10 @@ def readers_of_logs(
         str | None,
         _log_option("--pattern", metavar="REGEX", help="Records of a text log: groups host, event, ..."),
     ] = None,
+    delimiter: Annotated[
+        str | None,
+        _log_option("--delimiter", metavar="REGEX", help="Lines between executions of a text log."),
+    ] = None,
     trace: Annotated[
         str | None, _log_option("--trace", metavar="NAME", help="One execution of several in a log.")
     ] = None,
