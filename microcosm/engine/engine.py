@@ -93,7 +93,10 @@ class Engine:
     # -- questions ---------------------------------------------------------------------------------
 
     def locate(self, a: str, b: str) -> tuple[Memo, int, int]:
-        """The positions of two distinct events and the memo to ask; unnamed events are outsiders."""
+        """The positions of two distinct events and the memo to ask; unnamed events are outsiders.
+
+        Cost: a look-up each; of the first outsider a memo of its own.
+        """
         universe = self.universe
         position, vacant = universe.position, universe.vacant
         x, y = position.get(a, -1), position.get(b, -1)

@@ -126,9 +126,9 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) 
 class Universe:
     """Positions for event names, from `OUTSIDERS` on in the order given; a new name takes the next position.
 
-    `named` is the set of all positions in use, `members` those of the events in M. The first two
-    positions are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the
-    positions that were named once and are not now.
+    `named` is the set of all positions in use, `members` those of the events in M. The first two positions
+    are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the positions that were
+    named once and are not now. Cost: a look-up a name.
     """
 
     OUTSIDERS = 2
@@ -295,6 +295,8 @@ INTERNAL = object()
 
 class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
+
+    Cost: linear to make; a look-up a position.
 
     >>> from microcosm.givens.columns import Message
     >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})

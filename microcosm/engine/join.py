@@ -19,7 +19,10 @@ from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
 class Scope(Protocol):
-    """Where a join finds its relations: the memo of one microcosm."""
+    """Where a join finds its relations: the memo of one microcosm.
+
+    Cost of each: a look-up, once it was made.
+    """
 
     @property
     def domain(self) -> int:

@@ -19,7 +19,11 @@ from microcosm.order.bits import lowest
 
 
 class Reachability:
-    """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
+    """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in.
+
+    Cost of a question: a row operation for each event that is followed, so many at most (`tuning.FOLLOWED`);
+    what was found is remembered.
+    """
 
     def __init__(self, rules: Sequence[TableRule], scope: Scope) -> None:
         self._base = [_Base(rule.body, scope) for rule in rules if not rule.reads]
@@ -204,7 +208,7 @@ class _Base:
 
 
 def spread(events: int) -> list[int]:
-    """The first and the last of some events, and some between them."""
+    """The first and the last of some events, and some between them. Cost: linear in the row."""
     if not events:
         return []
     first, last = lowest(events), events.bit_length() - 1
@@ -220,7 +224,8 @@ def image(relation: RowRelation, forwards: bool, events: int, most: int = tuning
 
     None: there are more than `most` of them.
 
-    In a transitive relation those of an event that is in the image already are skipped.
+    In a transitive relation those of an event that is in the image already are skipped. Cost: a row operation
+    for each of the events, `most` of them.
     """
     if isinstance(relation, Union):
         found = 0

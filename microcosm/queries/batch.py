@@ -211,7 +211,10 @@ class VerdictTable:
 
 
 def html_table(rows: Iterable[Sequence[str]], foot: str = "") -> str:
-    """Rows of text as an HTML table, the first row and column as heads; everything is escaped."""
+    """Rows of text as an HTML table, the first row and column as heads; everything is escaped.
+
+    Cost: linear in the text.
+    """
     lines = []
     for number, row in enumerate(rows):
         kinds = ("th" if number == 0 or at == 0 else "td" for at in range(len(row)))

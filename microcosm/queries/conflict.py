@@ -51,6 +51,8 @@ Given = Correspondence | Stamped | Clocked
 def statement(given: Given) -> str:
     """A given as a microcosm file states it, without its source.
 
+    Cost: linear in the given.
+
     >>> statement(Correspondence("log in", Relation.CONCURRENT, "upload", "message m7"))
     '"log in" || upload'
     """
@@ -63,7 +65,7 @@ def statement(given: Given) -> str:
 
 
 def named(given: Given) -> tuple[str, ...]:
-    """The events that a given names."""
+    """The events that a given names. Cost: constant."""
     return (given.left, given.right) if isinstance(given, Correspondence) else (given.event,)
 
 
@@ -121,6 +123,8 @@ Member = TypeVar("Member")
 
 def minimal(members: Sequence[Member], contradict: Callable[[Sequence[Member]], bool]) -> list[Member]:
     """A minimal subset that still contradicts, in the same order; all of `members` must.
+
+    Cost: some 2·k·log n questions whether members contradict, for k of n.
 
     >>> minimal(range(100), lambda some: {7, 60, 61} <= set(some))
     [7, 60, 61]

@@ -41,8 +41,9 @@ class Drawing:
     """Some events, their order and their processes.
 
     `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
-    not make it transitive; `more` counts what is left out.
-    `process` says where an event happened, where that is known; `unordered` and `related` are given pairs.
+    not make it transitive; `more` counts what is left out. `process` says where an event happened, where that
+    is known; `unordered` and `related` are given pairs. Cost of its methods: the product of events and links,
+    of which there are few.
     """
 
     events: tuple[str, ...]
@@ -147,7 +148,10 @@ def _processes(givens: Givens) -> dict[str, str]:
 
 
 def space_time(drawing: Drawing) -> str:
-    """The events on the lines of their processes, in columns so that every order points to the right."""
+    """The events on the lines of their processes, in columns so that every order points to the right.
+
+    Cost: as the methods of `Drawing`.
+    """
     rows = list(dict.fromkeys(drawing.process.get(event, "") for event in drawing.events))
     rows.sort(key=lambda process: process == "")  # those of no known process last
     head = _MARGIN + _LETTER * max((len(_short(process)) for process in rows), default=0) + _MARGIN
@@ -174,7 +178,7 @@ def space_time(drawing: Drawing) -> str:
 
 
 def hasse(drawing: Drawing) -> str:
-    """The events in layers, each above those before it."""
+    """The events in layers, each above those before it. Cost: as the methods of `Drawing`."""
     layers = drawing.layers()
     step = _step(drawing)
     wide = step * max(map(len, layers), default=1)
@@ -187,7 +191,7 @@ def hasse(drawing: Drawing) -> str:
 
 
 def counted(givens: Givens) -> str:
-    """The name of some givens, if they have one, and how much of each kind there is."""
+    """The name of some givens, if they have one, and how much of each kind there is. Cost: constant."""
     counts = {
         "internal events": len(givens.internal),
         "correspondences": givens.externals,
@@ -199,7 +203,10 @@ def counted(givens: Givens) -> str:
 
 
 def html(told: str, drawing: Drawing) -> str:
-    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram."""
+    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram.
+
+    Cost: as `space_time` and `hasse`.
+    """
     drawings = [space_time(drawing)] if drawing.process else []
     drawings.append(hasse(drawing))
     return f'<div class="microcosm"><p>{readable(told)}</p>{"".join(drawings)}</div>'

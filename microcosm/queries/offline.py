@@ -82,7 +82,11 @@ class Inconsistent(MicrocosmError):
 
 
 class Decisions:
-    """Offline decisions about some givens, under the rules of an engine. Valid until the givens change."""
+    """Offline decisions about some givens, under the rules of an engine. Valid until the givens change.
+
+    Cost of a verdict: what is possible of the pair, and refutations among few events; with `<>` exponential
+    at worst.
+    """
 
     def __init__(self, engine: Engine, witness: Witness, rules: RuleBook, givens: Givens) -> None:
         self._engine, self._witness = engine, witness
@@ -228,7 +232,10 @@ def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | No
 
 
 def are_shipped(rules: RuleBook) -> bool:
-    """Whether the instances of the rules are those of the shipped ones, of which propagation is known."""
+    """Whether the instances of the rules are those of the shipped ones, of which propagation is known.
+
+    Cost: linear in the rules.
+    """
     return rules.instances == read_rules().instances
 
 

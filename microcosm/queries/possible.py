@@ -184,6 +184,8 @@ class Possibility:
 def ignored(givens: Givens) -> tuple[str, ...]:
     """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
 
+    Cost: that of the order, where the log is stated to be complete.
+
     >>> from microcosm.givens.columns import Message
     >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
     ('ordering causal',)
@@ -240,7 +242,7 @@ class Worlds:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
-        Raises `MissingLibrary` without python-sat.
+        Raises `MissingLibrary` without python-sat. Cost: that of the solver, exponential at worst.
         """
         for event in (a, b):
             if event not in self._position:

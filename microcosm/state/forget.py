@@ -38,7 +38,7 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
     after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
     and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
-    rules all judgements of the others are compared; `Undefined` is raised where they cannot be kept.
+    rules all judgements of the others are compared. Raises `Undefined` where they cannot be kept.
     """
     engine = Engine(rules, givens)
     gone = set(events)

@@ -95,7 +95,8 @@ def join_messages(givens: Givens) -> list[str]:
 def ends(givens: Givens, reported: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Each message with the event that sent it and one that received it, where its name tells which.
 
-    What a name does not tell is put into `reported`, under the name of the message.
+    What a name does not tell is put into `reported`, under the name of the message. Cost: linear in the
+    messages, and in the sendings of one name for each reception.
     """
     sent: dict[str, dict[str, Message]] = {}
     for entry in givens.messages:
