@@ -88,7 +88,7 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
         concluding.setdefault(_pred(instance.conclusion), []).append(instance)
     found = []
     place = {id(instance): at for at, instance in enumerate(saturating)}
-    for component in _components(graph):
+    for component in components(graph.edges, graph.edges.__getitem__):
         preds = frozenset(component)
         instances = sorted((i for pred in component for i in concluding[pred]), key=lambda i: place[id(i)])
         recursive = any(source in preds for pred in component for source in graph.edges[pred])
@@ -137,13 +137,12 @@ def _meant(premise: Judged, concluded: Iterable[Pred]) -> list[Pred]:
     return [pred] if pred in concluded else []
 
 
-def _components(graph: _Graph) -> Iterator[list[Pred]]:
-    """Strongly connected components, those depended on first."""
-    return components(graph.edges, graph.edges.__getitem__)
-
-
 def _check_negation(graph: _Graph) -> None:
-    member = {pred: at for at, component in enumerate(_components(graph)) for pred in component}
+    member = {
+        pred: at
+        for at, component in enumerate(components(graph.edges, graph.edges.__getitem__))
+        for pred in component
+    }
     for head, pred, edge in graph.negative:
         if member[head] == member[pred]:
             _refuse(edge, _path(graph, pred, head))

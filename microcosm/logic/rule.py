@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
-from typing import NamedTuple
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import MORE_ACCURATE, Relation
@@ -50,18 +49,6 @@ def read_judgement(said: Judgement | str) -> Judgement:
 
 
 _NAMES = {judgement.value: judgement for judgement in Judgement}
-
-
-class Fact(NamedTuple):
-    """A judged relation between two events: `judgement left relation right`."""
-
-    judgement: Judgement
-    left: str
-    relation: Relation
-    right: str
-
-    def __str__(self) -> str:
-        return f"{self.judgement.turnstile} {self.left} {self.relation} {self.right}"
 
 
 ANY = "_"

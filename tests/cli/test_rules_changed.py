@@ -10,7 +10,7 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.cli.exits import FAULT
-from microcosm.engine.naive import Naive
+from tests.naive import Naive
 from microcosm.errors import Contradiction
 from microcosm.logic.rulebook import RuleBook
 from tests.cli.conftest import Run

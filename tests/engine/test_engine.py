@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import online
-from microcosm.engine.naive import Naive
 from microcosm.engine.prove import Witness
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
+from tests.naive import Naive
 from tests.rulesets import not_offline
 
 EVENTS = "abcde"

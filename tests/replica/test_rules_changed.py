@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from microcosm.compare.digest import analogy_digest
-from microcosm.engine.naive import Naive
+from tests.naive import Naive
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation

@@ -7,6 +7,7 @@ name; the tests hold the fast engine to its answers on small microcosms, changed
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from microcosm.engine.strata import strata
 from microcosm.givens.facts import GivenFacts
@@ -16,7 +17,6 @@ from microcosm.logic.rule import (
     ANY,
     Assume,
     Base,
-    Fact,
     Given,
     In,
     Incompatible,
@@ -41,6 +41,18 @@ Turn = tuple[str, list[Premise]]
 """A variable, and the premises all of whose events are chosen once it is."""
 
 _BY_ACCURACY = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
+
+
+class Fact(NamedTuple):
+    """A judged relation between two events: `judgement left relation right`."""
+
+    judgement: Judgement
+    left: str
+    relation: Relation
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.judgement.turnstile} {self.left} {self.relation} {self.right}"
 
 
 class Naive:
