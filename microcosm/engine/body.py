@@ -35,7 +35,7 @@ from microcosm.logic.rule import (
 LEFT, RIGHT = 0, 1
 
 Pred = tuple[Judgement, Relation]
-"""What a rule concludes: a relation under a judgement."""
+"""What rules conclude: a judgement with a relation, never `>`."""
 
 
 class Source(NamedTuple):

@@ -17,7 +17,7 @@ from itertools import product
 
 from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body
 from microcosm.engine.plan import Draft, Plan, Shape, is_symmetry, planned
-from microcosm.engine.strata import Stratum, strata
+from microcosm.engine.strata import Stratum, predicate, strata
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Premise
 from microcosm.logic.rulebook import RuleBook
@@ -52,7 +52,7 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     empty = {Source("given", None, relation) for relation in unstated}
     symmetric: set[Pred] = set()
     concluding: dict[Pred, tuple[Body, ...]] = {}
-    concluded = dict.fromkeys(_head(instance) for instance in rules.instances)
+    concluded = dict.fromkeys(predicate(instance.conclusion) for instance in rules.instances)
     for stratum in strata(rules):
         bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
         for instance in _spelled_out(stratum, list(concluded)):
@@ -72,12 +72,6 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
-
-
-def _head(instance: Instance) -> Pred:
-    relation = instance.conclusion.relation
-    assert isinstance(relation, Relation), "an instance has concrete relations"
-    return instance.conclusion.judgement, relation
 
 
 def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:

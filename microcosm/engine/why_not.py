@@ -21,7 +21,6 @@ from microcosm.logic.rule import (
     Base,
     Given,
     In,
-    Instance,
     Judged,
     Judgement,
     MostAccurate,
@@ -89,7 +88,7 @@ class _Asker:
             env = self._nearest_fit(lowered, {LEFT: x, RIGHT: y})
             at = {name: env[n] for n, name in enumerate(lowered.variables) if n in env}
             shown = {
-                name: quote(names[at[name]]) if name in at else "some event" for name in _variables(instance)
+                name: quote(names[at[name]]) if name in at else "some event" for name in lowered.variables
             }
             conclusion = premise_text(instance.conclusion, shown)
             for premise in instance.premises:
@@ -176,21 +175,3 @@ def _most(sets: list[int]) -> int | None:
             if common:
                 return lowest(common)
     return None
-
-
-def _variables(instance: Instance) -> Iterator[str]:
-    """The event variables of an instance, but for those of `no e …`."""
-    yield from (instance.conclusion.left, instance.conclusion.right)
-    for premise in instance.premises:
-        inner = premise.body if isinstance(premise, Not) else premise
-        match inner:
-            case Judged() | Given():
-                yield from (inner.left, inner.right)
-            case In(event):
-                yield event
-            case Base(_, events):
-                yield from events
-            case NoneWith(event, body):
-                for part in body:
-                    if isinstance(part, (Judged, Given)):
-                        yield from (v for v in (part.left, part.right) if v != event)

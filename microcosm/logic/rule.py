@@ -2,7 +2,7 @@
 
 ⊢₀ (initial), ⊢ (online) and ⊩ (offline) are the three judgements. `Rule` is what a rule file says, relation
 variables and all. `Instance` is a rule with its relation variables replaced by relations, its disjunctions
-chosen and `>` turned into `<`: what the engine, the naive evaluator and the kernel work with. Event variables
+chosen and `>` turned into `<`: what the engine and the kernel work with. Event variables
 stay; distinct variables may name one event, but no relation holds between an event and itself.
 """
 

@@ -167,7 +167,7 @@ class VerdictTable:
         names, position = self._events, self._engine.universe.position
         rank = {position[name]: number for number, name in enumerate(names)}
         for a, row in zip(names, self._engine.rows(names), strict=True):
-            for number in sorted(map(rank.__getitem__, bits(row[verdict]))):
+            for number in sorted(map(rank.__getitem__, bits(row.get(verdict, 0)))):
                 yield a, names[number]
 
     def to_arrow(self) -> pyarrow.Table:

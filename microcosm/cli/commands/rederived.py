@@ -129,7 +129,7 @@ def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens) -> st
 def _unproved(sign: str | None, pair: Sequence[str], givens: Givens) -> str | None:
     """Why it is not known that a relation is refuted; None for the sign: that no world fits at all."""
     from microcosm.queries.offline import Inconsistent
-    from microcosm.state.contradiction import clash_node
+    from microcosm.state.evolve import clash_node
     from microcosm.state.microcosm import Microcosm
 
     proof: Derivation | None
