@@ -16,7 +16,7 @@ from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import (
     ANY,
     Assume,
-    Base,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -111,7 +111,7 @@ class Naive:
                 return self._is_given(events[left], relation, events[right])
             case In(event):
                 return events[event] in self._given.members
-            case Base(name, arguments):
+            case BasePredicate(name, arguments):
                 return tuple(events[event] for event in arguments) in self._base.get(name, ())
             case Not(body):
                 return not self._true(body, events)
@@ -157,7 +157,7 @@ def _variables(*premises: Premise) -> Iterator[str]:
                 yield premise.right
             case In(event):
                 yield event
-            case Base(_, arguments):
+            case BasePredicate(_, arguments):
                 yield from arguments
             case Not(body) | MostAccurate(body):
                 yield from _variables(body)

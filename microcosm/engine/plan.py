@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body, merged
+from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, Pred, body, merged
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules
@@ -24,7 +24,7 @@ HAPPENS_BEFORE: Pred = (Judgement.INITIAL, Relation.BEFORE)
 """The one predicate that may be kept as an order: its cycles contradict, those of others do not."""
 
 
-class Shape(Enum):
+class PlanShape(Enum):
     """How a stratum is evaluated."""
 
     VIEW = "view"
@@ -40,24 +40,29 @@ class Plan:
     when these only say that what is given holds.
     """
 
-    shape: Shape
+    shape: PlanShape
     bodies: dict[Pred, tuple[Body, ...]]
     symmetric: frozenset[Pred]
     transitive: tuple[Body, ...] = ()
     plain: bool = False
 
     @cached_property
-    def alias(self) -> Pred | Source | None:
+    def alias(self) -> Pred | LiteralSource | None:
         """The one predicate or other source that the predicate merely renames, if it does."""
         (bodies,) = self.bodies.values() if len(self.bodies) == 1 else ((),)
-        if self.shape is not Shape.VIEW or len(bodies) != 1 or bodies[0].ones or len(bodies[0].pairs) != 1:
+        if (
+            self.shape is not PlanShape.VIEW
+            or len(bodies) != 1
+            or bodies[0].ones
+            or len(bodies[0].pairs) != 1
+        ):
             return None
         (pair,) = bodies[0].pairs
         renamed = pair.positive and (pair.left, pair.right) == (LEFT, RIGHT)
         return (pair.pred or pair.source) if renamed else None
 
     @cached_property
-    def parts(self) -> tuple[tuple[Body, Body, Body | None, tuple[Pair, ...]], ...]:
+    def parts(self) -> tuple[tuple[Body, Body, Body | None, tuple[PairLiteral, ...]], ...]:
         """Each rule, cheap ones first; of its premises those that bound it, the rest, recursive ones."""
         rules = [b for found in self.bodies.values() for b in sorted(found, key=_weight)]
         return tuple((b, *b.split(self.bodies), b.reads(self.bodies)) for b in rules)
@@ -88,7 +93,7 @@ class Draft:
     symmetric: frozenset[Pred] = frozenset()
     transitive: tuple[Body, ...] = ()
     plain: bool = False
-    shape: Shape | None = None
+    shape: PlanShape | None = None
 
     @classmethod
     def of(cls, text: str) -> Draft:
@@ -139,7 +144,7 @@ def keep_order(draft: Draft) -> Draft:
     if not transitive or not all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
         return draft
     plain = all(_is_given_before(b) for b in others)
-    return replace(draft, shape=Shape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
+    return replace(draft, shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
 
 
 def find_converses(draft: Draft) -> Draft:
@@ -191,7 +196,7 @@ def choose_shape(draft: Draft) -> Draft:
     if draft.shape is not None:
         return draft
     pointwise = all(b.pointwise for found in draft.bodies.values() for b in found)
-    return replace(draft, shape=Shape.VIEW if pointwise and not draft.reads_itself else Shape.TABLE)
+    return replace(draft, shape=PlanShape.VIEW if pointwise and not draft.reads_itself else PlanShape.TABLE)
 
 
 def unite_sources(draft: Draft) -> Draft:
@@ -204,7 +209,7 @@ def unite_sources(draft: Draft) -> Draft:
     >>> [[p.source.kind for p in b.pairs] for b in draft.bodies[Judgement.ONLINE, Relation.UNKNOWN]]
     [['union', 'judged']]
     """
-    if draft.shape is Shape.CLOSURE:
+    if draft.shape is PlanShape.CLOSURE:
         return draft
     bodies = {pred: tuple(_merged(found, draft.bodies)) for pred, found in draft.bodies.items()}
     return replace(draft, bodies=bodies)
@@ -232,13 +237,20 @@ def _merged(found: tuple[Body, ...], stratum: Iterable[Pred]) -> list[Body]:
 
 def is_symmetry(b: Body) -> bool:
     """Whether a rule says `b R a` of every `a R b`, and asks for nothing else. Cost: constant."""
-    return not b.ones and not b.nones and b.pairs == (Pair(Source("judged", *b.head), RIGHT, LEFT),)
+    return (
+        not b.ones
+        and not b.nones
+        and b.pairs == (PairLiteral(LiteralSource("judged", *b.head), RIGHT, LEFT),)
+    )
 
 
 def is_transitivity(b: Body) -> bool:
     """Whether a rule says `a R c` of every `a R b` and `b R c`, and asks for nothing else. Cost: constant."""
     middle = RIGHT + 1
-    links = {Pair(Source("judged", *b.head), LEFT, middle), Pair(Source("judged", *b.head), middle, RIGHT)}
+    links = {
+        PairLiteral(LiteralSource("judged", *b.head), LEFT, middle),
+        PairLiteral(LiteralSource("judged", *b.head), middle, RIGHT),
+    }
     return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
 
 
@@ -248,7 +260,7 @@ def _is_grounded(b: Body) -> bool:
 
 
 def _is_given_before(b: Body) -> bool:
-    given = Pair(Source("given", None, Relation.BEFORE), LEFT, RIGHT)
+    given = PairLiteral(LiteralSource("given", None, Relation.BEFORE), LEFT, RIGHT)
     return b.head[1] is Relation.BEFORE and not b.ones and not b.nones and b.pairs == (given,)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, judged
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
@@ -124,7 +124,7 @@ class Steps:
                 values = values & linked or values
         return values
 
-    def node(self, memo: Memo, rule: Body, env: Env, given: Mapping[Pair, Derivation]) -> Derivation:
+    def node(self, memo: Memo, rule: Body, env: Env, given: Mapping[PairLiteral, Derivation]) -> Derivation:
         """The step of a rule under an assignment; recursive premises come ready."""
         instance = rule.instance
         at = {name: env[number] for number, name in enumerate(rule.variables) if number in env}
@@ -252,7 +252,7 @@ class Ranked:
             times.append(tables.found_at(pred, y, x))
         return min((time for time in times if time is not None), default=inf)
 
-    def _read_goal(self, tables: Tables, read: Pair, env: Env) -> Goal:
+    def _read_goal(self, tables: Tables, read: PairLiteral, env: Env) -> Goal:
         left, right = env[read.left], env[read.right]
         if read.pred is not None:
             return (read.pred, left, right)

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair
-from microcosm.engine.join import Join, Scope
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
+from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Closure, Union
@@ -25,7 +25,7 @@ class Reachability:
     what was found is remembered.
     """
 
-    def __init__(self, rules: Sequence[TableRule], scope: Scope) -> None:
+    def __init__(self, rules: Sequence[TableRule], scope: RelationScope) -> None:
         self._base = [_Base(rule.body, scope) for rule in rules if not rule.reads]
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
@@ -119,7 +119,7 @@ class Reachability:
 class _Base:
     """A rule without recursive premise."""
 
-    def __init__(self, body: Body, scope: Scope) -> None:
+    def __init__(self, body: Body, scope: RelationScope) -> None:
         self._scope = scope
         self._body = body
         self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
@@ -202,7 +202,7 @@ class _Base:
                 found &= seen if seen is not None else -1
         return found
 
-    def _towards(self, p: Pair, own: int, event: int) -> int:
+    def _towards(self, p: PairLiteral, own: int, event: int) -> int:
         relation = self._scope.relation(p.source)
         return relation.col(event) if p.right == own else relation.row(event)
 
@@ -249,7 +249,7 @@ def image(relation: RowRelation, forwards: bool, events: int, most: int = tuning
     return found
 
 
-def _moves(body: Body, read: Pair, scope: Scope) -> Iterator[tuple[RowRelation, bool]]:
+def _moves(body: Body, read: PairLiteral, scope: RelationScope) -> Iterator[tuple[RowRelation, bool]]:
     """How a recursive rule leads from an event of its conclusion to one of its recursive premise."""
     middle = next(v for v in (read.left, read.right) if v not in (LEFT, RIGHT))
     kept = read.left if read.right == middle else read.right

@@ -53,7 +53,7 @@ class Empty:
         return 0, 0
 
 
-class Pairs:
+class PairRelation:
     """A relation kept as sets of pairs, both ways; as two columns until one of these is asked for.
 
     Cost: of a change and a pair a look-up, of a row linear in the pairs of the event, of `support` linear in
@@ -134,12 +134,12 @@ class Pairs:
         return self._support
 
 
-class GivenRelation(Pairs):
+class GivenRelation(PairRelation):
     """`given a R b` for one R: external correspondences as stated, and the compressed givens.
 
     `chain` (for `<`) lists the internal events in order; all its pairs are given. Token groups (for `<>`) and
-    clocks are symmetric where the relation is. Cost: as `Pairs`, and for clocks as `ClockRows`; a row of the
-    chain or of a token is linear in it.
+    clocks are symmetric where the relation is. Cost: as `PairRelation`, and for clocks as `ClockRows`; a row
+    of the chain or of a token is linear in it.
     """
 
     def __init__(

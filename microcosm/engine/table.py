@@ -18,9 +18,9 @@ from operator import or_
 from typing import Protocol
 
 from microcosm import tuning
-from microcosm.engine.backward_search import BackwardSearch, Trail
-from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
-from microcosm.engine.join import Join, Scope
+from microcosm.engine.backward_search import BackwardSearch, Climb
+from microcosm.engine.body import LEFT, RIGHT, LiteralSource, PairLiteral, Pred
+from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.plan import Plan
 from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
@@ -29,7 +29,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits
 
 
-class Remembering(Scope, Protocol):
+class Remembering(RelationScope, Protocol):
     """A scope that can have all rows at hand for a while. Cost: all rows of every order."""
 
     def laid_out(self) -> AbstractContextManager[None]:
@@ -167,7 +167,7 @@ class Table:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
 
-    def trail(self, a: int, b: int) -> Trail | None:
+    def trail(self, a: int, b: int) -> Climb | None:
         """How a search found the pair, where that is known: pairs, the last of which needs no recursion."""
         return None if self._search is None else self._search.trail(a, b)
 
@@ -216,7 +216,7 @@ class Fixpoint:
         preds: Sequence[Pred],
         symmetric: frozenset[Pred],
         rules: Sequence[TableRule],
-        scope: Scope,
+        scope: RelationScope,
         log: bool,
     ) -> None:
         self.scope = scope
@@ -230,8 +230,9 @@ class Fixpoint:
         )
         self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in preds}
         self._time = 0
-        self._settling: dict[Source, RowRelation] = {
-            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred)) for pred in preds
+        self._settling: dict[LiteralSource, RowRelation] = {
+            LiteralSource("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
+            for pred in preds
         }
         recursive = [rule for rule in rules if rule.reads]
         self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
@@ -258,17 +259,17 @@ class Fixpoint:
             if rule.reads and self._passed_on is None
         ]
 
-    def relation(self, source: Source) -> RowRelation:
+    def relation(self, source: LiteralSource) -> RowRelation:
         """As any scope, but the stratum's own predicates are read as they stand."""
         if source.kind == "any" and source.judgement is not None:
             return self.any_of(source.judgement, self._settling)
         return self._settling.get(source) or self.scope.relation(source)
 
-    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation]) -> RowRelation:
+    def any_of(self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation]) -> RowRelation:
         """As any scope."""
         return self.scope.any_of(judgement, instead)
 
-    def subset(self, source: Source) -> int:
+    def subset(self, source: LiteralSource) -> int:
         """As any scope."""
         return self.scope.subset(source)
 
@@ -342,7 +343,7 @@ class Fixpoint:
                 left.append((a, lacking_steps))
         return left, changed
 
-    def _reader(self, reads: tuple[Pair, ...]) -> int | None:
+    def _reader(self, reads: tuple[PairLiteral, ...]) -> int | None:
         """The variable whose whole rows the one recursive premise reads: only changed ones bring news."""
         if len(reads) != 1 or reads[0].source.kind == "any" or not self.symmetric:
             return None

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
-from microcosm.engine.join import Scope
+from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, PairLiteral
+from microcosm.engine.join import RelationScope
 from microcosm.engine.relations import RowRelation
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
@@ -25,7 +25,9 @@ class Pointwise:
     Cost: a row operation, or for a pair a test, for each premise.
     """
 
-    def __init__(self, ones: Iterable[One], pairs: Iterable[Pair], scope: Scope) -> None:
+    def __init__(
+        self, ones: Iterable[EventLiteral], pairs: Iterable[PairLiteral], scope: RelationScope
+    ) -> None:
         self._scope = scope
         ones = list(ones)
         self._ones = {v: [(o.source, o.positive) for o in ones if o.variable == v] for v in (LEFT, RIGHT)}
@@ -119,7 +121,7 @@ class View:
     operations as its rules have premises, once; of a pair a test each.
     """
 
-    def __init__(self, bodies: tuple[Body, ...], scope: Scope, symmetric: bool = False) -> None:
+    def __init__(self, bodies: tuple[Body, ...], scope: RelationScope, symmetric: bool = False) -> None:
         self.bodies = bodies
         self._scope = scope
         self._support: tuple[int, int] | None = None

@@ -85,14 +85,14 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class BasePredicate:
     """A base predicate of one or two events, e.g. `matches(a, b)`; facts come with the microcosm."""
 
     name: str
     events: tuple[str, ...]
 
 
-Positive = Judged | Given | In | Base
+Positive = Judged | Given | In | BasePredicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ Premise = Positive | Not | NoneWith | MostAccurate | Assume | Incompatible | InP
 
 
 @dataclass(frozen=True, slots=True)
-class Evolution:
+class RuleChange:
     """How the microcosm of the conclusion came from the one of the premises.
 
     `left relation right` was added, or, where `update` is set, put in the place of `left <> right`.
@@ -165,7 +165,7 @@ class Rule:
     premises: tuple[tuple[Premise, ...], ...]
     conclusions: tuple[Judged, ...]
     domains: dict[str, tuple[Relation, ...]] = field(hash=False)
-    evolution: Evolution | None = None
+    evolution: RuleChange | None = None
     file: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
@@ -196,7 +196,7 @@ class Instance:
     rule: Rule
     conclusion: Judged
     premises: tuple[Premise, ...]
-    evolution: Evolution | None = None
+    evolution: RuleChange | None = None
 
     @property
     def name(self) -> str:
@@ -247,9 +247,9 @@ def _judged(premise: Judged, binding: dict[str, Relation]) -> Judged:
     return Judged(premise.judgement, left, relation, right)
 
 
-def _evolution(evolution: Evolution, binding: dict[str, Relation]) -> Evolution:
+def _evolution(evolution: RuleChange, binding: dict[str, Relation]) -> RuleChange:
     left, relation, right = _turn(evolution.left, evolution.relation, evolution.right, binding)
-    return Evolution(left, relation, right, evolution.update)
+    return RuleChange(left, relation, right, evolution.update)
 
 
 def finer(of: Judged) -> Iterator[Judged]:

@@ -21,7 +21,7 @@ from microcosm.logic.rulebook import RuleBook
 EVENTS_DRAWN = 40
 """A drawing has at most so many events, the first that are stated."""
 
-Pair = tuple[str, str]
+DrawnPair = tuple[str, str]
 
 LABEL = 18
 """A label has at most so many characters; the whole name is the tooltip."""
@@ -33,7 +33,7 @@ _ROW = 44
 _MARGIN = 16
 _DASHES = {"<": "", "||": ' stroke-dasharray="5 3"', "<>": ' stroke-dasharray="1 3"'}
 
-Places = dict[str, tuple[int, int]]
+Coordinates = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Drawing:
 
     events: tuple[str, ...]
     more: int
-    links: tuple[Pair, ...]
-    unordered: tuple[Pair, ...]
-    related: tuple[Pair, ...]
+    links: tuple[DrawnPair, ...]
+    unordered: tuple[DrawnPair, ...]
+    related: tuple[DrawnPair, ...]
     process: dict[str, str]
 
     def layers(self) -> list[list[str]]:
@@ -136,7 +136,7 @@ def _restricted(givens: Givens, shown: dict[str, None]) -> Givens:
     )
 
 
-def _stated(givens: Givens, relation: Relation) -> Iterable[Pair]:
+def _stated(givens: Givens, relation: Relation) -> Iterable[DrawnPair]:
     return ((fact.left, fact.right) for fact in givens.external.values() if fact.relation is relation)
 
 
@@ -212,8 +212,8 @@ def html(told: str, drawing: Drawing) -> str:
     return f'<div class="microcosm"><p>{readable(told)}</p>{"".join(drawings)}</div>'
 
 
-def _body(drawing: Drawing, places: Places) -> Iterator[str]:
-    pairs: Iterable[tuple[str, tuple[Pair, ...]]] = (
+def _body(drawing: Drawing, places: Coordinates) -> Iterator[str]:
+    pairs: Iterable[tuple[str, tuple[DrawnPair, ...]]] = (
         ("<", drawing.links),
         ("||", drawing.unordered),
         ("<>", drawing.related),
@@ -238,7 +238,7 @@ def _svg(drawing: Drawing, body: Iterable[str], wide: int, high: int) -> str:
     )
 
 
-def _join(places: Places, a: str, b: str, sign: str) -> str:
+def _join(places: Coordinates, a: str, b: str, sign: str) -> str:
     """A line between two events, bent where others stand in its way."""
     (x1, y1), (x2, y2) = places[a], places[b]
     if y1 != y2 or not any(y == y1 and min(x1, x2) < x < max(x1, x2) for x, y in places.values()):

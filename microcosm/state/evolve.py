@@ -16,8 +16,8 @@ from itertools import product
 from microcosm.engine.body import body
 from microcosm.engine.engine import Clash, CyclicGivens, Engine
 from microcosm.engine.lowering import compile_rules, initial
-from microcosm.engine.plan import Shape
-from microcosm.engine.prove import Witness, balanced
+from microcosm.engine.plan import PlanShape
+from microcosm.engine.prove import Prover, balanced
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
@@ -74,7 +74,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
     try:
         clash = engine.add(fact)
     except CyclicGivens as cycle:
-        other = Witness(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
+        other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
         raise _of_addition(fact, other, cycle) from None
     givens.add(fact)
     problem = _problem(engine, givens, clash, strict)
@@ -115,7 +115,7 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
         raise Undefined(f"{event} is an internal event already")
     last = givens.internal[-1] if givens.internal else None
     if last is not None and member:
-        back = Witness(engine, givens).derive(Judgement.INITIAL, event, Relation.BEFORE, last)
+        back = Prover(engine, givens).derive(Judgement.INITIAL, event, Relation.BEFORE, last)
         if back is not None:
             raise _refused(f"{event} cannot follow {last} in the internal chain", back)
     givens.internal.append(event)
@@ -158,7 +158,7 @@ def _drop(engine: Engine, givens: Givens, fact: Correspondence) -> None:
 
 def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, problem: str) -> None:
     """`M + c` is defined only where nothing is judged of the pair in M."""
-    witness = Witness(engine, givens)
+    witness = Prover(engine, givens)
     for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
         derivation = witness.derive(Judgement.INITIAL, fact.left, relation, fact.right)
         if derivation is not None and (relation is fact.relation or relation is Relation.RELATED):
@@ -170,9 +170,9 @@ def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, prob
 def _problem(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
     """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated."""
     if clash is not None:
-        return _of_clash(clash, Witness(engine, givens))
+        return _of_clash(clash, Prover(engine, givens))
     superseded = engine.superseded() if strict else None
-    return _of_condition_four(*superseded, Witness(engine, givens)) if superseded else None
+    return _of_condition_four(*superseded, Prover(engine, givens)) if superseded else None
 
 
 def explain_evolution(
@@ -188,7 +188,7 @@ def explain_evolution(
         raise Undefined(f"`{change}` is not an external given, so nothing came with it")
     before = _before(givens, given, update)
     past = Engine(rules, before)
-    witness = Witness(past, before)
+    witness = Prover(past, before)
     for instance in rules.evolutions:
         found = _instance(now, past, witness, instance, pair, given, update)
         if found is not None:
@@ -207,7 +207,7 @@ def _before(givens: Givens, change: Correspondence, update: bool) -> Givens:
 def _instance(
     now: Engine,
     past: Engine,
-    witness: Witness,
+    witness: Prover,
     instance: Instance,
     pair: tuple[str, str],
     change: Correspondence,
@@ -260,7 +260,7 @@ def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator
 
 
 def _premises(
-    now: Engine, past: Engine, witness: Witness, instance: Instance, names: dict[str, str]
+    now: Engine, past: Engine, witness: Prover, instance: Instance, names: dict[str, str]
 ) -> list[Derivation] | None:
     found = []
     for premise in instance.premises:
@@ -303,7 +303,7 @@ def _refused(message: str, other: Derivation) -> Contradiction:
     return Contradiction(f"{message}: {other.conclusion} already", (other,))
 
 
-def _of_clash(clash: Clash, witness: Witness) -> Contradiction:
+def _of_clash(clash: Clash, witness: Prover) -> Contradiction:
     """Two initial judgements of one pair that exclude each other. Cost: that of the derivations."""
     sides = [witness.derive(Judgement.INITIAL, clash.left, clash.one, clash.right)]
     sides.append(
@@ -319,7 +319,7 @@ def _of_clash(clash: Clash, witness: Witness) -> Contradiction:
     return Contradiction(f"contradiction: {said} cannot both hold", found)
 
 
-def _of_condition_four(left: str, right: str, witness: Witness) -> Contradiction:
+def _of_condition_four(left: str, right: str, witness: Prover) -> Contradiction:
     """A `<>` on a pair that `<` orders, which the strict profile refuses (Definition 2.3, condition 4).
 
     Cost: that of the derivations.
@@ -351,7 +351,7 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
     program = compile_rules(rules)
     plan = program.of[initial(Relation.BEFORE)]
-    if plan.shape is not Shape.CLOSURE or not plan.plain or len(path) < 2:
+    if plan.shape is not PlanShape.CLOSURE or not plan.plain or len(path) < 2:
         return Contradiction(f"contradiction: the order closes a cycle: {shown}")
     facts = GivenFacts(givens)
     rule = plan.bodies[initial(Relation.BEFORE)][0].instance.name

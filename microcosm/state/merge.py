@@ -18,8 +18,8 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 def merged(all_givens: Iterable[Givens], join: bool) -> tuple[Givens, list[str]]:
@@ -65,7 +65,7 @@ def _chains(one: list[str], other: list[str]) -> tuple[list[str], list[tuple[str
     return list(one), list(pairwise(other))
 
 
-def _merge(mine: dict[Key, Value], theirs: dict[Key, Value], what: str) -> None:
+def _merge(mine: dict[K, V], theirs: dict[K, V], what: str) -> None:
     for key, value in theirs.items():
         if mine.setdefault(key, value) != value:
             raise Undefined(f"{what} {key} is recorded differently: {mine[key]} and {value}")

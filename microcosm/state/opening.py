@@ -249,7 +249,7 @@ class Verification:
         raise TypeError("a Verification is neither true nor false; ask whether it is `valid`")
 
 
-class Known(Protocol):
+class WithGivens(Protocol):
     """What has givens and rules, as a microcosm does."""
 
     @property
@@ -259,7 +259,7 @@ class Known(Protocol):
 
 
 def verify(
-    given: files.AnyPath | Givens | Known,
+    given: files.AnyPath | Givens | WithGivens,
     proof: Derivation | files.AnyPath | dict[str, Any],
     *,
     rules: RuleBook | None = None,
