@@ -132,7 +132,7 @@ def test_row_computation_at_the_receiver(name: str) -> None:
 
 @column
 def test_row_latency_optimal_and_non_causal(name: str) -> None:
-    """RST and KS wait for nothing but causality; all others do, Newtop at the receiver, the rest at the sender.
+    """RST and KS wait for nothing but causality; all others do, at the receiver (Newtop) or the sender.
 
     Unbounded, O(b·r) and O(r): `test_claims.py` (that of this paper is not O(r): an erratum).
     """
