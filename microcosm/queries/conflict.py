@@ -20,28 +20,13 @@ from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote
+from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds.constraints import constrained
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 
 INTERNAL = "internal events"
 """The source of a correspondence that the internal chain gives."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamped:
-    """The stamp of an event."""
-
-    event: str
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
-class Clocked:
-    """The clock of an event."""
-
-    event: str
-    clock: Clock
 
 
 Given = Correspondence | Stamped | Clocked

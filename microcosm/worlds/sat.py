@@ -121,7 +121,7 @@ class Directions:
         self._all_starts = from_positions(self._starting, state.size)
 
     def edges(self, model: list[int]) -> Iterator[Pair]:
-        """All related pairs as they are ordered, the open ones by a model. Cost: linear"""
+        """All related pairs as they are ordered, the open ones by a model. Cost: linear."""
         for literal in model:
             yield self.starts[literal], self.ends[literal]
         for a, b in self._related:

@@ -20,9 +20,10 @@ from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.queries.conflict import Clocked, Given, Stamped, statement
+from microcosm.queries.conflict import Given, statement
 from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds import candidate as fit
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
