@@ -102,7 +102,10 @@ class Core:
 
         What it holds of the earlier ones stays, as that of another process.
         """
-        self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
+        with self.transaction():
+            self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
+            if self.divergences:
+                self._write(DIVERGED, b"[]")
         self._view = LedgerView(self._state.ledger, self.stream, self._rules)
 
     def begin_anew(self, peer: str, dot: Dot) -> None:
@@ -113,13 +116,34 @@ class Core:
         known_as, own = self.known_as, self.stream
         with self.transaction():
             self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=known_as))
-            said = {"member": peer, "dot": list(dot), "last": self._state.ledger.seen.last(own)}
-            self._write(DIVERGED, json.dumps([*self.divergences, said][-MOST_DIVERGENCES:]).encode())
+            self._note_divergence(
+                {"member": peer, "dot": list(dot), "last": self._state.ledger.seen.last(own)}
+            )
         self._view = LedgerView(self._state.ledger, self.stream, self._rules)
+
+    def note_divergence(self, peer: str, why: str, mine: bool) -> None:
+        """A member does not agree with this replica on what they told each other; `mine` is not what it was."""
+        said = {"member": peer, "why": why, "mine": mine}
+        if said not in self.divergences:
+            with self.transaction():
+                self._note_divergence(said)
+
+    def settle_divergences(self, peer: str) -> None:
+        """What there was to do about a member has been done."""
+        left = [found for found in self.divergences if found["member"] != peer]
+        if left != self.divergences:
+            self.note(DIVERGED, json.dumps(left).encode())
+
+    def _note_divergence(self, said: dict[str, Any]) -> None:
+        self._write(DIVERGED, json.dumps([*self.divergences, said][-MOST_DIVERGENCES:]).encode())
 
     @property
     def divergences(self) -> list[dict[str, Any]]:
-        """When members knew more of this replica than itself: `member`, `dot`, `last`; the latest last."""
+        """When a member and this replica did not agree what had happened, the latest last.
+
+        `member`, and `dot` and `last` where it knew a dot of this replica, which was not so far; or `why` and
+        `mine` where they do not remember the same of their messages.
+        """
         found: list[dict[str, Any]] = json.loads(self.noted(DIVERGED) or b"[]")
         return found
 

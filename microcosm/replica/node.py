@@ -153,6 +153,7 @@ class ReplicaNode:
         """
         lost = sorted({each.message for each in self.blocked() if each.to == name})
         self.transport.evict(name)
+        self.replica.settle_divergences(name)
         self.transport.flush()
         return lost
 

@@ -67,6 +67,7 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
         stating = Stating(replica, durable)
         stating.follow()
         durable.evict(name)
+        replica.settle_divergences(name)
         stating.follow()
         durable.flush()
         if not json:
