@@ -299,6 +299,8 @@ class Replica(Questions, Changes):
 
     def level_with(self, peer: str) -> None:
         """A peer has all that is held here: removals that all members have are remembered no longer."""
+        self._confirm()
+        self._say_again()
         others = {*self.members} - {self.name}
         if peer not in others:
             return

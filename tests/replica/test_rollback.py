@@ -125,8 +125,8 @@ def test_clones_that_run_at_once_are_both_told() -> None:
             a.close()
             clone = copy_of(here.stores["a"])
             a = await here.start("a", address=address)
-            other = await here.start("a", clone)
             await met(a, b, "second")
+            other = await here.start("a", clone)
             other.replica.local("of the clone")
             assert "another process runs one" in (await told(other))[0]["why"]
             assert "or runs twice" in (await told(b))[0]["why"]

@@ -132,6 +132,26 @@ class Ledger:
                 del self.numbers[stream], self.chains[stream]
         return gone
 
+    def disown(self, run: DotRun) -> None:
+        """Take evolutions out as if they had never been; what they took away stays away."""
+        self.seen = self.seen - Dots([run])
+        self.changes.forgotten = True
+        stream = (run.replica, run.incarnation)
+        for dot in [dot for dot in self.held if dot.stream == stream and run.first <= dot.number < run.end]:
+            evolution = self.held[dot]
+            if isinstance(evolution, Add):
+                self._withdraw(dot, evolution.fact.key())
+                continue
+            del self.held[dot]
+            if isinstance(evolution, Append):
+                del self.chains[stream][dot.number]
+                self.numbers[stream].remove(dot.number)
+                self.places[evolution.event].discard(dot)
+                if not self.places[evolution.event]:
+                    del self.places[evolution.event]
+        if stream in self.chains and not self.chains[stream]:
+            del self.chains[stream], self.numbers[stream]
+
     def settle(self, dot: Dot) -> None:
         """Drop a removal that everybody has: what it took away comes from nowhere any more."""
         evolution = self.held.pop(dot)

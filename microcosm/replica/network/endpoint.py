@@ -139,9 +139,7 @@ class Endpoint:
         return fence
 
     def diverged(self) -> list[tuple[str, str, bool]]:
-        """Members with whom nothing is exchanged, for one of the two forgot: the name, why, whether it is this
-        one; each once.
-        """
+        """Members with whom nothing is exchanged, each once: the name, why, whether this one forgot."""
         found = [peer for peer in self._peers.values() if peer.diverged and not peer.noted]
         for peer in found:
             peer.noted = True

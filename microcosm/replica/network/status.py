@@ -64,13 +64,13 @@ def _why(found: dict[str, Any]) -> str:
         return (
             f"{member} knows {Dot(*found['dot'])} of this replica, which had come to number {found['last']}"
             " only: its journal is an older copy, another process runs one, or somebody says what is not"
-            " true. Its events are of a new incarnation since, so that nothing is mixed up; if the journal was"
-            " put back, do as `replica restore` says"
+            " true. Its events are of a new incarnation since, so that nothing is mixed up; if the journal"
+            " was put back, `replica renew` it, and `replica member replace` it at the others"
         )
     if found["mine"]:
         return (
-            f"{found['why']}: this journal is an older copy, or another process runs one. No messages go to and"
-            f" from {member}. End the other process; or `replica renew` this journal, and then"
+            f"{found['why']}: this journal is an older copy, or another process runs one. No messages go to"
+            f" and from {member}. End the other process; or `replica renew` this journal, and then"
             " `replica member replace` it at the others"
         )
     return (

@@ -91,7 +91,7 @@ def read_greeting(content: bytes) -> Greeting | None:
     met, life, known, diverged = parts[6:]
     if not (type(met) is type(diverged) is bool and type(life) is bytes and _memory(known)):
         return None
-    return Greeting(*parts[:6], met, life, LastKnown(*known), diverged)
+    return Greeting(*parts)._replace(known=LastKnown(*known))
 
 
 def read_content(content: bytes) -> Content | None:
