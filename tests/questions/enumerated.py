@@ -93,8 +93,8 @@ def chains_of(events: Sequence[str], before: Order, rng: Random) -> list[list[st
 
 def random_log(givens: Givens, events: Sequence[str], before: Order, rng: Random) -> Log:
     """A log of a microcosm with words drawn at random; `before` is what is surely ordered."""
-    op = {event: rng.choice("AABBSSE") for event in events}
-    key = {event: rng.choice("xy") for event in events}
+    op = {event: rng.choice("AAABBSSE") for event in events}
+    key = {event: rng.choice("xxxy") for event in events}
     chains = chains_of(events, before, rng)
     skips = frozenset(e for e in events if rng.random() < 0.15)
     givens = givens.copy()

@@ -15,7 +15,7 @@ from microcosm.compare.digest import analogy_digest_of
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import reading
-from microcosm.spark.io.events import Reading, event_from, rows
+from microcosm.spark.io.events import Reading, event_from, once_each, rows
 from microcosm.spark.io.input_splits import Piece, by_lines, by_row_groups
 from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
@@ -45,9 +45,12 @@ def test_lines_that_are_no_events_are_named_and_the_others_kept(tmp_path: Path) 
     lines[100] = '{"process": "p", "kind": "internal"\n'
     log.write_text("".join(lines) + '{"process": "p", "se', encoding="utf-8")
     events, counts, places = read(by_lines(log, 1000))
-    assert len(events) == 196
-    assert counts == {"bad-line": 3, "duplicate-event": 1}
-    assert sorted(places) == ["log.jsonl:101", "log.jsonl:11", "log.jsonl:200", "log.jsonl:51"]
+    assert len(events) == 197
+    assert counts == {"bad-line": 3}
+    assert sorted(places) == ["log.jsonl:101", "log.jsonl:11", "log.jsonl:200"]
+    report = Report()  # what is there twice is told where the events of a trace are together
+    assert sum(1 for _ in once_each(events, report)) == 196
+    assert [(each.kind, each.line) for each in report.findings] == [("duplicate-event", 51)]
 
 
 @pytest.mark.parametrize("size", [100, 1000])

@@ -15,9 +15,10 @@ from microcosm.spark.extract.trace_kernel import TABLES, found, plain
 from microcosm.spark.io.events import EVENT, arrow_schema, row_of
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.report import Report
+from microcosm.traces.formats.jsonl import line_of
 from tests.spark.test_giant import damaged
 from tests.spark.test_scan import chained
+from tests.traces.logs import read_text
 
 KINDS_OF_RUN = st.sampled_from(("plain", "late", "damaged", "few"))
 SCHEMA = arrow_schema(f"{EVENT}, at long, chosen boolean")
@@ -37,15 +38,20 @@ def batches(events: list[TraceEvent], size: int) -> list[pa.RecordBatch]:
 
 
 def expected(events: list[TraceEvent], several: bool) -> tuple[Counter[Any], Counter[Any], Counter[Any]]:
-    """Edges, frontiers and what is reported, by a single pass over each trace."""
+    """Edges, frontiers and what is reported, by the reader of the own format and a single pass."""
     edges, frontiers, faults = Counter[Any](), Counter[Any](), Counter[Any]()
     for trace in {event.trace for event in events}:
-        report = Report()
-        single = covering([e for e in events if e.trace == trace], report, full_names=several)
-        edges.update((trace, *edge) for edge in single.edges)
+        own = [event for event in events if event.trace == trace]
+        read, report = read_text("".join(map(line_of, own)))
+        full = several or any(event.trace != trace for event in read)
+        whose = {event.full_id: event.trace for event in read}
+        single = covering(read, report, full_names=full)
+        edges.update((whose.get(edge[2], trace), *edge) for edge in single.edges)
         for each in single.frontiers:
-            frontiers[trace, each.process, each.last, tuple((each.knows or {}).items())] += 1
-        faults.update((trace, each.kind, each.message, each.file, each.line) for each in report.findings)
+            of = whose.get(each.last, trace)
+            frontiers[of, each.process, each.last, tuple((each.knows or {}).items())] += 1
+        for each in report.findings:
+            faults[trace, each.kind, each.message, "log", own[(each.line or 0) - 1].line] += 1
     return edges, frontiers, faults
 
 
@@ -60,7 +66,7 @@ def told(
                 edges[tuple(row.values())] += 1
             elif name == "frontiers":
                 frontiers[row["trace"], row["process"], row["last"], tuple(row["knows"])] += 1
-            else:
+            elif name == "odd":
                 assert row["count"] == 1
                 faults[row["trace"], row["reported"], row["fault"], row["file"], row["line"]] += 1
     return edges, frontiers, faults

@@ -20,9 +20,10 @@ from microcosm.spark.bisim.classes import Classes, classes
 from microcosm.spark.bisim.microcosms import TABLES, difference, judgements
 from microcosm.spark.bisim.microcosms import offline as offline_left
 from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import staging
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.input_splits import PARQUET
-from microcosm.spark.io.staging import Output, fingerprint
+from microcosm.spark.io.staging import Output, fingerprint, refuse_within
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
@@ -76,13 +77,14 @@ def bisim(
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
-    output = Output(
-        out, {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
-    )
-    done = output.committed()
-    if done is not None and not (strict and done["reported"]):
-        return Compared(done, [], {})
-    return _Job(spark, output, asked, strict, rules, offline).run(paths)
+    tables = ["classes", *(["differences"] if asked is not None else ()), *(["offline"] if offline else ())]
+    refuse_within([source, *used], out, tables)
+    identity = {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
+    with Output(out, identity, tables) as output:
+        done = output.committed()
+        if done is not None and not (strict and done["reported"]):
+            return Compared(done, [], {})
+        return _Job(spark, output, asked, strict, rules, offline).run(paths)
 
 
 class _Job:
@@ -108,7 +110,6 @@ class _Job:
         judged_rows = self._judge(paths)
         self._report_faults()
         found = self._classes()
-        tables = ["classes"]
         summary: dict[str, Any] = {
             "microcosms": found.microcosms,
             "classes": found.classes,
@@ -120,29 +121,18 @@ class _Job:
             self._report_pairs(compared)
             unlike = compared.where("a is not null")
             differences = self._output.stage(self._spark, "differences", lambda: unlike)
-            tables.append("differences")
             summary["differences"] = differences.count()
         if self._offline:
             table = self._output.stage(self._spark, "offline", lambda: self._left(kept))
-            tables.append("offline")
             summary["offline"] = table.count()
         summary["reported"] = self.reported
         if self._strict and self.faults:
             raise TextError(self.faults[0], hint="Without --strict this is reported and passed over.")
-        self._output.commit(tables, summary)
+        self._output.commit(summary)
         return Compared(summary, self.faults, self._output.stages)
 
     def _judge(self, paths: Sequence[Path]) -> DataFrame:
-        tasks: list[list[pieces.Piece]] = []
-        small: list[Path] = []
-        for path in paths:  # small pieces, so that one great microcosm holds up few others
-            if path.suffix in pieces.LINES:
-                tasks += pieces.by_lines(path, pieces.LARGEST)
-            elif path.suffix == pieces.PARQUET and path.stat().st_size > pieces.LARGEST:
-                tasks += pieces.by_row_groups(path, pieces.LARGEST)
-            else:
-                small.append(path)
-        tasks += pieces.whole(small)
+        tasks = pieces.tasks(paths, _cut)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -161,6 +151,9 @@ class _Job:
         import pyarrow.parquet as pq
 
         odd = pq.read_table(self._output.staged("judged") / "odd")
+        if odd.num_rows and not staging.rows(self._output.staged("judged") / "judged"):
+            first = odd.sort_by("at").slice(0, 1).to_pylist()[0]
+            raise TextError(f"{first['place']}: {first['fault']}", hint="None of the rows is a microcosm.")
         if odd.num_rows:
             self.reported["bad-row"] = odd.num_rows
             first = odd.sort_by("at").slice(0, _TOLD).to_pylist()
@@ -220,6 +213,12 @@ class _Job:
                 f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself [incomparable-pair]"
                 for row in lacking.orderBy("left_id", "right_id").limit(5).collect()
             ]
+
+
+def _cut(path: Path) -> list[list[pieces.Piece]] | None:
+    if path.suffix in pieces.LINES:
+        return pieces.by_lines(path, pieces.LARGEST)
+    return pieces.by_row_groups(path, pieces.LARGEST) if path.suffix == pieces.PARQUET else None
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:

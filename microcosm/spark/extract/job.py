@@ -22,7 +22,7 @@ from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named, told
-from microcosm.spark.io.staging import Output, fingerprint
+from microcosm.spark.io.staging import Output, fingerprint, refuse_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +35,9 @@ Stages = dict[str, dict[str, "DataFrame"]]
 
 Giants = Sequence[tuple[str | None, Found]]
 """The traces that are done in slices, and what is found of each."""
+
+_UNREAD = {"unreadable", "bad-line", "long-line"}
+"""Where there is no event, these say why."""
 
 _HARMLESS = {"isolated-event", "wide-frontier"}
 """Said, but no fault of the log."""
@@ -75,16 +78,17 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
     paths = pieces.expand(inputs)
     if not paths:
         raise TextError("has no files in it", file=inputs[0])
+    refuse_within([*inputs, *paths], out, TABLES)
     identity = {
         "job": "extract",
         "inputs": fingerprint(paths),
         "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
     }
-    output = Output(out, identity)
-    done = output.committed()
-    if done is not None and not (asked.strict and done["reported"]):
-        return Extracted(done, [], {})
-    return _Job(spark, output, asked).run(inputs, paths)
+    with Output(out, identity, TABLES) as output:
+        done = output.committed()
+        if done is not None and not (asked.strict and done["reported"]):
+            return Extracted(done, [], {})
+        return _Job(spark, output, asked).run(inputs, paths)
 
 
 class _Job:
@@ -102,6 +106,8 @@ class _Job:
         routes = routed(good, read["sizes"], self._asked.slices)
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
+        if not routes.traces and set(reported) & _UNREAD:
+            raise TextError(faults[0], hint="Nothing of the input could be read.")
         marked = good if chosen is None else good.withColumn("chosen", chosen)
         giants: list[tuple[str | None, Found]] = []
         for number, (trace, columns) in enumerate(tuple(sliced.items())):
@@ -128,9 +134,14 @@ class _Job:
             reported[kind] = reported.get(kind, 0) + count
         faults += more_faults
         self._refuse(reported, faults)
-        if repeated:
+        renamed = [
+            tables["renamed"] for name, tables in found.items() if self._output.filled(name, "renamed")
+        ]
+        if repeated or renamed:
             kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
-            self._output.stage(self._spark, "events", lambda: _named(kept, several))
+            for table in renamed:
+                kept = _renamed(kept, table)
+            self._output.stage(self._spark, "events", lambda: _named(kept, several or bool(renamed)))
             events = staging.rows(self._output.staged("events"))
         else:
             events = self._events(several)
@@ -139,7 +150,7 @@ class _Job:
         summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
         summary["reported"] = dict(sorted(reported.items()))
         summary["whole"] = routes.whole
-        self._output.commit(TABLES, summary)
+        self._output.commit(summary)
         return Extracted(summary, faults, self._output.stages)
 
     def _giant(
@@ -185,7 +196,9 @@ class _Job:
         asked = self._asked
         own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
         tasks = reading.tasks(paths, own)
-        how = rows.Reading(asked.format, asked.pattern, reading.names_of_traces(inputs, paths, own))
+        whole = frozenset(piece.path for task in tasks for piece in task if piece.stop is None)
+        named = reading.names_of_traces(inputs, paths, own)
+        how = rows.Reading(asked.format, asked.pattern, named, whole.intersection(map(str, own)))
 
         def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
             return reading.read(number, piece, how)
@@ -270,6 +283,16 @@ def _of(trace: str | None, table: DataFrame) -> DataFrame:
 
 def _all(tables: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other), tables)
+
+
+def _renamed(events: DataFrame, renamed: DataFrame) -> DataFrame:
+    """The events with the executions that they are in."""
+    from pyspark.sql import functions as F
+
+    same = [events[name].eqNullSafe(renamed[name]) for name in ("trace", "file", "line")]
+    columns = [events[name] for name in events.columns if name != "trace"]
+    trace = F.coalesce(renamed["now"], events["trace"]).alias("trace")
+    return events.join(renamed, same, "left").select(trace, *columns)
 
 
 def _named(events: DataFrame, several: bool) -> DataFrame:

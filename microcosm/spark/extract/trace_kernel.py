@@ -25,6 +25,7 @@ from microcosm.spark.extract.plain_events import (
 )
 from microcosm.spark.io import events as rows
 from microcosm.traces.covering import covering
+from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Irregularity, Report
 
 if TYPE_CHECKING:
@@ -34,7 +35,16 @@ if TYPE_CHECKING:
 FOREIGN = "trace string, left string, right string, last boolean, file string, line long"
 """Links to events that are not in the trace; `last`: nothing in the trace comes after the linking event."""
 
-TABLES = {"edges": rows.EDGES, "frontiers": rows.FRONTIERS, "odd": rows.ODD, "foreign": FOREIGN}
+RENAMED = "trace string, file string, line long, now string"
+"""Events that are in other executions than they name, for their processes began again."""
+
+TABLES = {
+    "edges": rows.EDGES,
+    "frontiers": rows.FRONTIERS,
+    "odd": rows.ODD,
+    "foreign": FOREIGN,
+    "renamed": RENAMED,
+}
 
 EVENTS = 1 << 16
 """So many events, or one trace, are looked at together."""
@@ -86,22 +96,31 @@ def _found(
     if "chosen" in table.column_names:
         some = table.filter(table.column("chosen"))
         chosen = [*zip(*(some.column(name).to_pylist() for name in ("process", "seq")), strict=True)]
+    events: list[TraceEvent] = []
+    of: dict[str, str | None] = {}
+    for event, renamed in rows.once_each(rows.events_in(table), report):
+        events.append(event)
+        if renamed:
+            of[event.full_id] = event.trace
+            yield "renamed", {"trace": trace, "file": event.file, "line": event.line, "now": event.trace}
     made = covering(
-        rows.events_in(table),
+        events,
         report,
-        full_names=several,
+        full_names=several or bool(of),
         token=token,
         chosen=chosen,
         complete=complete,
     )
     for left, relation, right, source in made.edges:
-        yield "edges", {"trace": trace, "left": left, "relation": relation, "right": right, "source": source}
+        whose = of.get(right, trace)
+        yield "edges", {"trace": whose, "left": left, "relation": relation, "right": right, "source": source}
     for link in made.foreign:
-        row = {"trace": trace, "left": link.left, "right": link.right, "last": link.last}
+        row = {"trace": of.get(link.right, trace), "left": link.left, "right": link.right, "last": link.last}
         yield "foreign", {**row, "file": link.file, "line": link.line}
     for each in made.frontiers:
         knows = None if each.knows is None else list(each.knows.items())
-        yield "frontiers", {"trace": trace, "process": each.process, "last": each.last, "knows": knows}
+        whose = of.get(each.last, trace)
+        yield "frontiers", {"trace": whose, "process": each.process, "last": each.last, "knows": knows}
     for row in rows.report_rows(report, lost):
         yield "odd", {"trace": trace, **row}
 

@@ -23,7 +23,8 @@ OWN = ("own", "prior_own", "ownless")
 
 
 def chains_of(events: DataFrame, clocks: bool = False, more: Sequence[str] = ()) -> DataFrame:
-    """The events in the order of each process; `twice` says that the position is taken.
+    """The events in the order of each process; `twice` says that the position is taken, and `again` that the
+    process may begin again there, with another event.
 
     `before` is the position and `prior` the id of the event before in the process. With `clocks` also `OWN`,
     and `earlier_seq` and `earlier_clock` of the event with a clock before it. `more` are columns to be kept.
@@ -33,14 +34,20 @@ def chains_of(events: DataFrame, clocks: bool = False, more: Sequence[str] = ())
 
     in_order = Window.partitionBy("process").orderBy("seq", "at")
     columns = ["process", "seq", "id", "kind", "message", "to", "chosen", "file", "line", "at", *more]
+    said = ("kind", "message", "to", "name", "lamport", "label", "attributes")
+    events = events.withColumn("said", F.xxhash64(*said, F.map_entries("clock")))
     if clocks:
         own = F.coalesce(F.try_element_at("clock", F.col("process")), F.lit(0))
         events = events.withColumn("own", F.when(F.col("clock").isNotNull(), own))
         columns += ["clock", "own"]
     twice = F.col("seq").eqNullSafe(F.lag("seq").over(in_order))
-    marked = events.select(*columns, twice.alias("twice"))
+    marked = events.select(*columns, "said", twice.alias("twice"))
     earlier = in_order.rowsBetween(Window.unboundedPreceding, -1)
     kept = {name: F.when(~F.col("twice"), F.col(name)) for name in ("seq", "id")}
+    first = F.last(F.when(~F.col("twice"), F.struct("at", "said")), ignorenulls=True).over(earlier)
+    begun = marked.select("*", first.alias("first"), F.min("at").over(earlier).alias("begun"))
+    again = "coalesce(twice and first.at = begun and first.said <> said, false) again"
+    marked = begun.selectExpr(*columns, "twice", again)
     last = {name: F.last(column, ignorenulls=True).over(earlier) for name, column in kept.items()}
     if not clocks:
         return marked.select("*", last["seq"].alias("before"), last["id"].alias("prior"))

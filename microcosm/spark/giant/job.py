@@ -95,12 +95,16 @@ class Giant:
         token = self._asked.token
         more = [*(["lamport"] if self._stamps else ()), *(["attributes"] if token is not None else ())]
         chains = self._stage("chains", lambda: chains_of(self._events, self._clocks, more))
-        ends = (
-            chains.where("not twice")
-            .groupBy("process")
-            .agg(F.max("seq").alias("seq"), F.max_by("id", "seq").alias("id"), F.count("*").alias("events"))
+        once = F.when(~F.col("twice"), F.col("seq"))
+        ends = chains.groupBy("process").agg(
+            F.max(once).alias("seq"),
+            F.max_by("id", once).alias("id"),
+            F.count(once).alias("events"),
+            F.max("again").alias("again"),
         )
         last = sorted(ends.collect())
+        if any(row.again for row in last):
+            raise NotInSlices("a process that may begin again")
         numbers = {row.process: number for number, row in enumerate(last)}
         places = output.staged(f"chains-{name}")
         met = exchanged(spark, output, name, places, sum(row.events for row in last), numbers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import repeat
 from operator import itemgetter
@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Stamp
-from microcosm.givens.exact import above, below, of_float
-from microcosm.spark.io.input_splits import PARQUET, Piece
+from microcosm.givens.exact import number as exact_number
+from microcosm.givens.exact import of_float
+from microcosm.spark.io.input_splits import PARQUET, Piece, partition_of
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
-from microcosm.traces.formats.jsonl import event_stated
-from microcosm.traces.formats.parquet import NO_TEXT, interval, records
-from microcosm.traces.options import Options
+from microcosm.traces.formats.jsonl import event_stated, in_execution
+from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
+from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import Lines
 
@@ -38,12 +39,14 @@ OWN = "jsonl"
 
 EVENT = (
     "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
-    "clock map<string,long>, lamport long, earliest double, latest double, label string, attributes string, "
-    "after array<string>, counted array<string>, file string, line long"
+    "clock map<string,long>, lamport long, earliest double, latest double, written array<string>, "
+    "label string, attributes string, after array<string>, links array<string>, counted array<string>, "
+    "file string, line long"
 )
 """The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`.
 
-An interval with more digits than a double has is widened to the next ones: less follows from it, never more.
+An interval with more digits than a double has is widened to the next ones: less follows from these, never
+more; `written` has both ends as they are then, and only then.
 """
 
 REPORTED = "reported string, fault string, count long, lost long"
@@ -58,14 +61,21 @@ Row = dict[str, Any]
 
 _BATCH = 4096
 
+_TEXTS = {"trace", "process", "kind", "message", "label"}
+"""Fields that the folders of a table may say, of all rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read: as by `extract`. `named` has the trace of events that name none, by file."""
+    """How files are read: as by `extract`. `named` has the trace of events that name none, by file.
+
+    `own` are the files in the own format that are read whole, but line by line as they are in pieces.
+    """
 
     format: str | None
     pattern: str | None
     named: dict[str, str]
+    own: frozenset[str] = frozenset()
 
 
 def arrow_names(columns: str) -> list[str]:
@@ -92,6 +102,8 @@ def arrow_schema(columns: str) -> pa.Schema:
 
 _FIELDS = arrow_names(EVENT)
 
+_NO_STAMP = dict.fromkeys(("lamport", "earliest", "latest", "written"))
+
 
 def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
     """The events of a piece in their order, then what was odd about it."""
@@ -107,8 +119,6 @@ def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
 
 def row_of(event: TraceEvent, named: str | None = None) -> Row:
     """An event as a row; where it names no trace, it is of the one `named`."""
-    stamp = event.stamp
-    interval = (below(stamp[0]), above(stamp[1])) if isinstance(stamp, tuple) else (None, None)
     return {
         "trace": event.trace if event.trace is not None else named,
         "name": event.name,
@@ -118,12 +128,11 @@ def row_of(event: TraceEvent, named: str | None = None) -> Row:
         "message": event.message,
         "to": list(event.to) or None,
         "clock": None if event.clock is None else list(event.clock.items()),
-        "lamport": stamp if isinstance(stamp, int) else None,
-        "earliest": interval[0],
-        "latest": interval[1],
+        **(_NO_STAMP if event.stamp is None else stamp_columns(event.stamp)),
         "label": event.label,
         "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
         "after": list(event.after) or None,
+        "links": list(event.links) or None,
         "counted": event.counted or None,
         "file": event.file,
         "line": event.line,
@@ -162,9 +171,11 @@ def _event(
     lamport: int | None,
     earliest: float | None,
     latest: float | None,
+    written: list[str] | None,
     label: str | None,
     attributes: str | None,
     after: list[str] | None,
+    links: list[str] | None,
     counted: list[str] | None,
     file: str,
     line: int,
@@ -172,7 +183,9 @@ def _event(
     made = counted or ()
     stamp: Stamp | None = lamport
     if lamport is None and earliest is not None and latest is not None:
-        stamp = (of_float(earliest), of_float(latest))
+        ends = (earliest, latest) if written is None else map(exact_number, written)
+        first, last = map(of_float, ends)
+        stamp = (first, last)
     return TraceEvent(
         process,
         seq,
@@ -189,6 +202,7 @@ def _event(
         file,
         line,
         "seq" in made,
+        links=tuple(links) if links else (),
     )
 
 
@@ -217,12 +231,54 @@ def _irregular(
 def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
     if Path(piece.path).suffix == PARQUET:
         yield from _parquet(piece, report)
-    elif piece.stop is None:
+    elif piece.stop is None and piece.path not in reading.own:
         yield from formats.read([piece.path], reading.format, reading.pattern, report)
     else:
         with piece.stream() as stream:
             lines = Lines(stream, piece.path, report, before=piece.line)
-            yield from formats.format_of(OWN).read(lines, piece.path, report, Options())
+            yield from formats.format_of(OWN).read(lines, piece.path, report, _EachAlone())
+
+
+class _Free(Positions):
+    """Positions of which none is ever taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lowest = -1
+
+    def add(self, position: int) -> bool:
+        return True
+
+
+_FREE = _Free()
+
+
+class _EachAlone(Options):
+    """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
+
+    def positions_of(self, trace: str | None, process: str) -> Positions:
+        return _FREE
+
+
+def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[TraceEvent, bool]]:
+    """The events of a trace, in the order of the log, without those whose positions are taken.
+
+    Where a process begins again another execution does, as for the reader of the own format: `True` says of
+    an event that it is in another one than it names.
+    """
+    options = Options()
+    for event in events:
+        taken = options.positions_of(event.trace, event.process)
+        found = event
+        if options.again or event.seq <= taken.lowest or not taken.lowest:
+            said = repr(replace(event, file="", line=0))
+            found = in_execution(event, said, options, report)
+            taken = options.positions_of(found.trace, found.process)
+        if taken.add(found.seq):
+            yield found, found.trace != event.trace
+        else:
+            message = f"{found.process} has an event {found.seq} already"
+            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
 
 
 def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
@@ -236,10 +292,13 @@ def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBat
     import pyarrow.parquet as pq
 
     number = piece.line
+    said = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
     try:
         with pq.ParquetFile(piece.path) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(size, row_groups=groups):
+                for name in said.keys() - batch.schema.names:
+                    batch = batch.append_column(name, pa.repeat(said[name], batch.num_rows))  # noqa: PLW2901
                 yield number, batch
                 number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
@@ -254,29 +313,10 @@ def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Ite
         try:
             if record is None:
                 raise TextError(NO_TEXT)
-            yield event_stated(_record(record), file, number)
-        except (TextError, ValueError) as error:
+            yield event_stated(record_of(record), file, number)
+        except (TextError, ValueError, TypeError) as error:
             message = getattr(error, "message", str(error))
             report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
-
-
-def _record(row: Row) -> Row:
-    """A row of a Parquet table as an object of the own JSON form."""
-    found = {name: value for name, value in row.items() if value is not None and name not in ("file", "line")}
-    for field in ("clock", "attributes"):
-        if isinstance(found.get(field), list):
-            found[field] = dict(found[field])
-        elif isinstance(found.get(field), str):
-            found[field] = json.loads(found[field])
-    if isinstance(found.get("stamp"), dict):  # as `trace --to` nests it
-        found.update({name: value for name, value in found.pop("stamp").items() if value is not None})
-    if isinstance(row.get("attributes"), list):
-        found["attributes"] = {name: json.loads(value) for name, value in row["attributes"]}
-    ends = interval(found)
-    lamport, *_ = (found.pop(name, None) for name in ("lamport", "earliest", "latest", "written"))
-    if lamport is not None or None not in ends:
-        found["stamp"] = lamport if lamport is not None else ends
-    return found
 
 
 NAMED = EVENT.replace("name string, ", "id string, ")

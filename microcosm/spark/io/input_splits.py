@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import glob
 from io import RawIOBase
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -77,42 +79,90 @@ class _Part(RawIOBase):
         return len(found)
 
 
-def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
-    """The files of some inputs: files as they are, of a folder those with the endings (none: all).
+def local_path(name: str) -> Path:
+    """The path of a file or folder, which may be written as a URI. Raises `TextError` for object stores.
 
-    Hidden files and those that Spark marks with `_` are no input. Raises `TextError`.
+    >>> local_path("file:///data/a%20b"), local_path("logs/")
+    (PosixPath('/data/a b'), PosixPath('logs'))
     """
-    found: list[Path] = []
+    if name.startswith("file:/"):
+        return Path(unquote(urlsplit(name).path))
+    if "://" in name:
+        raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
+    return Path(name)
+
+
+def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
+    """The files of some inputs: files as they are, those below a folder that have the endings (none: all).
+
+    A name that no file has may be a pattern. What is hidden, or marked by Spark with `_`, is no input; of the
+    folder of a job's tables `events` is, and within other folders nothing of it. Raises `TextError`.
+    """
+    found: dict[Path, None] = {}
     for name in inputs:
-        path = Path(name)
-        if "://" in name:
-            raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
-        if not path.exists():
+        path = local_path(name)
+        paths = [path] if path.exists() else _matching(path)
+        if not paths:
             raise TextError("no such file", file=name, hint="Check the path; `-` cannot be read here.")
-        found += _within(path, endings) if path.is_dir() else [path]
-    return found
+        for each in paths:
+            own = each / "events"
+            here = own if own.is_dir() and _has_tables(each) else each
+            found.update(dict.fromkeys(_within(here, endings) if each.is_dir() else [each]))
+    return list(found)
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """The paths that a pattern means, but for what is hidden."""
+    found = map(Path, sorted(glob(str(pattern), recursive=True)))
+    return [path for path in found if not any(part[0] in "._" for part in {*path.parts} - {*pattern.parts})]
 
 
 def _within(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
     for path in files.listing(folder):
         if path.name[0] in "._":
             continue
-        if path.is_file() and (not endings or path.suffix in endings):
+        if path.is_dir():
+            if not _has_tables(path):
+                yield from _within(path, endings)
+        elif path.is_file() and (not endings or path.suffix in endings):
             yield path
 
 
-def whole(paths: Iterable[Path]) -> list[list[Piece]]:
-    """Tasks that read whole files, several small ones together."""
-    tasks: list[list[Piece]] = []
+def _has_tables(folder: Path) -> bool:
+    """Whether a job has put its tables into a folder."""
+    return any((folder / name).is_file() for name in ("manifest.json", "stream.json"))
+
+
+def partition_of(path: Path) -> dict[str, str]:
+    """What the folders of a file say of all of its rows, as Spark and Hive write it.
+
+    >>> partition_of(Path("m6/date=2024-05-01/trace=a%2Fb/part.parquet"))
+    {'date': '2024-05-01', 'trace': 'a/b'}
+    """
+    said = (part.partition("=") for part in path.parts[:-1] if "=" in part)
+    return {name: unquote(value) for name, _, value in said if value != "__HIVE_DEFAULT_PARTITION__"}
+
+
+def tasks(paths: Iterable[Path], cut: Callable[[Path], list[list[Piece]] | None]) -> list[list[Piece]]:
+    """What each task reads, in the order of the files; several small ones together.
+
+    `cut` gives the pieces of a file, each for a task of its own; None: it is read whole.
+    """
+    found: list[list[Piece]] = []
     room = 0
     for path in paths:
         size = path.stat().st_size
-        if not tasks or size > room:
-            tasks.append([])
-            room = LARGEST
-        tasks[-1].append(Piece(str(path)))
-        room -= size
-    return tasks
+        cuts = cut(path) or [[Piece(str(path))]]
+        if len(cuts) > 1:
+            found += cuts
+            room = 0
+        elif room < size or not found:
+            found += cuts
+            room = LARGEST - size
+        else:
+            found[-1] += cuts[0]
+            room -= size
+    return found
 
 
 def has_cuts(path: Path) -> bool:
@@ -123,8 +173,11 @@ def has_cuts(path: Path) -> bool:
 
 
 def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
-    """Tasks that each read some whole lines of a file. Cost: the file is read once, to number the lines."""
+    """Tasks that each read some whole lines of a file. Cost: a large file is read once, to number them."""
     tasks: list[list[Piece]] = []
+    size = path.stat().st_size
+    if size <= largest:
+        return [[Piece(str(path), 0, size)]]
     start = at = line = lines = 0
     with path.open("rb") as stream:
         while block := stream.read(largest):

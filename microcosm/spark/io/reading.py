@@ -6,7 +6,8 @@ Rows of Parquet that are plainly events go from column to column; all others thr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,18 +48,15 @@ _COLUMNS = {"trace", "process", "seq", "kind", "message", "to", "label"}
 """Of Parquet: the columns that are taken as they are."""
 
 
-def tasks(paths: Sequence[Path], own: set[Path]) -> list[list[pieces.Piece]]:
+def tasks(paths: Sequence[Path], own: Set[Path]) -> list[list[pieces.Piece]]:
     """What each task reads; `own` are the files whose lines or rows stand for themselves."""
-    found: list[list[pieces.Piece]] = []
-    small: list[Path] = []
-    for path in paths:
-        if path not in own or path.stat().st_size <= pieces.LARGEST or not pieces.has_cuts(path):
-            small.append(path)
-        elif path.suffix == pieces.PARQUET:
-            found += pieces.by_row_groups(path, pieces.LARGEST)
-        else:
-            found += pieces.by_lines(path, pieces.LARGEST)
-    return found + pieces.whole(small)
+
+    def cut(path: Path) -> list[list[pieces.Piece]] | None:
+        if path.suffix == pieces.PARQUET:
+            return pieces.by_row_groups(path, pieces.LARGEST)
+        return pieces.by_lines(path, pieces.LARGEST) if path in own and pieces.has_cuts(path) else None
+
+    return pieces.tasks(paths, cut)
 
 
 def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -201,8 +199,12 @@ def is_own(path: Path, form: str | None, pattern: str | None) -> bool:
 
 def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]) -> dict[str, str]:
     """The trace of the events that name none, by file: the file's name, or its path where that is shared."""
-    given = {Path(name) for name in inputs}
+    given = {pieces.local_path(name) for name in inputs}
     many = len(paths) > 1
     naming = [p for p in paths if p.suffix != pieces.PARQUET and (p not in given or (many and p not in own))]
-    stems = [path.stem for path in naming]
-    return {str(path): path.stem if stems.count(path.stem) == 1 else str(path) for path in naming}
+    stems = Counter(path.stem for path in naming)
+    named = {str(path): path.stem if stems[path.stem] == 1 else str(path) for path in naming}
+    for path in paths:
+        if path not in given and "trace" in (said := pieces.partition_of(path)):
+            named[str(path)] = said["trace"]
+    return named

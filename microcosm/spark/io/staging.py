@@ -8,12 +8,13 @@ logger `LOGGER`, which the command line shows.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -24,14 +25,22 @@ from microcosm import __version__, files
 from microcosm.errors import TextError
 from microcosm.spark.io import sink
 from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io.input_splits import local_path
 from microcosm.spark.io.sink import SCHEMA, WHOLE
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
 MANIFEST = "manifest.json"
+"""What a finished job made of what, with the names of its files: no others are ever removed."""
+
+_REPLACING = ".replacing.json"
+"""The same names while tables are put in the places of others."""
+
 _STAGED = ".staged-"
 
 
@@ -39,11 +48,15 @@ class Output:
     """The folder of a job's tables. `stages` are the seconds that each took in this run.
 
     `identity` is everything that the result depends on: the inputs as `fingerprint` sees them, and the
-    options. Raises `TextError` where the folder cannot be made.
+    options; `tables` are the names of those that are committed. To be entered by `with`, for a job has its
+    folder to itself. Raises `TextError` where the folder cannot be made, another job is at work in it, or it
+    has files in the places of the tables that no job has put there.
     """
 
-    def __init__(self, folder: str, identity: Mapping[str, object]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str, identity: Mapping[str, object], tables: Sequence[str]) -> None:
+        self.folder = local_path(folder)
+        self._tables = tables
+        self._held: int | None = None
         self.stages: dict[str, float] = {}
         text = json.dumps({"schema": SCHEMA, "code": __version__, **identity}, sort_keys=True)
         self._identity = sha256(text.encode()).hexdigest()
@@ -52,6 +65,44 @@ class Output:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TextError(f"cannot be made: {error.strerror}", file=folder) from None
+
+    def __enter__(self) -> Self:
+        self._held = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.__exit__()
+            raise TextError("another job is at work here", file=str(self.folder), hint=_ELSEWHERE) from None
+        except OSError:  # a file system without locks
+            pass
+        try:
+            self._refuse_others(self._named())
+        except TextError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def _named(self) -> set[str]:
+        """The files that earlier jobs have put here, as their manifests name them."""
+        found: set[str] = set()
+        for name in (MANIFEST, _REPLACING):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                said = json.loads((self.folder / name).read_text(encoding="utf-8"))
+                if said["schema"] == SCHEMA:
+                    found.update(said["files"])
+        return found
+
+    def _refuse_others(self, named: Set[str]) -> None:
+        for table in self._tables:
+            others = sorted(set(_files(self.folder, table)) - named)
+            if others:
+                said = "stands where a table is to be, and no job has put it there"
+                raise TextError(said, file=str(self.folder / others[0]), hint=_ELSEWHERE)
 
     def committed(self) -> dict[str, Any] | None:
         """The summary of the same job, if it was committed here."""
@@ -131,29 +182,66 @@ class Output:
         self.stages[name] = round(time.monotonic() - begin, 3)
         return json.loads(file.read_text(encoding="utf-8"))
 
-    def commit(self, tables: Sequence[str], summary: Mapping[str, object]) -> None:
-        """Put the staged `tables` in their places, all others of the job away, and say so in the manifest.
+    def commit(self, summary: Mapping[str, object]) -> None:
+        """Put the staged tables in their places, those of earlier jobs away, and say so in the manifest.
 
         The old manifest goes first and the new one comes last: between the two there is no result.
         """
+        earlier = self._named()
+        made = [name for table in self._tables for name in _files(self._staged, table)]
+        said = {"schema": SCHEMA, "files": sorted(earlier.union(made))}
+        files.write_text(self.folder / _REPLACING, json.dumps(said, ensure_ascii=False) + "\n")
         try:
             (self.folder / MANIFEST).unlink(missing_ok=True)
-            for name in tables:
-                if (self._staged / name / WHOLE).is_file():
-                    shutil.rmtree(self.folder / name, ignore_errors=True)
-                    os.replace(self._staged / name, self.folder / name)
+            self._remove(earlier)
+            self._refuse_others(set())
+            for name in self._tables:
+                os.replace(self._staged / name, self.folder / name)
         except OSError as error:
             raise TextError(f"cannot be written: {error.strerror}", file=str(self.folder)) from None
         manifest = {
             "schema": SCHEMA,
             "code": __version__,
             "identity": self._identity,
-            "tables": list(tables),
+            "tables": list(self._tables),
             "summary": dict(summary),
+            "files": sorted(made),
         }
         files.write_text(self.folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
-        for left in self.folder.glob(f"{_STAGED}*"):
+        (self.folder / _REPLACING).unlink(missing_ok=True)
+        for left in self.folder.glob(f"{_STAGED}{'[0-9a-f]' * 16}"):
             shutil.rmtree(left, ignore_errors=True)
+
+    def _remove(self, named: Iterable[str]) -> None:
+        """Remove files, and the folders of tables that are empty then."""
+        tables = dict.fromkeys(self._tables)
+        for name in named:
+            (self.folder / name).unlink(missing_ok=True)
+            tables.setdefault(name.partition("/")[0])
+        for table in tables:
+            for folder, _, _ in os.walk(self.folder / table, topdown=False):
+                with suppress(OSError):  # what others have put there stays
+                    os.rmdir(folder)
+
+
+_ELSEWHERE = "Name another folder with --out."
+
+
+def _files(folder: Path, table: str) -> Iterator[str]:
+    """The files of a table, as paths from its folder on."""
+    for path in (folder / table).rglob("*"):
+        if not path.is_dir():
+            yield path.relative_to(folder).as_posix()
+
+
+def refuse_within(paths: Iterable[str | Path], out: str, tables: Iterable[str]) -> None:
+    """Raise `TextError` for an input that is the folder of a job's tables, or within one of them."""
+    folder = local_path(out).resolve()
+    places = {folder / table for table in tables}
+    for path in map(local_path, map(str, paths)):
+        found = path.resolve()
+        if found == folder or not places.isdisjoint((found, *found.parents)):
+            raise TextError(f"is within the output {out}, which is replaced", file=str(path), hint=_ELSEWHERE)
 
 
 def versioned(table: DataFrame) -> DataFrame:

@@ -1,8 +1,8 @@
 """The own format in columns: Apache Parquet. Needs the extra `parquet` (pyarrow).
 
 The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
-clock stamp label attributes id after counted origin origin_line`; the last two say from which file and line
-of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
+clock stamp label attributes id after links counted origin origin_line`; the last two say from which file and
+line of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
 `lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
 ones, so that nothing follows from it that did not, and `written` has both ends as they are. The values of
 `attributes` are JSON. Names are encoded by dictionaries. The metadata has the version of this schema under
@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
+from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -69,6 +72,7 @@ def schema() -> pyarrow.Schema:
         ("attributes", arrow.map_(text, text)),
         ("id", text),
         ("after", arrow.list_(text)),
+        ("links", arrow.list_(text)),
         ("counted", arrow.list_(text)),
         ("origin", name),
         ("origin_line", arrow.int64()),
@@ -99,7 +103,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 try:
                     if row is None:
                         raise BadLine(NO_TEXT)
-                    event = event_of(_record(row), file, number)
+                    event = event_of(record_of(row), file, number)
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
@@ -150,7 +154,7 @@ def _row(event: TraceEvent) -> dict[str, object]:
         "message": event.message,
         "to": list(event.to) or None,
         "clock": None if event.clock is None else list(event.clock.items()),
-        "stamp": None if event.stamp is None else _stamp(event.stamp),
+        "stamp": None if event.stamp is None else stamp_columns(event.stamp),
         "label": event.label,
         "attributes": [
             (name, json.dumps(value, ensure_ascii=False)) for name, value in event.attributes.items()
@@ -158,41 +162,79 @@ def _row(event: TraceEvent) -> dict[str, object]:
         or None,
         "id": event.name,
         "after": list(event.after) or None,
+        "links": list(event.links) or None,
         "counted": event.counted or None,
-        "origin": event.file if event.file and event.line else None,
-        "origin_line": event.line if event.file and event.line else None,
+        "origin": event.origin and event.origin[0],
+        "origin_line": event.origin and event.origin[1],
     }
 
 
-def _stamp(stamp: Stamp) -> dict[str, object]:
+def stamp_columns(stamp: Stamp) -> dict[str, object]:
+    """A stamp as `lamport`, or `earliest` and `latest`; `written` has its ends where these are others."""
     if isinstance(stamp, int):
-        return {"lamport": stamp}
-    columns: dict[str, object] = {"earliest": below(stamp[0]), "latest": above(stamp[1])}
-    if None in map(as_float, stamp):
-        columns["written"] = [*map(written, stamp)]
-    return columns
+        return {"lamport": stamp, "earliest": None, "latest": None, "written": None}
+    exact = [*map(written, stamp)] if None in map(as_float, stamp) else None
+    return {"lamport": None, "earliest": below(stamp[0]), "latest": above(stamp[1]), "written": exact}
 
 
-def interval(columns: Mapping[str, Any]) -> list[object]:
-    """The ends of an interval, from what its columns say."""
-    if columns.get("written"):
-        return [*map(number_or_infinity, columns["written"])]
-    return [columns.get("earliest"), columns.get("latest")]
+_STAMPED = ("lamport", "earliest", "latest", "written")
+_PLACE = {"file", "line"}
+"""Columns that say where an event was read before it was put into a table."""
 
 
-def _record(row: dict[str, Any]) -> dict[str, object]:
-    """A row as an object of the own format in JSON."""
+def record_of(row: Mapping[str, Any]) -> dict[str, object]:
+    """A row as an object of the own format in JSON, also one of the tables of events that Spark jobs write.
+
+    There the columns of a stamp stand for themselves, and attributes are one JSON text. Values that JSON does
+    not know are texts: dates and times, decimals that are no whole numbers. Raises `ValueError`.
+    """
     record = {column: value for column, value in row.items() if value is not None}
+    if record.keys() >= _PLACE:
+        record["origin"], record["origin_line"] = record.pop("file"), record.pop("line")
     if "origin" in record:
         record["origin"] = [record["origin"], record.pop("origin_line", None)]
-    if "clock" in record:
-        record["clock"] = dict(record["clock"])
-    if "attributes" in record:
-        record["attributes"] = {name: json.loads(value) for name, value in record["attributes"]}
-    if "stamp" in record:
-        stamp = record["stamp"]
-        record["stamp"] = stamp["lamport"] if stamp["lamport"] is not None else interval(stamp)
+    for column, value in record.items():
+        if type(value) not in _JSON:
+            record[column] = _as_json(column, value)
+    for column in ("clock", "attributes"):
+        if isinstance(record.get(column), str):
+            record[column] = json.loads(record[column])
+    stamp = record.pop("stamp") if isinstance(record.get("stamp"), dict) else record
+    columns = {column: stamp.get(column) for column in _STAMPED}
+    if stamp is record:
+        for column in _STAMPED:
+            record.pop(column, None)
+    if columns["lamport"] is not None:
+        record["stamp"] = columns["lamport"]
+    elif columns["written"]:
+        record["stamp"] = [*map(number_or_infinity, columns["written"])]
+    elif columns["earliest"] is not None or columns["latest"] is not None:
+        record["stamp"] = [columns["earliest"], columns["latest"]]
     return record
+
+
+_JSON = {str, int, bool}
+
+
+def _as_json(column: str, value: object) -> object:
+    """A value of a column as JSON has it."""
+    if column in ("seq", "lamport") and isinstance(value, float | Decimal) and value == int(value):
+        return int(value)
+    match value:
+        case float() | Decimal():
+            return value if isinstance(value, float) else int(value) if value == int(value) else str(value)
+        case dict():
+            return {name: _as_json("", each) for name, each in value.items() if each is not None}
+        case list() if column in ("clock", "attributes"):  # the entries of a map
+            decoded = json.loads if column == "attributes" else partial(_as_json, "seq")
+            return {entry[0]: decoded(entry[1]) for entry in value}
+        case list():
+            return [_as_json("", each) for each in value]
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case str() | int() | None:
+            return value
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
 def _arrow() -> Any:
