@@ -181,7 +181,7 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     ):
         yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])
     health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
-    yield from _family("health", "stateset", "How it is.", health)
+    yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
     suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
     yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
     drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
