@@ -1,4 +1,4 @@
-"""`replica serve`: every line is answered; its reader, its disk and its journal do not bring it down unsaid."""
+"""`replica serve`: every line is answered; no reader, disk or journal brings it down unsaid."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from microcosm.replica.network.keys import new_ring, write_keys
+from tests.cli.conftest import Run
 from tests.replica.served import Served
 
 pytest.importorskip("cryptography")
@@ -217,5 +218,97 @@ def test_a_journal_that_is_gone_is_the_end_and_its_line_is_answered(tmp_path: Pa
         assert "deleted or replaced" in answer["error"]
         assert await a.ended() == 4
         assert "deleted or replaced" in a.said_on_standard_error()
+
+    asyncio.run(scene())
+
+
+def test_a_backup_is_restored_while_the_others_go_on(tmp_path: Path, run: Run) -> None:
+    """As docs/replica.md says: restore, start, replace; what was removed stays so, what is lost is told."""
+
+    async def scene() -> None:
+        write_keys(tmp_path / "keys", new_ring())
+        a = await Served(tmp_path, "a", {}).start()
+        b = await Served(tmp_path, "b", {"a": "{}:{}".format(*a.address)}).start()
+        await a.ask("member", name="b", address="{}:{}".format(*b.address))
+        await a.ask("learn", given="x < y")
+        await a.ask("learn", given="p < q")
+        sent = [(await a.ask("send", to="b", payload="before"))["message"]]
+        await same(a, b)
+        assert run("replica", "backup", "b.journal", "b.backup").code == 0
+        sent.append((await a.ask("send", to="b", payload="acknowledged"))["message"])
+        await b.ask("local", event="of b, after the backup")
+        await a.ask("remove", given="x < y")
+        await same(a, b)
+        await b.kill()
+        lost = (await a.ask("send", to="b", payload="not acknowledged"))["message"]
+        for each in tmp_path.glob("b.journal*"):
+            each.unlink()
+        restored = run("replica", "restore", "b.backup", "b.journal")
+        assert restored.code == 0
+        assert "at a: microcosm replica member replace JOURNAL b" in restored.out
+        b.members = {}
+        await b.start()
+        answer = await a.ask("replace", name="b")
+        assert answer["lost"] == [lost]
+        again = (await a.ask("send", to="b", payload="again"))["message"]
+        await b.until(lambda: any(each.get("message") == again for each in b.told))
+        await same(a, b)
+        events = (await b.ask("events"))["events"]
+        assert "of b, after the backup" in events
+        assert {f"d:b:{message}" for message in (*sent, again)} <= {*events}
+        assert (await b.ask("query", left="x", right="y"))["verdict"] == "?"
+        assert (await b.ask("query", left="p", right="q"))["verdict"] == "<"
+        assert (await a.ask("status"))["health"] == (await b.ask("status"))["health"] == "ok"
+        assert await a.stop() == 0
+        assert await b.stop() == 0
+
+    asyncio.run(scene())
+
+
+async def same(a: Served, b: Served) -> None:
+    async with asyncio.timeout(30):
+        while (await a.ask("digest"))["digest"] != (await b.ask("digest"))["digest"]:
+            await asyncio.sleep(0.05)
+
+
+def test_a_journal_that_was_put_back_is_said_on_both_sides(tmp_path: Path, run: Run) -> None:
+    """An event, a metric, a line of status, an exit code, and what to do: at the one and at the other."""
+
+    async def scene() -> None:
+        write_keys(tmp_path / "keys", new_ring())
+        a = await Served(tmp_path, "a", {}).start()
+        b = await Served(tmp_path, "b", {"a": "{}:{}".format(*a.address)}).start()
+        await a.ask("member", name="b", address="{}:{}".format(*b.address))
+        await a.ask("local", event="first")
+        await same(a, b)
+        assert await b.stop() == 0
+        old = {each.name: each.read_bytes() for each in tmp_path.glob("b.journal*")}
+        await b.start()
+        await b.ask("local", event="lost")
+        await same(a, b)
+        assert await b.stop() == 0
+        for name, content in old.items():
+            (tmp_path / name).write_bytes(content)
+        await b.start()
+        await b.ask("local", event="instead")
+        for each in (a, b):
+            await each.until(lambda each=each: any(said["event"] == "diverged" for said in each.told))
+            status = await each.ask("status")
+            assert status["health"] == "diverged"
+            assert "`replica renew`" in status["divergences"][0]["why"]
+        assert await a.stop() == 1
+        assert await b.stop() == 1
+        for name in "ab":
+            status = run("replica", "status", f"{name}.journal")
+            assert (status.code, "diverged: " in status.out) == (1, True)
+            assert "microcosm_divergences 1" in run("replica", "metrics", f"{name}.journal").out
+        assert run("replica", "renew", "b.journal").code == 0
+        assert run("replica", "member", "replace", "a.journal", "b").code == 0
+        await asyncio.gather(a.start(), b.start())
+        await same(a, b)
+        assert {"first", "lost", "instead"} <= {*(await a.ask("events"))["events"]}
+        assert (await a.ask("status"))["health"] == (await b.ask("status"))["health"] == "ok"
+        assert await a.stop() == 0
+        assert await b.stop() == 0
 
     asyncio.run(scene())

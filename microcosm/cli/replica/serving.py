@@ -88,6 +88,7 @@ class Serving:
             "when": self._when,
             "member": self._member,
             "evict": self._evict,
+            "replace": self._replace,
             "keys": lambda node, asked: _nothing(self._read_keys),
             "compact": lambda node, asked: _nothing(node.replica.compact),
         }
@@ -379,6 +380,13 @@ class Serving:
 
     def _evict(self, node: ReplicaNode, asked: Asked) -> Asked:
         lost = node.evict(_text(asked["name"]))
+        return {"members": node.members, "lost": lost}
+
+    def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
+        name = _text(asked["name"])
+        where = endpoint_of(_text(asked["address"])) if "address" in asked else node.where(name)
+        lost = node.evict(name)
+        node.add_member(name, where)
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:
