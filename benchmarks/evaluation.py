@@ -17,8 +17,8 @@ from time import process_time
 
 from microcosm.cli.commands.simulate_knowledge import knowledge as shares
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.run import Constant, Link, Network, Run
-from microcosm.simulation.simulate import Setting, patterns, simulate
+from microcosm.simulation.run import Constant, Network, NetworkLink, Run
+from microcosm.simulation.simulate import SimulationSetting, patterns, simulate
 from microcosm.simulation.statistics import Gauge
 
 SIZES = (10, 100, 200, 1_000, 10_000)
@@ -46,7 +46,7 @@ def latency(largest: int) -> Iterator[tuple[object, ...]]:
                 if size > LARGEST.get(name, size):
                     continue
                 work = patterns(size, 100)[pattern]
-                run = Run(PROTOCOLS[name].make(size), Network(Link(Constant(0.5))), work)
+                run = Run(PROTOCOLS[name].make(size), Network(NetworkLink(Constant(0.5))), work)
                 gauge = Gauge(run, lambda i, j: 0.5)
                 run.go()
                 found = gauge.read()
@@ -73,7 +73,7 @@ def million() -> Iterator[tuple[object, ...]]:
     yield "protocol", "messages", "delivered copies", "violations", "operations a message", "seconds"
     for name in HYBRIDS:
         start = process_time()
-        outcome = simulate(name, Setting(messages=1_000_000, loss=0.3, duplicate=0.2, reorder=True))
+        outcome = simulate(name, SimulationSetting(messages=1_000_000, loss=0.3, duplicate=0.2, reorder=True))
         found = outcome.statistics
         spent = f"{process_time() - start:.0f}"
         yield name, found.sent, found.delivered, len(outcome.violations), f"{found.operations:.3g}", spent

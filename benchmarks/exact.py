@@ -20,7 +20,7 @@ from benchmarks.measure import Line, paired
 from microcosm.worlds import sat
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.propagation import Orientation
-from microcosm.worlds.search import Outcome
+from microcosm.worlds.search import NoWorld
 
 NAME = "exact possibilities"
 
@@ -78,7 +78,7 @@ def fits(family: Family, rounds: int) -> list[Line]:
 
 def our_clauses(family: Family) -> bool:
     state = Orientation(knowledge(family))
-    return state.consistent and not isinstance(sat.solve(state), Outcome)
+    return state.consistent and not isinstance(sat.solve(state), NoWorld)
 
 
 def pair_query(family: Family, rounds: int, count: int = 20) -> list[Line]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from random import Random
 
 from benchmarks.families import Family, Pairs, closure, rand
-from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.constraints import Constraints
 
 
-def knowledge(family: Family) -> Knowledge:
+def knowledge(family: Family) -> Constraints:
     """The constraints of a family."""
-    return Knowledge.of(family.size, family.before, family.concurrent, family.related)
+    return Constraints.of(family.size, family.before, family.concurrent, family.related)
 
 
 def planted(size: int, seed: int = 1) -> Family:

@@ -4,7 +4,7 @@ from microcosm.orderings.computation import build
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import classify
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.simulate import Setting, simulate
+from microcosm.simulation.simulate import SimulationSetting, simulate
 
 SEEDS = range(3)
 PROCESSES = 5
@@ -15,7 +15,7 @@ def verdicts(name, seed, receivers):
     tolerates = PROTOCOLS[name].machine.TOLERATES
     faults = {"reorder": "reorder" in tolerates, "loss": 0.2 * ("loss" in tolerates)}
     events = []
-    simulate(name, Setting(PROCESSES, 100, seed, **faults), events.append)
+    simulate(name, SimulationSetting(PROCESSES, 100, seed, **faults), events.append)
     chains, order = {f"p{process + 1}": [] for process in range(PROCESSES)}, []
     for event in events:
         sent = event.kind == "causal_send" and not receivers.isdisjoint(event.to)

@@ -109,6 +109,14 @@ class UnknownEvent(Undefined):
         self.near = near
 
 
+class NotOneEvent(MicrocosmError):
+    """Words that were to say which event is meant, and do not; `events` are those that they may mean."""
+
+    def __init__(self, message: str, events: tuple[str, ...] = ()) -> None:
+        super().__init__("\n".join(map(printable, message.split("\n"))))
+        self.events = events
+
+
 class Contradiction(MicrocosmError):
     """Facts that cannot hold together; nothing was changed.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from benchmarks.knowledge import triangles
-from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.constraints import Constraints
 
 
-def planted(size: int, seed: int) -> Knowledge:
+def planted(size: int, seed: int) -> Constraints:
     """2n `<`, 2n `||` and n `<>` at most, all true in one random world."""
     rng = Random(seed)
     rank = rng.sample(range(size), size)
@@ -22,10 +22,10 @@ def planted(size: int, seed: int) -> Knowledge:
             known["<>"].append((b, a))
         elif (a, b) not in world and (b, a) not in world and len(known["||"]) < 2 * size:
             known["||"].append((a, b))
-    return Knowledge.of(size, known["<"], known["||"], known["<>"])
+    return Constraints.of(size, known["<"], known["||"], known["<>"])
 
 
-def crafted(size: int, seed: int, ratio: float) -> Knowledge:
+def crafted(size: int, seed: int, ratio: float) -> Constraints:
     """Not-all-equal 3-SAT: `ratio` clauses a variable, about `size` events; hard near 2.1.
 
     A variable is the direction of a `<>`. A clause is a triangle of `<>`, which may have any directions but
@@ -37,4 +37,4 @@ def crafted(size: int, seed: int, ratio: float) -> Knowledge:
     clauses = max(1, (size - 2 * variables) // 6)
     count = 2 * variables + 6 * clauses
     concurrent, related = triangles(rng, rng.sample(range(count), count), variables, clauses)
-    return Knowledge.of(count, (), concurrent, related)
+    return Constraints.of(count, (), concurrent, related)

@@ -17,22 +17,23 @@ FOUNDATION = ["errors", "files", "tuning", "givens", "order", "worlds", "text", 
 """The layers that everything else stands on, each on those before it."""
 
 CORE = {"givens", "order", "worlds", "logic", "kernel", "engine", "queries", "state", "compare"}
-CORE |= {"orderings", "protocol"}
+CORE |= {"orderings", "protocol", "questions"}
 
 BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "kernel": {*FOUNDATION},
     "engine": {*FOUNDATION},
     "queries": {*FOUNDATION, "engine"},
-    "state": {*FOUNDATION, "kernel", "engine", "queries", "traces"},
+    "questions": {*FOUNDATION, "kernel", "engine", "queries"},
+    "state": {*FOUNDATION, "kernel", "engine", "queries", "questions", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
     "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "givens", "order"},
     "protocol": {"errors", "givens"},
     "simulation": {"errors", "givens", "order", "protocol"},
-    "spark": {*FOUNDATION, "engine", "queries", "state", "compare", "traces", "__init__"},
+    "spark": {*FOUNDATION, "engine", "queries", "state", "compare", "traces", "questions", "__init__"},
     "replica": {*FOUNDATION, "engine", "queries", "state", "protocol", "__init__"},
     "cli": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "orderings", "protocol"}
-    | {"simulation", "spark", "replica", "__init__"},
+    | {"questions", "simulation", "spark", "replica", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
 }
@@ -40,7 +41,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
 
 OUTSIDE = {
     "cryptography": {"replica"},
-    "lark": {"logic", "text"},
+    "lark": {"logic", "text", "questions"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"queries", "state"},
     "numpy": {"order", "spark", "queries", "state"},
@@ -147,7 +148,11 @@ def test_contributing_tells_every_package_and_what_it_may_import() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith("| `")]
     told = {row[0].strip(" `/").removesuffix(".py"): set(re.findall(r"\w+", row[2])) for row in rows}
-    parts = {part.name.removesuffix(".py") for part in PACKAGE.iterdir() if part.name != "py.typed"}
+    parts = {
+        part.name.removesuffix(".py")
+        for part in PACKAGE.iterdir()
+        if part.name not in {"py.typed", "schemas"}
+    }
     assert told.keys() == BELOW.keys() == parts - {"__pycache__"}
     for here, there in told.items():
         if "foundation" in there:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from microcosm.cli import exits, output
+from microcosm.cli import exits, options, output
 
 CLICK_EXCEPTION: type[Exception] = typer.BadParameter.__mro__[2]
 """What every complaint of the option parser is; typer keeps its name to itself."""
@@ -29,6 +29,7 @@ COMMANDS = {
     "table": "commands.table",
     "verify": "commands.verify",
     "check": "commands.offline",
+    "events": "commands.events",
     "evolve": "commands.evolve",
     "merge": "commands.evolve",
     "bisim": "commands.bisim",
@@ -45,6 +46,17 @@ COMMANDS = {
     "repl": "commands.repl",
 }
 """Each command, in the order of the help, and its module: only the one that is asked for is loaded."""
+
+_LOGS = (options.readers_of_logs,)
+_MICROCOSMS = (options.readers_of_logs, options.readers_of_microcosms)
+ASKING: dict[str, tuple[Callable[..., None], ...]] = {
+    **dict.fromkeys(
+        ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
+    ),
+    **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
+    **dict.fromkeys(("trace", "order"), _LOGS),
+}
+"""The commands that read logs, and what they are told of how."""
 
 GROUPS = ("rules", "spark", "replica")
 """Those that have commands of their own."""
@@ -139,27 +151,32 @@ def _shared(
     """What every command takes beside what is its own."""
 
 
-def _share(command: Any, shared: Sequence[Any]) -> None:
+def _share(command: Any, shared: Sequence[Any], name: str = "", *, inside: bool = False) -> None:
     """Give the shared options to a command, or to those of a group."""
     parts = getattr(command, "commands", None)
     if parts is None:
         command.params += shared
-    for part in (parts or {}).values():
-        _share(part, shared)
+        for group in ASKING.get(name, ()) if not inside else ():
+            command.params += _options_of(group)
+    for called, part in (parts or {}).items():
+        _share(part, shared, called, inside=bool(name))
 
 
-def _shared_options() -> Sequence[Any]:
+def _options_of(function: Callable[..., None]) -> Sequence[Any]:
+    """The options that a function declares."""
     only = typer.Typer(add_completion=False)
-    only.command()(_shared)
+    only.command()(function)
     return tuple(typer.main.get_command(only).params)
 
 
-def _take_texts_as_typed(command: Any) -> None:
+def _as_written(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
             parameter._runtime_param = AsTyped()
+        if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
+            parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]
     for part in getattr(command, "commands", {}).values():
-        _take_texts_as_typed(part)
+        _as_written(part)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -175,9 +192,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     asked = arguments[0] if arguments else ""
+    options.forget_logs()
+    arguments = [f"{options.COMPLETE}=" if each == options.COMPLETE else each for each in arguments]
     command = typer.main.get_command(program([asked] if asked in COMMANDS else COMMANDS))
-    _share(command, _shared_options())
-    _take_texts_as_typed(command)
+    _share(command, _options_of(_shared))
+    _as_written(command)
     try:
         code = command.main(arguments, prog_name=NAME, standalone_mode=False)
     except SystemExit as stop:  # shell completion has answered

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, give_up_on, write_lines
-from microcosm.errors import Contradiction, MicrocosmError, TextError
+from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -59,7 +59,7 @@ def failure(error: BaseException, command: str) -> int:
         case BrokenPipeError():
             give_up_on(sys.stdout)
             return PIPE_CLOSED
-        case UsageError():
+        case UsageError() | NotOneEvent():
             complain(f"error: {error}", f"Try `{command} --help`.")
             return USAGE
         case TextError(file=str(file)) if file.startswith("--"):

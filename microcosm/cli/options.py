@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,23 +13,39 @@ from microcosm.cli import exits
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A microcosm: .mc text or its JSON form; - is standard input.")
-]
-Files = Annotated[
-    list[str], typer.Argument(metavar="FILE", help="Microcosms: .mc text or JSON; - is standard input.")
-]
-Traces = Annotated[
-    list[str], typer.Argument(metavar="TRACE", help="Logs of executions; - is standard input.")
+COMPLETE = "--complete"
+"""An option that may have a value (`--complete=P,Q`); without one the parser is told `--complete=`."""
+
+WHAT = (
+    ".mc text, its JSON form, or a log of any format (several files, a folder: one log); - is standard input."
+)
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE", help=f"What to read: {WHAT}")]
+File = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {WHAT}")]
+Pair = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE... A B",
+        help=f"What to read: {WHAT} Then two events: a name as it is (no quotes needed), FILE:LINE of a log, "
+        "or /regex/ that one event matches.",
+    ),
 ]
 First = Annotated[str, typer.Argument(metavar="A", help="An event, its name as it is (no quotes needed).")]
 Second = Annotated[str, typer.Argument(metavar="B", help="Another event.")]
+Traces = Annotated[
+    list[str],
+    typer.Argument(metavar="TRACE", help="Logs of executions, or folders of them; - is standard input."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Rules = Annotated[
     str | None, typer.Option("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones.")
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse a <> on a pair that < orders (condition 4 of the paper).")
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse a <> on a pair that < orders (condition 4 of the paper), and a log with anything odd.",
+    ),
 ]
 MustExist = Annotated[
     bool, typer.Option("--must-exist", help="An event that nothing names is an error (exit 4).")
@@ -44,7 +62,17 @@ Limit = Annotated[
 ]
 
 
-def natural(option: str, text: str, least: int, most: int) -> int:
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
+]
+StrictLog = Annotated[bool, typer.Option("--strict", help="An irregularity of the log is an error.")]
+
+
+def natural(option: str, text: str, least: int = 0, most: int = 10**9) -> int:
     """The whole number that an option gives. Raises `UsageError` outside `least` to `most`."""
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise exits.UsageError(f"{option} is a whole number from {least:,} to {most:,}, not {text!r}")
@@ -59,3 +87,97 @@ def stop_after(seconds: float | None) -> Stop | None:
 
     end = monotonic() + seconds
     return lambda: monotonic() >= end
+
+
+_asked: dict[str, object] = {}
+"""How logs are to be read, as the command line at hand says it: options of `microcosm_of_logs`."""
+
+
+TOLD = 5
+_warnings: list[float] = [TOLD]
+
+
+def of_logs() -> dict[str, Any]:
+    """How logs are to be read: keywords of `microcosm_of_logs`, those that were given."""
+    return dict(_asked)
+
+
+def warnings_told() -> float:
+    """So many irregularities of a kind are told one by one; the rest are counted."""
+    return _warnings[0]
+
+
+def forget_logs() -> None:
+    """Begin anew: nothing is said of how logs are to be read."""
+    _asked.clear()
+    _warnings[0] = TOLD
+
+
+def _keep(param: typer.CallbackParam, value: str | None) -> None:
+    if value is not None:
+        _asked[str(param.name)] = value
+
+
+def _keep_complete(value: str | None) -> None:
+    if value is not None:
+        named = tuple(filter(None, value.split(",")))
+        _asked["complete"] = named or True
+
+
+def _keep_warnings(value: str | None) -> None:
+    if value is not None:
+        named = {"all": inf, "none": 0.0}
+        _warnings[0] = named[value] if value in named else natural("--warnings", value)
+
+
+def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
+    return typer.Option(
+        *names, metavar=metavar, help=help, callback=keep, expose_value=False, rich_help_panel="Logs"
+    )
+
+
+def readers_of_logs(
+    format: Annotated[
+        str | None, _log_option("--format", metavar="F", help="The format of a log that does not tell.")
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        _log_option("--pattern", metavar="REGEX", help="Records of a text log: groups host, event, ..."),
+    ] = None,
+    trace: Annotated[
+        str | None, _log_option("--trace", metavar="NAME", help="One execution of several in a log.")
+    ] = None,
+    warnings: Annotated[
+        str | None,
+        _log_option(
+            "--warnings",
+            metavar="all|N|none",
+            help=f"How many irregularities of a kind are told; {TOLD} unless said.",
+            keep=_keep_warnings,
+        ),
+    ] = None,
+) -> None:
+    """What every command takes that reads logs."""
+
+
+def readers_of_microcosms(
+    process: Annotated[
+        str | None, _log_option("--process", metavar="P", help="Of a log: what process P could know.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        _log_option(
+            "--token", metavar="ATTR", help="Of a log: events with one value of ATTR exclude each other."
+        ),
+    ] = None,
+    complete: Annotated[
+        str | None,
+        _log_option(
+            COMPLETE,
+            metavar="[=P,Q]",
+            help="Every event and message of the log (or of P and Q) is in it; refused where one is not.",
+            keep=_keep_complete,
+        ),
+    ] = None,
+) -> None:
+    """What besides them every command takes that makes a microcosm of a log."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from microcosm import files
-from microcosm.cli import exits, output
+from microcosm.cli import exits, options, output, progress
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
@@ -19,12 +17,16 @@ if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Source
     from microcosm.traces.event import TraceEvent
-    from microcosm.traces.report import Irregularity, Report
+    from microcosm.traces.report import Extraction, Irregularity, Report
 
 
 VERDICTS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
 """What online decision making can conclude, and so what can be asked of it."""
+
+UNASKED = ("isolated-event",)
+"""Kinds of irregularity that matter where a log is extracted, and not where some events are asked about."""
 
 _SIGN = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
 _QUESTION = re.compile(rf"\s*({STRING}|{NAME})\s*({_SIGN})\s*({STRING}|{NAME})\s*")
@@ -37,11 +39,60 @@ def rulebook(directory: str | None) -> RuleBook:
     return read_rules(directory)
 
 
-def givens_of(file: str) -> Givens:
-    """What a file gives, before anything is concluded from it."""
-    from microcosm.text.mc_reader import read_givens
+def sources(paths: Sequence[str]) -> list[Source]:
+    """What the command line names: microcosms, each by itself, and the logs among them as one.
 
-    return read_givens(files.read_text(file), files.display_name(file))
+    Raises `UsageError` for a format that there is not; what cannot be read says so when it is.
+    """
+    from microcosm.state import opening
+
+    standard_input_once(paths)
+    how = options.of_logs()
+    known_format(how.get("format"))
+    return opening.sources(paths, log="format" in how or "pattern" in how)
+
+
+def givens_of(paths: Sequence[str], *, strict: bool = False) -> Givens:
+    """What one microcosm gives, or one log of some files, before anything is concluded from it.
+
+    Raises `UsageError` where there are several, and as `sources` does.
+    """
+    return given_in(one_of(paths), strict=strict)
+
+
+def one_of(paths: Sequence[str]) -> Source:
+    """The one microcosm, or the one log, of some files. Raises `UsageError`, `TextError`."""
+    found = sources(paths)
+    for source in found:
+        if source.fault is not None:
+            raise source.fault
+    if len(found) > 1:
+        several = " and ".join(source.name for source in found)
+        raise UsageError(f"{several}: this asks one microcosm, or the files of one log; `merge` joins them")
+    return found[0]
+
+
+def given_in(source: Source, *, strict: bool = False) -> Givens:
+    """What a source gives; what is odd about a log is told, or an error where that is to be `strict`."""
+    report = report_of(strict, UNASKED)
+    with progress.reading(source.paths, report):
+        givens = source.givens(report, **options.of_logs())
+    told_rest(report, UNASKED)
+    return givens
+
+
+def extraction_of(traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True) -> Extraction:
+    """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does."""
+    from microcosm.state.opening import Source, expanded
+
+    standard_input_once(traces)
+    how, report = options.of_logs(), report_of(strict)
+    known_format(how.get("format"))
+    source = Source(tuple(expanded(traces)))
+    with progress.reading(source.paths, report):
+        found = source.extraction(report, with_clocks=with_clocks, **how)
+    told_rest(report)
+    return found
 
 
 def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:
@@ -54,12 +105,28 @@ def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Mi
         raise InconsistentGivens(error, givens) from error
 
 
-def load(file: str, rules: str | None, *, strict: bool = False) -> Microcosm:
-    """The microcosm of a file.
+def load(paths: Sequence[str], rules: str | None, *, strict: bool = False) -> Microcosm:
+    """The microcosm of one file, or of the files of one log.
 
     Raises `TextError`, `InconsistentGivens`, and `Undefined` where `strict` refuses it.
     """
-    return microcosm_of(givens_of(file), rulebook(rules), strict=strict)
+    book = rulebook(rules)
+    return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
+
+
+def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
+    """The files on a command line, and what is asked of them, which stands last. Raises `UsageError`."""
+    if len(arguments) <= len(asked):
+        wanted = ("FILE", *asked)
+        raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
+    return list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
+
+
+def pair_of(known: Microcosm, left: str, right: str) -> tuple[str, str]:
+    """The two events meant, by name, `FILE:LINE` or `/regex/`. Raises `NotOneEvent`, `UsageError`."""
+    left, right = known.event(left), known.event(right)
+    distinct(left, right)
+    return left, right
 
 
 def standard_input_once(names: Sequence[str]) -> None:
@@ -108,30 +175,12 @@ def _name(token: str) -> str:
         raise UsageError(f"cannot read the name {token}: a bad escape") from None
 
 
-SAID = 5
-"""So many irregularities of a kind are told one by one; the rest are counted."""
-
-Format = Annotated[
-    str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
-]
-Pattern = Annotated[
-    str | None,
-    typer.Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
-]
-Execution = Annotated[
-    str | None, typer.Option("--trace", metavar="NAME", help="One execution of several in the log.")
-]
-StrictLog = Annotated[bool, typer.Option("--strict", help="An irregularity of the log is an error.")]
-
-
-def events_of(
-    traces: list[str], format: str | None, pattern: str | None, report: Report, trace: str | None
-) -> Iterator[TraceEvent]:
+def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[TraceEvent]:
     """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
     from microcosm.traces import reading as formats
 
-    known_format(format)
-    return formats.read(traces, format=format, pattern=pattern, report=report, trace=trace)
+    known_format(how.get("format"))
+    return formats.read(traces, report=report, **how)
 
 
 def known_format(format: str | None) -> None:
@@ -143,20 +192,23 @@ def known_format(format: str | None) -> None:
         raise exits.UsageError(f"no trace format {format!r}. {hint}")
 
 
-def report_of(strict: bool) -> Report:
-    """A report that tells the first irregularities of each kind as they are found."""
+def report_of(strict: bool, untold: Collection[str] = ()) -> Report:
+    """A report that tells the first irregularities of each kind as they are found, but for some kinds."""
     from microcosm.traces.report import Report
 
+    most = options.warnings_told()
+
     def tell(found: Irregularity) -> None:
-        if report.counts[found.kind] <= SAID:
+        if report.counts[found.kind] <= most and found.kind not in untold:
             output.warn(str(found))
 
     report = Report(strict, each=tell)
     return report
 
 
-def told_rest(report: Report) -> None:
+def told_rest(report: Report, untold: Collection[str] = ()) -> None:
     """How many irregularities of each kind were not told one by one."""
+    most = options.warnings_told()
     for kind, count in report.counts.items():
-        if count > SAID:
-            output.warn(f"{count - SAID:,} more of [{kind}]")
+        if count > most > 0 and kind not in untold:
+            output.warn(f"{count - most:,.0f} more of [{kind}] (--warnings all lists them)")

@@ -246,7 +246,7 @@ def said(item: Item, givens: Givens) -> str:
             alone.tokens = {str(rest[0]): givens.tokens[str(rest[0])]}
         case _:
             return "the order in which clocks with equal components are stated"
-    return write_mc(alone, sources=False).rstrip("\n")
+    return write_mc(alone, sources=False, events=False).rstrip("\n")
 
 
 def _stamp(stamp: Stamp) -> Item:

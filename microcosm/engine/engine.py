@@ -7,9 +7,10 @@ known stays known) and everything above it is derived again when next asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat, starmap
 
 from microcosm import tuning
 from microcosm.engine.body import Pred, Source
@@ -17,13 +18,12 @@ from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import Shape
-from microcosm.engine.relations import row_of
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.bits import bits, lowest
+from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
 from microcosm.order.labels import Labels
@@ -32,6 +32,17 @@ from microcosm.tuning import gc_paused
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
 
 
+VERDICTS = (
+    Relation.BEFORE,
+    Relation.AFTER,
+    Relation.CONCURRENT,
+    Relation.RELATED,
+    Relation.UNKNOWN,
+    Relation.SILENT,
+)
+"""All that an online question may be answered with, the most accurate first."""
+
+_BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
 _GIVEN = Source("given", None, Relation.CONCURRENT)
 
 
@@ -135,31 +146,49 @@ class Engine:
         """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
         return self._orders.order(pred)
 
-    def table(self, names: list[str]) -> Iterator[tuple[str, str, Relation]]:
-        """The verdict of every pair of named events, in the order of `names`, first before second.
+    def rows(self, names: Sequence[str]) -> Iterator[dict[Relation, int]]:
+        """For each of some named events the later ones of them, by the verdict on the two: sets of positions.
 
-        Raises KeyError for an event that was never named. Cost: one saturation, then some bit tests a pair.
+        Each of the six sets has what none before it has; `SILENT` is what is left. Raises KeyError for an
+        event that was never named. Cost: one saturation, then a few row operations an event; among more than
+        `ROWS_UP_TO` events a question for each pair that may be unknown.
         """
         at = [self.universe.position[name] for name in names]
-        judgements = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
-        last = judgements[Relation.UNKNOWN]
-        if len(self.universe) > tuning.ROWS_UP_TO:
-            del judgements[Relation.UNKNOWN]  # its rows are made all at once: rather pair by pair
-        for i, (a, x) in enumerate(zip(names, at, strict=True)):
-            rows = []
-            for relation, judged in judgements.items():
-                rows.append((relation, judged.row(x)))
-                if relation is Relation.BEFORE:
-                    rows.append((Relation.AFTER, judged.col(x)))
-            for j in range(i + 1, len(names)):
-                y = at[j]
-                for relation, row in rows:
-                    if row >> y & 1:
-                        yield a, names[j], relation
-                        break
+        size = len(self.universe)
+        rest = from_positions(at, size)
+        judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
+        unknown = judged[Relation.UNKNOWN]
+        for x in at:
+            left = rest = rest & ~(1 << x)
+            found = dict.fromkeys(VERDICTS, 0)
+            for relation, rows in judged.items():
+                if relation is Relation.UNKNOWN and size > tuning.ROWS_UP_TO:
+                    # Its rows are made all at once: rather pair by pair.
+                    row = from_positions([y for y in bits(left) if unknown.holds(x, y)], size)
                 else:
-                    unknown = Relation.UNKNOWN not in judgements and last.holds(x, y)
-                    yield a, names[j], Relation.UNKNOWN if unknown else Relation.SILENT
+                    row = rows.row(x)
+                found[relation] = row & left
+                left &= ~row
+                if relation is Relation.BEFORE:
+                    found[Relation.AFTER] = row = rows.col(x) & left
+                    left &= ~row
+            found[Relation.SILENT] = left
+            yield found
+
+    def table(self, names: Sequence[str]) -> Iterator[tuple[str, str, Relation]]:
+        """The verdict of every pair of named events, in the order of `names`, first before second.
+
+        Raises, costs as `rows`, and besides some 50 nanoseconds a pair.
+        """
+        at, size = [self.universe.position[name] for name in names], len(self.universe)
+
+        def beside(number: int, row: dict[Relation, int]) -> Iterator[tuple[str, str, Relation]]:
+            before, after, concurrent, related, unknown, _ = row.values()
+            codes = overlaid((before | concurrent | unknown, after | concurrent, related | unknown), size)
+            digits = map(codes.__getitem__, at[number:])
+            return zip(repeat(names[number - 1]), names[number:], map(_BY_DIGIT.__getitem__, digits))
+
+        return chain.from_iterable(starmap(beside, enumerate(self.rows(names), 1)))
 
     def saturate(self) -> None:
         """Derive every online judgement now, so that each later question is a bit test.

@@ -17,10 +17,11 @@ from itertools import chain as joined
 from itertools import compress, count, repeat
 from operator import attrgetter, lt
 
-from microcosm.engine.relations import GivenRelation, Pairs, RowRelation, row_of
+from microcosm.engine.relations import GivenRelation, Pairs, RowRelation
 from microcosm.givens.facts import STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.order.order import base_facts
@@ -295,7 +296,7 @@ INTERNAL = object()
 class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
 
-    >>> from microcosm.givens.message import Message
+    >>> from microcosm.givens.columns import Message
     >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]

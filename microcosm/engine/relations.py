@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import from_positions
+from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
 
 
@@ -233,16 +233,3 @@ class GivenRelation(Pairs):
         if self._clocks is not None:
             compressed |= self._clocks.support()
         return rows | compressed, cols | compressed
-
-
-def row_of(positions: Iterable[int] | None) -> int:
-    """The set of some positions; a few are set one by one. Cost: linear in them and in the highest one."""
-    if not positions:
-        return 0
-    listed = positions if isinstance(positions, set | dict) else list(positions)
-    if len(listed) <= 8:
-        row = 0
-        for at in listed:
-            row |= 1 << at
-        return row
-    return from_positions(listed, max(listed) + 1)

@@ -31,6 +31,7 @@ from microcosm.logic.rule import (
     finer,
 )
 from microcosm.logic.rulebook import RuleBook
+from microcosm.order.happens_before import components
 
 Pred = tuple[Judgement, Relation]
 """What rules conclude: a judgement with a relation, never `>`."""
@@ -137,40 +138,8 @@ def _meant(premise: Judged, concluded: Iterable[Pred]) -> list[Pred]:
 
 
 def _components(graph: _Graph) -> Iterator[list[Pred]]:
-    """Strongly connected components, those depended on first (Tarjan, without recursion)."""
-    index: dict[Pred, int] = {}
-    low: dict[Pred, int] = {}
-    open_: list[Pred] = []
-    is_open: set[Pred] = set()
-    for root in graph.edges:
-        if root in index:
-            continue
-        path = [(root, iter(graph.edges[root]))]
-        index[root] = low[root] = len(index)
-        open_.append(root)
-        is_open.add(root)
-        while path:
-            pred, sources = path[-1]
-            for source in sources:
-                if source not in index:
-                    index[source] = low[source] = len(index)
-                    open_.append(source)
-                    is_open.add(source)
-                    path.append((source, iter(graph.edges[source])))
-                    break
-                if source in is_open:
-                    low[pred] = min(low[pred], index[source])
-            else:
-                path.pop()
-                if path:
-                    below = path[-1][0]
-                    low[below] = min(low[below], low[pred])
-                if low[pred] == index[pred]:
-                    at = open_.index(pred)
-                    component = open_[at:]
-                    del open_[at:]
-                    is_open.difference_update(component)
-                    yield component
+    """Strongly connected components, those depended on first."""
+    return components(graph.edges, graph.edges.__getitem__)
 
 
 def _check_negation(graph: _Graph) -> None:

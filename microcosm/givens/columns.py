@@ -28,12 +28,13 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class MessageColumns:
     """The columns of a log, and the order in which its rows are told; none of its messages has receivers.
 
     A row without a kind is no message. `apart` are the messages whose events no link of the same log names.
 
-    >>> told = Told([1, 0, 2], ["send", "", "receive"], ["a", "b", "c"], ["m", "", "m"], ["p", "p", "q"], [])
+    >>> kinds, processes = ["send", "", "receive"], ["p", "p", "q"]
+    >>> told = MessageColumns([1, 0, 2], kinds, ["a", "b", "c"], ["m", "", "m"], processes, [])
     >>> told.messages()[1]
     Message(kind='receive', event='c', message='m', process='q', receivers=())
     >>> [*told.events()]
@@ -70,13 +71,13 @@ Facts = dict[tuple[str, str, str], Correspondence]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Links:
+class OrderColumns:
     """`names[lefts[i]] < names[rights[i]]` for each i, no two of them equal; each of `names` is in one.
 
     `sources` are pieces of the column of their sources; `processes` says whose event each of `names` is,
     where all is known.
 
-    >>> Links(["a", "b", "c"], [0, 1], [1, 2], [["m1", None]]).facts()[("a", "<", "b")].source
+    >>> OrderColumns(["a", "b", "c"], [0, 1], [1, 2], [["m1", None]]).facts()[("a", "<", "b")].source
     'm1'
     """
 
@@ -113,10 +114,10 @@ def many(
     return made
 
 
-class Linking:
-    """Links as they come.
+class OrderBuilder:
+    """`a < b` as they come.
 
-    >>> links = Linking()
+    >>> links = OrderBuilder()
     >>> links.extend(["a", "b", "b", "c"], ["line 1", "line 2"]); links.links().lefts
     [0, 1]
     """
@@ -142,9 +143,9 @@ class Linking:
         apart = map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2])
         return len(set(apart)) < len(self)
 
-    def links(self) -> Links:
+    def links(self) -> OrderColumns:
         """All of them; none may have come twice."""
-        return Links([*self._number], self.ends[0::2], self.ends[1::2], self._sources)
+        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources)
 
     def facts(self) -> Facts:
         """All of them one by one; of those that came twice the first. Cost: linear."""

@@ -7,8 +7,9 @@ for any of them: a row is made when somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import le
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -86,6 +87,11 @@ class EventTable:
             self.attributes, self.times, self.files, self.lines,
         )  # fmt: skip
 
+    @property
+    def has_words(self) -> bool:
+        """Whether some event has a label, an attribute or a time: more than its name and place."""
+        return any(label is not None for label in self.labels) or any(self.attributes) or any(self.times)
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -132,6 +138,31 @@ class EventTable:
     def __repr__(self) -> str:
         return f"<EventTable of {len(self)} events>"
 
+    def by_place(self, files: Iterable[str]) -> EventTable:
+        """The same events, file by file and line by line; events of one line stay as they are.
+
+        Cost: that of sorting what is nearly sorted.
+        """
+        rank = {file: at for at, file in enumerate(files)}
+        lines, order = self.lines, list(range(len(self)))
+        if len(rank) > 1:
+            ranks = [*map(rank.__getitem__, self.files)]
+            order.sort(key=lambda at: (ranks[at], lines[at]))
+        else:
+            order.sort(key=lines.__getitem__)
+        if all(map(le, order, order[1:])):
+            return self
+        return EventTable(*([*map(column.__getitem__, order)] for column in self.columns))
+
+    def joined(self, other: EventTable) -> EventTable:
+        """The events of both tables; of an event that is in both, what the first says. Cost: linear."""
+        builder = EventTableBuilder()
+        builder.extend(self)
+        for row in other:
+            if row.name not in builder:
+                builder.add(row)
+        return builder.table()
+
     def __reduce__(self) -> tuple[object, ...]:
         attributes = [dict(each) if each else None for each in self.attributes]
         columns = [attributes if each is self.attributes else each for each in self.columns]
@@ -155,19 +186,25 @@ class EventTableBuilder:
 
     def __init__(self) -> None:
         self._columns: tuple[list[Any], ...] = tuple([] for _ in EventRow._fields)
+        self._names: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
     def add(self, row: EventRow) -> None:
         """One more event, whose name no other one has."""
+        self._names.add(row.name)
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
 
     def extend(self, table: EventTable) -> None:
         """The events of a table, none of which is there already. Cost: linear."""
+        self._names.update(table.names)
         for column, values in zip(self._columns, table.columns, strict=True):
             column.extend(values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def table(self) -> EventTable:
         """All of them; nothing may be added afterwards."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock, Stamp
-from microcosm.givens.columns import Facts, Links, Message, Told
+from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.tuning import gc_paused
@@ -42,9 +42,9 @@ class Givens:
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: EventTable | None = field(default=None, repr=False, compare=False)
     """What a log says of its events. Nothing follows from it, and copies share it."""
-    links: Links | None = field(default=None, init=False, repr=False, compare=False)
+    links: OrderColumns | None = field(default=None, init=False, repr=False, compare=False)
     """What is external, in columns, as long as nobody has asked for `external` itself."""
-    told: Told | None = field(default=None, init=False, repr=False, compare=False)
+    told: MessageColumns | None = field(default=None, init=False, repr=False, compare=False)
     """The messages, in columns, as long as nobody has asked for `messages` itself."""
 
     if not TYPE_CHECKING:
@@ -60,13 +60,13 @@ class Givens:
                     self.messages, self.told = told.messages(), None
             return object.__getattribute__(self, name)
 
-    def link(self, links: Links) -> None:
+    def link(self, links: OrderColumns) -> None:
         """Let all that is external be these links; there must be nothing external yet."""
         assert not self.external
         del self.external
         self.links = links
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: MessageColumns) -> None:
         """Let the messages be these; there must be none yet."""
         assert not self.messages
         del self.messages
@@ -244,11 +244,11 @@ class GivenView(Givens):
     def __reduce__(self) -> tuple[object, ...]:
         return Givens.copy, (self._of,)
 
-    def link(self, links: Links) -> NoReturn:
+    def link(self, links: OrderColumns) -> NoReturn:
         """Refused."""
         raise Undefined(READ_ONLY)
 
-    def tell(self, told: Told) -> NoReturn:
+    def tell(self, told: MessageColumns) -> NoReturn:
         """Refused."""
         raise Undefined(READ_ONLY)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from microcosm.tuning import BITS_LISTED
 
@@ -75,6 +75,19 @@ def from_positions(positions: Iterable[int], width: int) -> int:
     return int.from_bytes(marks, "little")
 
 
+def row_of(positions: Iterable[int] | None) -> int:
+    """The set of some positions; a few are set one by one. Cost: linear in them and in the highest one."""
+    if not positions:
+        return 0
+    listed = positions if isinstance(positions, set | dict) else list(positions)
+    if len(listed) <= 8:
+        row = 0
+        for at in listed:
+            row |= 1 << at
+        return row
+    return from_positions(listed, max(listed) + 1)
+
+
 def marks(row: int, width: int) -> bytes:
     """For each position below `width` 1 if it is a member, else 0. Cost: linear in the width.
 
@@ -82,6 +95,19 @@ def marks(row: int, width: int) -> bytes:
     b'\\x01\\x00\\x01\\x00'
     """
     return f"{row:0{width}b}".encode()[::-1].translate(_MARK)
+
+
+def overlaid(rows: Sequence[int], width: int) -> str:
+    """For each position below `width` a hexadecimal digit: bit k of it says whether row k has it.
+
+    Up to four rows of a table are read so, position by position, without a test of a bit each. Cost: linear
+    in the width, a few nanoseconds a position and row.
+
+    >>> overlaid([0b101, 0b100], 4)
+    '1030'
+    """
+    found = sum(int(f"{row:b}", 16) << at for at, row in enumerate(rows))
+    return f"{found:0{width}x}"[::-1]
 
 
 def transposed(rows: list[int]) -> list[int]:

@@ -52,13 +52,13 @@ def total(vector: int) -> int:
     return sum(memoryview(vector.to_bytes(4 * count, sys.byteorder)).cast("I"))
 
 
-Process = Callable[[int], Hashable]
+ProcessOf = Callable[[int], Hashable]
 """The process of a position; None where it is not known."""
 
 
 @runtime_checkable
-class ProcessOfAll(Protocol):
-    """A `Process` that can also tell many at once."""
+class ProcessesOf(Protocol):
+    """A `ProcessOf` that can also tell many at once."""
 
     def __call__(self, position: int) -> Hashable: ...
 
@@ -75,7 +75,7 @@ class Wide(MicrocosmError):
 
 
 @dataclass(slots=True)
-class Cover:
+class ChainCover:
     """Labels of each position, and the edges that no chain contains.
 
     `chain[v]` is the number of the chain of v, `index[v]` counts along it. `vector[v]` is what v knows of
@@ -95,8 +95,8 @@ class Cover:
 
 
 def cover(
-    size: int, edges: Iterable[tuple[int, int]], process: Process | None = None, most: int | None = None
-) -> Cover:
+    size: int, edges: Iterable[tuple[int, int]], process: ProcessOf | None = None, most: int | None = None
+) -> ChainCover:
     """The labels of positions below `size`. Raises `Cycle`, `Wide`.
 
     Cost: linear in positions and edges, and some operations on a vector for each reception that brings
@@ -131,9 +131,9 @@ NONE, SEVERAL = -1, -2
 """In the place of the first predecessor: there is none, or more than one."""
 
 
-def _owners(process: Process, size: int) -> list[Hashable] | None:
+def _owners(process: ProcessOf, size: int) -> list[Hashable] | None:
     """The process of each position; None where none is known, which makes the same chains."""
-    owner = process.of_all(size) if isinstance(process, ProcessOfAll) else [process(v) for v in range(size)]
+    owner = process.of_all(size) if isinstance(process, ProcessesOf) else [process(v) for v in range(size)]
     return None if owner.count(None) == size else owner
 
 
@@ -150,7 +150,7 @@ def _label(
     owner: list[Hashable] | None,
     most: int,
     ascending: bool,
-) -> Cover:
+) -> ChainCover:
     size = len(first)
     chain, index, vector = [UNPLACED] * size, [0] * size, [0] * size
     chains: list[list[int]] = []
@@ -224,10 +224,10 @@ def _label(
         if index[v]:
             chains[chain[v]].append(v)
     rising = ascending or all(a < b for members in chains for a, b in pairwise(members))
-    return Cover(chains, chain, index, vector, crossing, ascending, rising)
+    return ChainCover(chains, chain, index, vector, crossing, ascending, rising)
 
 
-def learnt(known: int, senders: Iterable[int], own: int, labels: Cover, guard: int) -> int:
+def learnt(known: int, senders: Iterable[int], own: int, labels: ChainCover, guard: int) -> int:
     """The vector of a position of chain `own` that knows `known` and all that `senders` know, and these."""
     for u in senders:
         number = labels.chain[u]
@@ -253,7 +253,7 @@ class LabelArrays:
     [True, False]
     """
 
-    def __init__(self, cover: Cover) -> None:
+    def __init__(self, cover: ChainCover) -> None:
         import numpy as np
 
         width = len(cover.chains) + 1  # the last component is that of no chain, and 0

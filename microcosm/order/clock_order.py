@@ -16,7 +16,7 @@ from itertools import accumulate
 from microcosm import tuning
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import from_positions
+from microcosm.order.bits import from_positions, row_of
 from microcosm.order.labels import Labels
 
 
@@ -206,7 +206,16 @@ class ClockRows:
         mask, rising = self._masks[process]
         if length is None or length == len(chain):
             return mask
-        return mask & (1 << chain[length]) - 1 if rising else from_positions(chain[:length], max(chain) + 1)
+        if rising:
+            return mask & (1 << chain[length]) - 1
+        if process not in self._prefixes:
+            row, kept = 0, []
+            for first in range(0, len(chain), tuning.EVENTS_CUT_OUT):
+                kept.append(row)
+                row |= row_of(chain[first : first + tuning.EVENTS_CUT_OUT])
+            self._prefixes[process] = kept
+        kept, rest = self._prefixes[process], length % tuning.EVENTS_CUT_OUT
+        return kept[length // tuning.EVENTS_CUT_OUT] | row_of(chain[length - rest : length])
 
     def _where(
         self,

@@ -1,14 +1,14 @@
 """Happens-before as a transitively closed relation over positions, behind one interface.
 
 A position is a small integer that stands for an event. `HappensBefore` is what the engine asks for;
-`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows. `Graph` is an acyclic
+`Rows` (`microcosm.order.rows`) keeps it as big-integer bit rows. `AcyclicGraph` is an acyclic
 set of pairs that is closed once, and not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
 
@@ -61,11 +61,13 @@ class HappensBefore(Protocol):
         """Assert every invariant."""
 
 
-Neighbours = Sequence[Collection[int]]
+Node = TypeVar("Node", bound=Hashable)
+
+Adjacency = Sequence[Collection[int]]
 """For each position those beside it."""
 
 
-def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) -> list[int]:
+def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) -> list[int]:
     """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""
     waiting = [len(p) for p in predecessors]
     order = [v for v in range(size) if not waiting[v]]
@@ -79,7 +81,49 @@ def cycle_or_order(size: int, successors: Neighbours, predecessors: Neighbours) 
     raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
 
 
-def repaired(order: Sequence[int], late: Container[int], predecessors: Neighbours) -> list[int]:
+def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
+    """The strongly connected components, those that others lead to first (Tarjan, without recursion).
+
+    Cost: O(V + E).
+
+    >>> list(components("abc", {"a": "b", "b": "ac", "c": ""}.__getitem__))
+    [['c'], ['a', 'b']]
+    """
+    number: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    closed: set[Node] = set()
+    stack: list[Node] = []
+    for root in nodes:
+        if root in number:
+            continue
+        number[root] = low[root] = len(number)
+        stack.append(root)
+        path = [(root, iter(following(root)))]
+        while path:
+            node, targets = path[-1]
+            for target in targets:
+                if target not in number:
+                    number[target] = low[target] = len(number)
+                    stack.append(target)
+                    path.append((target, iter(following(target))))
+                    break
+                if target not in closed:
+                    low[node] = min(low[node], number[target])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == number[node]:
+                    at = len(stack) - 1
+                    while stack[at] != node:
+                        at -= 1
+                    component = stack[at:]
+                    del stack[at:]
+                    closed.update(component)
+                    yield component
+
+
+def repaired(order: Sequence[int], late: Container[int], predecessors: Adjacency) -> list[int]:
     """An order that extends the edges, near to one in which all but those to `late` positions lead onwards.
 
     There must be no cycle. Cost: O(V), and O(V + E) of what has to move.
@@ -105,7 +149,7 @@ def repaired(order: Sequence[int], late: Container[int], predecessors: Neighbour
 
 
 def _shortest_cycle(
-    size: int, waiting: list[int], successors: Neighbours, predecessors: Neighbours
+    size: int, waiting: list[int], successors: Adjacency, predecessors: Adjacency
 ) -> list[int]:
     """A cycle among the positions that Kahn's algorithm left over, without a chord on the walk's way."""
     left = {v for v in range(size) if waiting[v]}
@@ -149,10 +193,10 @@ def edge_sets(size: int, edges: Iterable[tuple[int, int]]) -> tuple[list[set[int
     return successors, predecessors
 
 
-class Graph:
+class AcyclicGraph:
     """`successors` and `predecessors` list a pair as often as it was stated. Raises `Cycle`.
 
-    >>> graph = Graph(3, [(2, 0), (0, 1)])
+    >>> graph = AcyclicGraph(3, [(2, 0), (0, 1)])
     >>> graph.order, graph.pasts()
     ([2, 0, 1], [5, 7, 4])
     """
@@ -182,7 +226,7 @@ class Graph:
     def inherited(self, own: list[int]) -> list[int]:
         """Rows joined with those of all that is before. Cost: as `pasts`.
 
-        >>> Graph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
+        >>> AcyclicGraph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
         [16, 24, 16]
         """
         rows = own.copy()

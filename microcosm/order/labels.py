@@ -19,7 +19,7 @@ from microcosm.order.chain_cover import (
     COMPONENT,
     FIELD,
     UNPLACED,
-    Process,
+    ProcessOf,
     cover,
     guards,
     learnt,
@@ -94,7 +94,7 @@ class Labels:
         self,
         size: int,
         edges: Iterable[tuple[int, int]],
-        process: Process | None = None,
+        process: ProcessOf | None = None,
         most: int | None = None,
     ) -> None:
         self.size = size

@@ -14,7 +14,7 @@ from microcosm import tuning
 from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.order.chain_cover import Process, Wide
+from microcosm.order.chain_cover import ProcessOf, Wide
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
@@ -22,7 +22,7 @@ from microcosm.order.rows import Rows
 
 
 def happens_before(
-    size: int, edges: Iterable[tuple[int, int]], process: Process | None = None
+    size: int, edges: Iterable[tuple[int, int]], process: ProcessOf | None = None
 ) -> HappensBefore:
     """The order that the edges generate. Raises `Cycle`. Cost: linear in size and edges, at first.
 

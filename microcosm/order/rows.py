@@ -5,7 +5,7 @@ short. Nothing is closed before it is asked for: a single question costs one sea
 searches have cost as much as that would, every row is computed in one pass, each edge once. From then
 on a question is a bit test, and a change touches the rows that change. An event that comes last changes
 one row of the past and every row of the future before it: until many such events are put right in one
-pass, rows of the future are not believed about them (`Doubt`). A link in the middle changes thousands of
+pass, rows of the future are not believed about them (`LateEvents`). A link in the middle changes thousands of
 rows: until there are many such links, they are kept beside the rows (`Pending`).
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from microcosm import tuning
 from microcosm.order.bits import from_positions, marks
-from microcosm.order.edits import Doubt, Pending, gain, recompute
+from microcosm.order.edits import LateEvents, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
 
 
@@ -44,7 +44,7 @@ class Rows:
         self._order: list[int] | None = None
         self._past: list[int] | None = None
         self._future: list[int] | None = None
-        self._doubt: Doubt | None = None
+        self._doubt: LateEvents | None = None
         self._pending: Pending | None = None
         self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
@@ -102,9 +102,10 @@ class Rows:
             return self._future[a]
         row = self._found[1].get(a)
         if row is None:
-            if doubt.looked_up > 16 * (self.size + self._edges):  # as much as it costs to settle
-                doubt.settle(reversed(self._causal_order()), self._successors)
-            row = self._found[1][a] = doubt.row(self._future[a], a, self.size)
+            if doubt.looked_up > (self.size + self._edges) * (16 + self.size // 64):
+                self._settle()  # costs about as much
+                return self._future[a]
+            row = self._found[1][a] = doubt.future(self._future[a], a, self.size)
         return row
 
     def saturate(self) -> None:
@@ -164,12 +165,10 @@ class Rows:
         assert self._past is not None
         gained = self._past[a] | 1 << a
         changed = self._counted(gain(self._past, b, gained, self._successors))
-        if self._future is not None and not self._doubted(changed, told=True):
-            told, doubt = self.future(b) | 1 << b, self._doubt
-            if doubt is not None:
-                narrow = doubt.narrow(self.size)
-                self._counted(gain(narrow, a, narrow[b] | doubt.bit(b), self._predecessors))
-                told &= doubt.believed
+        if self._future is not None and not self._doubted(changed):
+            told = self.future(b) | 1 << b
+            if self._doubt is not None:
+                told &= ~self._doubt.row
             self._counted(gain(self._future, a, told, self._predecessors))
 
     def _waits(self, a: int, b: int) -> bool:
@@ -247,21 +246,18 @@ class Rows:
         if self._past is not None:
             changed = self._counted(recompute(self._past, b, self._predecessors, self._successors))
             if self._future is not None and not self._doubted(changed):
-                believed = -1 if self._doubt is None else self._doubt.believed
+                believed = -1 if self._doubt is None else ~self._doubt.row
                 self._counted(recompute(self._future, a, self._successors, self._predecessors, believed))
         self._changed(-1)
 
-    def _doubted(self, changed: list[int], told: bool = False) -> bool:
-        """Whether rows of the future can stay as they are after these rows of the past changed.
-
-        `told`: if not, they will be told, narrow ones as well.
-        """
+    def _doubted(self, changed: list[int]) -> bool:
+        """Whether rows of the future can stay as they are after these rows of the past changed."""
         past, doubt, few = self._past, self._doubt, len(changed) <= self.FEW
         assert past is not None
         if few and changed and doubt is None:
-            doubt = self._doubt = Doubt()
+            doubt = self._doubt = LateEvents()
         if doubt is not None:
-            for y in changed if few else doubt.among(changed, told):
+            for y in changed if few else filter(doubt.__contains__, changed):
                 doubt.put(y, past[y])
             if len(doubt) > 64 + self.size // 4:
                 self._future = self._doubt = None  # one pass for all of them, when next asked

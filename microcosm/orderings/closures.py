@@ -16,15 +16,15 @@ from itertools import pairwise
 
 from microcosm.orderings.computation import Computation, linear_extension, sort
 
-Edges = dict[int, list[int]]
+AddedEdges = dict[int, list[int]]
 
 
-def mailbox_edges(computation: Computation) -> Edges:
+def mailbox_edges(computation: Computation) -> AddedEdges:
     """Fifo n-1: of consecutive receptions of a peer the sends, in the same order (Definition 15).
 
     Cost: linear.
     """
-    edges: Edges = {}
+    edges: AddedEdges = {}
     for chain in computation.chains:
         sends = [computation.send[computation.message[e]] for e in chain if not computation.sends(e)]
         for a, b in pairwise(sends):
@@ -32,13 +32,13 @@ def mailbox_edges(computation: Computation) -> Edges:
     return edges
 
 
-def outbox_edges(computation: Computation) -> tuple[Edges, int]:
+def outbox_edges(computation: Computation) -> tuple[AddedEdges, int]:
     """Fifo 1-n: of consecutive received sends of a peer the receptions, in the same order (Definition 28).
 
     Where messages have several receivers a node between them stands for all pairs; how many there are. Cost:
     linear.
     """
-    edges: Edges = {}
+    edges: AddedEdges = {}
     count = len(computation)
     beyond = 0
     for chain in computation.chains:
@@ -106,7 +106,7 @@ def along_messages(computation: Computation) -> Jumps:
     return lambda e: computation.receptions[computation.message[e]] if computation.sends(e) else ()
 
 
-def along(computation: Computation, extra: Edges) -> Jumps:
+def along(computation: Computation, extra: AddedEdges) -> Jumps:
     """Along messages and `extra` edges; nodes beyond the events are passed through.
 
     Cost: constant; of each jump, linear in where it leads.
@@ -165,7 +165,7 @@ def _path(entries: list[tuple[int, int, int]], at: int, end: int) -> list[int]:
     return [a for a, b in pairwise(turned) if a != b] + turned[-1:]
 
 
-def cycle(computation: Computation, extra: Edges, beyond: int = 0) -> list[int]:
+def cycle(computation: Computation, extra: AddedEdges, beyond: int = 0) -> list[int]:
     """The messages of a short cycle of the causal order and `extra` edges, of which there must be one.
 
     Cost: linear.

@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from microcosm.orderings.closures import Edges, mailbox_edges, outbox_edges
+from microcosm.orderings.closures import AddedEdges, mailbox_edges, outbox_edges
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.ordering import Ordering
 
 
-def boxes_break(computation: Computation, order: Sequence[int]) -> tuple[Edges | None, Edges | None]:
+def boxes_break(
+    computation: Computation, order: Sequence[int]
+) -> tuple[AddedEdges | None, AddedEdges | None]:
     """For Fifo n-1 and Fifo 1-n. `order` is any linear extension. Cost: O(events × peers).
 
     Fifo n-1: the sends of consecutive receptions of a peer must be causally ordered. Fifo 1-n: the
@@ -31,8 +33,8 @@ def boxes_break(computation: Computation, order: Sequence[int]) -> tuple[Edges |
     clocks = [[-1] * len(computation.peers) for _ in computation.peers]  # the latest event known of each peer
     transit: list[list[int] | None] = [None] * len(computation.messages)
     left = list(map(len, receptions))
-    mailbox: Edges | None = None
-    outbox: Edges | None = None
+    mailbox: AddedEdges | None = None
+    outbox: AddedEdges | None = None
     last = [-1] * len(computation.peers)
     for event in order:
         m, p = message[event], peer[event]
@@ -77,7 +79,7 @@ def _previous_received(computation: Computation) -> list[int]:
     return before
 
 
-def queue_breaks(computation: Computation, order: Sequence[int]) -> Edges | None:
+def queue_breaks(computation: Computation, order: Sequence[int]) -> AddedEdges | None:
     """For Fifo n-n, where `order` is Fifo n-n itself. Cost: linear, and no clocks."""
     message, send, peer, index = computation.message, computation.send, computation.peer, computation.index
     sent = [
@@ -98,7 +100,7 @@ def queue_breaks(computation: Computation, order: Sequence[int]) -> Edges | None
     return None
 
 
-def synchrony_breaks(computation: Computation, order: Sequence[int]) -> Edges | None:
+def synchrony_breaks(computation: Computation, order: Sequence[int]) -> AddedEdges | None:
     """For RSC, where `order` is RSC itself. Cost: linear."""
     message, send, peer, index = computation.message, computation.send, computation.peer, computation.index
     if not any(computation.receptions):
@@ -115,7 +117,7 @@ def synchrony_breaks(computation: Computation, order: Sequence[int]) -> Edges | 
     return None
 
 
-def _around(computation: Computation, sent: list[int], at: int) -> Edges:
+def _around(computation: Computation, sent: list[int], at: int) -> AddedEdges:
     """Two concurrent sends, the first never received: one of them can come between another message's events.
 
     Either the next received message comes after both, and one of the sends up to it is not ordered
@@ -158,7 +160,7 @@ def necessary(computation: Computation, ordering: Ordering) -> list[set[int]] | 
     return None if _cyclic(after) else after
 
 
-def _edges(computation: Computation, ordering: Ordering) -> Edges:
+def _edges(computation: Computation, ordering: Ordering) -> AddedEdges:
     match ordering:
         case Ordering.FIFO_N_1:
             return mailbox_edges(computation)
@@ -170,9 +172,9 @@ def _edges(computation: Computation, ordering: Ordering) -> Edges:
             return {}
 
 
-def _steps(computation: Computation) -> Edges:
+def _steps(computation: Computation) -> AddedEdges:
     """Every event after some event of a message is after its reception, and so for what is before."""
-    edges: Edges = {}
+    edges: AddedEdges = {}
     for receptions in computation.receptions:
         for reception in receptions:
             send = computation.send[computation.message[reception]]
@@ -198,7 +200,7 @@ def _last(computation: Computation, event: int) -> int:
     return computation.receptions[m][0] if computation.receptions[m] else computation.send[m]
 
 
-def _closed(computation: Computation, edges: Edges) -> list[set[int]]:
+def _closed(computation: Computation, edges: AddedEdges) -> list[set[int]]:
     """What each event reaches in one step or more."""
     found: list[set[int]] = []
     for event in range(len(computation)):
@@ -218,9 +220,9 @@ def _cyclic(after: list[set[int]]) -> bool:
     return any(event in reached for event, reached in enumerate(after))
 
 
-def _matched(computation: Computation, after: list[set[int]]) -> Edges:
+def _matched(computation: Computation, after: list[set[int]]) -> AddedEdges:
     """One queue: receptions in the order of their sends, and sends in that of their receptions."""
-    more: Edges = {}
+    more: AddedEdges = {}
     received = [m for m, receptions in enumerate(computation.receptions) if receptions]
     for a in received:
         for b in received:

@@ -83,7 +83,7 @@ _WEAKER = {
 }
 
 
-Pair = tuple[str, str]
+MessagePair = tuple[str, str]
 """Two messages, by their names."""
 
 
@@ -104,7 +104,7 @@ class Monitor:
     """
 
     def __init__(self, clocks: bool = True) -> None:
-        self.violated: dict[Ordering, Pair] = {}
+        self.violated: dict[Ordering, MessagePair] = {}
         self._with_clocks = clocks
         self._peers: dict[str, int] = {}
         self._sent = 0
@@ -185,7 +185,7 @@ class Monitor:
         self._clocks[receiver] = [a if a > b else b for a, b in zip(known, clock, strict=True)]
 
 
-def violations(computation: Computation, order: Iterable[int]) -> dict[Ordering, Pair]:
+def violations(computation: Computation, order: Iterable[int]) -> dict[Ordering, MessagePair]:
     """The orderings that an execution violates, each with its first inverted pair.
 
     `order` must be a linear extension of the computation. Cost: O(events × peers).
@@ -193,7 +193,7 @@ def violations(computation: Computation, order: Iterable[int]) -> dict[Ordering,
     return _watch(computation, order, Monitor(), None)
 
 
-def violation(computation: Computation, order: Iterable[int], ordering: Ordering) -> Pair | None:
+def violation(computation: Computation, order: Iterable[int], ordering: Ordering) -> MessagePair | None:
     """The first pair that violates one ordering, or None. Cost: linear, but for Causal as above."""
     clocks = ordering is Ordering.CAUSAL
     return _watch(computation, order, Monitor(clocks), ordering).get(ordering)
@@ -201,7 +201,7 @@ def violation(computation: Computation, order: Iterable[int], ordering: Ordering
 
 def _watch(
     computation: Computation, order: Iterable[int], monitor: Monitor, only: Ordering | None
-) -> dict[Ordering, Pair]:
+) -> dict[Ordering, MessagePair]:
     left = list(map(len, computation.receptions))
     peers, messages = computation.peers, computation.messages
     peer, message, send = computation.peer, computation.message, computation.send
@@ -246,7 +246,7 @@ class Watch:
         """By message its sender, the receivers that it still has to reach, and those that have it."""
 
     @property
-    def violated(self) -> dict[Ordering, Pair]:
+    def violated(self) -> dict[Ordering, MessagePair]:
         """The orderings violated so far, each with its first inverted pair."""
         return self._monitor.violated
 

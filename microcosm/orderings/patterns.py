@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 
 from microcosm.orderings.computation import Computation
 
-Messages = tuple[int, ...]
+MessageTuple = tuple[int, ...]
 
-Search = Callable[[Computation, int, int | None], tuple[Messages | None, int]]
+PatternSearch = Callable[[Computation, int, int | None], tuple[MessageTuple | None, int]]
 """The smallest pattern through a message, of fewer than so many messages; and the steps it took."""
 
 
-def is_crown(computation: Computation, messages: Messages) -> bool:
+def is_crown(computation: Computation, messages: MessageTuple) -> bool:
     """Definition 12 with n ≥ 2: each message is sent causally before the next one is received.
 
     Cost: linear in the computation, for each message.
@@ -28,7 +28,7 @@ def is_crown(computation: Computation, messages: Messages) -> bool:
     )
 
 
-def is_knot(computation: Computation, messages: Messages) -> bool:
+def is_knot(computation: Computation, messages: MessageTuple) -> bool:
     """Definition 14: sends are ordered within each couple, receptions from one couple to the next.
 
     The messages of a couple may be the same where a message has several receivers. Cost: linear in the
@@ -47,17 +47,17 @@ def is_knot(computation: Computation, messages: Messages) -> bool:
 
 
 def smallest(
-    search: Search,
+    search: PatternSearch,
     computation: Computation,
     starts: Iterable[int],
     budget: int,
-) -> Messages | None:
+) -> MessageTuple | None:
     """The smallest pattern that goes through one of `starts`.
 
     After `budget` steps no further start is tried, and what is found need not be the smallest. Cost: a search
     for each start, at most `budget` steps and one search beyond.
     """
-    best: Messages | None = None
+    best: MessageTuple | None = None
     for start in starts:
         found, steps = search(computation, start, None if best is None else len(best))
         if found is not None and (best is None or len(found) < len(best)):
@@ -68,7 +68,7 @@ def smallest(
     return best
 
 
-def crown_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
+def crown_through(computation: Computation, start: int, below: int | None) -> tuple[MessageTuple | None, int]:
     """The smallest crown with a message in it, of fewer than `below` messages; and the steps it took.
 
     Cost: linear in the computation, for it is searched breadth-first.
@@ -103,14 +103,14 @@ def crown_through(computation: Computation, start: int, below: int | None) -> tu
     return None, steps
 
 
-def _back(parent: dict[int, int], last: int, start: int) -> Messages:
+def _back(parent: dict[int, int], last: int, start: int) -> MessageTuple:
     found = [last]
     while found[-1] != start:
         found.append(parent[found[-1]])
     return tuple(reversed(found))
 
 
-def knot_through(computation: Computation, start: int, below: int | None) -> tuple[Messages | None, int]:
+def knot_through(computation: Computation, start: int, below: int | None) -> tuple[MessageTuple | None, int]:
     """The smallest causal knot that begins with a message, of fewer than `below` ones; and the steps it took.
 
     From a send along causality to another one, from there to its reception, along the receptions of
@@ -155,7 +155,7 @@ def knot_through(computation: Computation, start: int, below: int | None) -> tup
     return None, steps
 
 
-def _couples(rides: dict[int, tuple[int, int]], start: int) -> Messages:
+def _couples(rides: dict[int, tuple[int, int]], start: int) -> MessageTuple:
     found: list[tuple[int, int]] = []
     at = start
     while not found or at != start:

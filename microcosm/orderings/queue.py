@@ -18,7 +18,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from microcosm.orderings.closures import Edges, along, shortest
+from microcosm.orderings.closures import AddedEdges, along, shortest
 from microcosm.orderings.computation import Computation, parse, predecessors
 
 
@@ -30,11 +30,11 @@ def queue_execution(computation: Computation) -> list[int] | None:
     >>> queue_execution(parse("s1 r2|s2 r1")), queue_execution(parse("s1 r2|s2 s3|r3 s4|r4 r1"))
     ([2, 0, 1, 3], None)
     """
-    derived = Derivation(computation).run()
+    derived = DerivedOrder(computation).run()
     return None if derived is None else _schedule(computation, derived)
 
 
-class Derivation:
+class DerivedOrder:
     """The derived edges from sends to sends, found from the ends of the chains (Kahn, backwards)."""
 
     def __init__(self, computation: Computation) -> None:
@@ -50,7 +50,7 @@ class Derivation:
         self._earliest = [self._answered(chain) for chain in chains]
         self._later: list[list[int] | None] = [None] * (count + 1)
         self._awaited: dict[int, list[int]] = {}
-        self.edges: Edges = {}
+        self.edges: AddedEdges = {}
         """The derived edges found, but those that follow from others."""
         self.blocked: dict[int, int] = {}
         """For the event at which each peer stands still the later one that it waits for."""
@@ -63,7 +63,7 @@ class Derivation:
             found.append(found[-1] if self._of.sends(event) else self._of.send[self._of.message[event]])
         return found
 
-    def run(self) -> Edges | None:
+    def run(self) -> AddedEdges | None:
         """The edges, or None where ⊲ is reflexive somewhere. Cost: events times peers."""
         chains = self._of.chains
         left = [len(chain) - 1 for chain in chains]
@@ -151,7 +151,7 @@ class Derivation:
         self._awaited.setdefault(later, []).append(self._of.peer[event])
 
 
-def _schedule(computation: Computation, derived: Edges) -> list[int]:
+def _schedule(computation: Computation, derived: AddedEdges) -> list[int]:
     """Sends as soon as they can be placed, else receptions of the message at the head of the queue."""
     waiting = predecessors(computation, derived)
     order: list[int] = []
@@ -181,7 +181,7 @@ def queue_cycle(computation: Computation) -> list[int]:
 
     Cost: that of the derivation, and of a shortest path for each derived edge.
     """
-    derivation = Derivation(computation)
+    derivation = DerivedOrder(computation)
     assert derivation.run() is None
     blocked, peer, message = derivation.blocked, computation.peer, computation.message
     stands = {peer[event]: event for event in blocked}

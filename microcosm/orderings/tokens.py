@@ -27,7 +27,7 @@ ONE = (Ordering.RSC, Ordering.FIFO_N_N)
 """The orderings for which there is one token."""
 
 
-class Letter(NamedTuple):
+class InTransit(NamedTuple):
     """A message in transit, and the tokens that go along with it."""
 
     message: int
@@ -53,7 +53,7 @@ class TokenNetwork:
 
     ordering: Ordering
     chains: tuple[tuple[tuple[str, int], ...], ...]
-    transit: tuple[Letter, ...] = ()
+    transit: tuple[InTransit, ...] = ()
     holders: frozenset[tuple[int, int]] = frozenset()
     bound: int | None = None
     sent: int = 0
@@ -103,7 +103,7 @@ class TokenNetwork:
         mine = sorted(token for token, holder in holders.items() if holder == sender)
         least = len(mine) if self.ordering is Ordering.RSC else 0
         for along in chain.from_iterable(combinations(mine, n) for n in range(least, len(mine) + 1)):
-            letter = Letter(self.sent, sender, receiver, frozenset(along))
+            letter = InTransit(self.sent, sender, receiver, frozenset(along))
             yield replace(
                 self,
                 chains=self._with(sender, "send", self.sent),
@@ -113,7 +113,7 @@ class TokenNetwork:
                 sent=self.sent + 1,
             )
 
-    def _receptions(self, letter: Letter) -> Iterator[TokenNetwork]:
+    def _receptions(self, letter: InTransit) -> Iterator[TokenNetwork]:
         receiver = letter.receiver
         holders = {**dict(self.holders), **dict.fromkeys(letter.tokens, receiver)}
         if self.ordering is Ordering.FIFO_1_N:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from microcosm.orderings.closures import (
-    Edges,
+    AddedEdges,
     along_messages,
     cycle,
     mailbox_edges,
@@ -23,8 +23,8 @@ from microcosm.orderings.closures import (
 )
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
-from microcosm.orderings.ordering import Ordering, Pair, violation, violations
-from microcosm.orderings.patterns import Search, crown_through, knot_through, minimal, smallest
+from microcosm.orderings.ordering import MessagePair, Ordering, violation, violations
+from microcosm.orderings.patterns import PatternSearch, crown_through, knot_through, minimal, smallest
 from microcosm.orderings.queue import queue_cycle, queue_execution
 
 BUDGET = 500_000
@@ -34,14 +34,14 @@ SMALL = 200
 """Of a computation of at most so many messages the smallest pattern is found, of others a small one."""
 
 
-Made = Callable[[Computation], list[int] | None]
+Execute = Callable[[Computation], list[int] | None]
 """An execution that keeps an ordering, or None."""
 
 Kind = Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class ExcludedPattern:
     """Why no execution keeps an ordering: messages that form a pattern which it excludes.
 
     Of a crown or causal knot there is none smaller, and none of the messages of a ladder can be left
@@ -65,11 +65,11 @@ class Verdict:
     execution: bool | None
     closure: bool
     interior: bool
-    inverted: Pair | None = None
-    pattern: Pattern | None = None
+    inverted: MessagePair | None = None
+    pattern: ExcludedPattern | None = None
     kept: list[int] | None = None
     broken: list[int] | None = None
-    broken_by: Pair | None = None
+    broken_by: MessagePair | None = None
 
 
 def classify(computation: Computation, execution: Sequence[int] | None = None) -> dict[Ordering, Verdict]:
@@ -80,7 +80,7 @@ def classify(computation: Computation, execution: Sequence[int] | None = None) -
     >>> from microcosm.orderings.computation import parse
     >>> verdict = classify(parse("s1 r2|s2 r1"), [0, 2, 3, 1])[Ordering.RSC]
     >>> verdict.execution, verdict.closure, verdict.pattern
-    (False, False, Pattern(kind='crown', messages=('1', '2'), within=('1', '2')))
+    (False, False, ExcludedPattern(kind='crown', messages=('1', '2'), within=('1', '2')))
     """
     return _Classification(computation, execution).verdicts()
 
@@ -91,7 +91,7 @@ class _Classification:
         self._execution = execution
         self._order = list(execution) if execution is not None else _some(computation)
         self._violated = violations(computation, self._order)
-        self._knot: Pattern | None = None
+        self._knot: ExcludedPattern | None = None
 
     def verdicts(self) -> dict[Ordering, Verdict]:
         found = {o: self._invariant(o) for o in (Ordering.FIFO_1_1, Ordering.CAUSAL)}
@@ -146,10 +146,10 @@ class _Classification:
     def _verdict(
         self,
         ordering: Ordering,
-        execution: Made,
-        explain: Callable[[], Pattern],
-        added: Callable[[list[int]], Edges | None],
-        excluded: Pattern | None = None,
+        execution: Execute,
+        explain: Callable[[], ExcludedPattern],
+        added: Callable[[list[int]], AddedEdges | None],
+        excluded: ExcludedPattern | None = None,
     ) -> Verdict:
         pair = self._violated.get(ordering)
         given = self._execution is not None
@@ -176,11 +176,11 @@ class _Classification:
         assert by is not None, f"{ordering.value}: the execution that was made keeps it"
         return Verdict(holds, True, False, inverted, kept=kept, broken=broken, broken_by=by)
 
-    def _pattern(self, kind: Kind, found: Sequence[int]) -> Pattern:
+    def _pattern(self, kind: Kind, found: Sequence[int]) -> ExcludedPattern:
         names = self._of.messages
         within = self._on_paths(kind, found)
         assert excluded(kind, self._of.restrict(within)), f"this {kind} excludes nothing"
-        return Pattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
+        return ExcludedPattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
 
     def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
         """The messages of a pattern and those of a causal path of few messages for each of its links."""
@@ -203,8 +203,10 @@ class _Classification:
             messages |= {of.message[event] for event in way}
         return sorted(messages)
 
-    def _knotted(self, execution: Made, edges: Callable[[], tuple[Edges, int]]) -> Callable[[], Pattern]:
-        def explain() -> Pattern:
+    def _knotted(
+        self, execution: Execute, edges: Callable[[], tuple[AddedEdges, int]]
+    ) -> Callable[[], ExcludedPattern]:
+        def explain() -> ExcludedPattern:
             if self._knot is not None and self._excludes(self._knot, execution):
                 return self._knot
             core = cycle(self._of, *edges())
@@ -218,21 +220,21 @@ class _Classification:
 
         return explain
 
-    def _excludes(self, knot: Pattern, execution: Made) -> bool:
+    def _excludes(self, knot: ExcludedPattern, execution: Execute) -> bool:
         """Whether a knot excludes an ordering: of messages with several receivers it may exclude another."""
         names = set(knot.within)
         within = (m for m, name in enumerate(self._of.messages) if name in names)
         return execution(self._of.restrict(within)) is None
 
-    def _minimal(self, core: list[int], execution: Made) -> list[int]:
+    def _minimal(self, core: list[int], execution: Execute) -> list[int]:
         return minimal(self._of, core, lambda part: execution(part) is None)
 
-    def _crown(self) -> Pattern:
+    def _crown(self) -> ExcludedPattern:
         found = self._smallest(crown_through, steps_cycle(self._of))
         assert found is not None
         return self._pattern("crown", found)
 
-    def _ladder(self) -> Pattern:
+    def _ladder(self) -> ExcludedPattern:
         return self._pattern("ladder", self._minimal(queue_cycle(self._of), queue_execution))
 
     def _queue_execution(self, computation: Computation) -> list[int] | None:
@@ -245,7 +247,7 @@ class _Classification:
             size *= 8
         return queue_execution(computation)
 
-    def _smallest(self, search: Search, core: list[int]) -> tuple[int, ...] | None:
+    def _smallest(self, search: PatternSearch, core: list[int]) -> tuple[int, ...] | None:
         """The smallest pattern of a small computation; of a large one the smallest in its `core`."""
         if len(self._of.messages) <= SMALL:
             return smallest(search, self._of, range(len(self._of.messages)), BUDGET)

@@ -28,16 +28,16 @@ from microcosm.protocol.machine import Delivery, Machine
 from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import (
     Ack,
-    Clocked,
+    Counts,
     Dependent,
+    HybridMessage,
+    LamportClocked,
     Logged,
-    Message,
+    MatrixStamped,
+    Numbered,
     Packet,
     Permit,
-    Plain,
     Secret,
-    Stamped,
-    Vector,
     Vectored,
 )
 from microcosm.protocol.timestamped import KS, RST, Newtop
@@ -154,9 +154,9 @@ class Disclosure:
                     self._application(f"c:{message}", Relation.NOT_BEFORE, f"c:{name}", "Lamport clocks")
             self._compared.append((message, sender, packet))
 
-    def _column(self, packet: Packet) -> Vector:
+    def _column(self, packet: Packet) -> Counts:
         """How many messages of each process to this one happened before the packet's message."""
-        if isinstance(packet, Stamped):
+        if isinstance(packet, MatrixStamped):
             return tuple(row[self._machine.me] for row in packet.matrix)
         assert isinstance(packet, Vectored)
         assert isinstance(self._machine, Monitored)
@@ -165,7 +165,7 @@ class Disclosure:
     def _prove(self, sender: int, packet: Packet) -> None:
         """What the message proves about messages of its sender to others, in the network world."""
         me = self._machine.me
-        if isinstance(packet, Message):
+        if isinstance(packet, HybridMessage):
             waiting = self._uncovered.setdefault(sender, [])
             waiting += range(packet.pid + 1, packet.mid)
             self._known[sender] = packet.mid
@@ -175,7 +175,7 @@ class Disclosure:
                 self._cover(sender, packet.mid, f"s:{sender}.{packet.mid}:{me}")
             elif packet.mid <= self._permitted.get(sender, 0):
                 self._cover(sender, packet.mid, f"g:{self._process}:{sender}.{self._permitted[sender]}")
-        elif isinstance(packet, Plain) or (isinstance(packet, Secret) and not packet.eager):
+        elif isinstance(packet, Numbered) or (isinstance(packet, Secret) and not packet.eager):
             for number in range(self._known.get(sender, 0) + 1, packet.mid):
                 self._network(f"d:{sender}.{number}", f"s:{sender}.{packet.mid}:{me}")
             self._known[sender] = packet.mid
@@ -190,5 +190,5 @@ class Disclosure:
 
 
 def _clock(packet: Packet) -> int:
-    assert isinstance(packet, Clocked)
+    assert isinstance(packet, LamportClocked)
     return packet.clock

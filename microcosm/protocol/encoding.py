@@ -14,16 +14,16 @@ from microcosm.protocol.packets import Packet
 VERSION = 1
 
 SHAPES: tuple[type[Packet], ...] = (
-    packets.Message,
+    packets.HybridMessage,
     packets.Ack,
     packets.Permit,
-    packets.Plain,
+    packets.Numbered,
     packets.Secret,
     packets.YouCanTell,
-    packets.Stamped,
+    packets.MatrixStamped,
     packets.Vectored,
     packets.Logged,
-    packets.Clocked,
+    packets.LamportClocked,
     packets.Routed,
     packets.TreeChange,
     packets.Welcome,
@@ -48,8 +48,8 @@ def encode(packet: Packet) -> bytes:
 
     >>> len(encode(packets.Ack(7)))
     4
-    >>> decode(encode(packets.Message(3, 1, True, "hello")))
-    Message(mid=3, pid=1, permit=True, payload='hello')
+    >>> decode(encode(packets.HybridMessage(3, 1, True, "hello")))
+    HybridMessage(mid=3, pid=1, permit=True, payload='hello')
     """
     import msgpack
 

@@ -46,7 +46,7 @@ class Delivery(NamedTuple):
     packet: Packet | None
 
 
-Output = Send | Delivery
+MachineOutput = Send | Delivery
 
 
 class Machine(ABC):
@@ -71,7 +71,7 @@ class Machine(ABC):
         self.me = me
         self.known = known
         self.on_deliver: Callable[[Delivery], None] | None = None
-        self.out: list[Output] = []
+        self.out: list[MachineOutput] = []
         self.operations = 0
         self.refused: Counter[str] = Counter()
         self._local: deque[Delivery] = deque()
@@ -120,7 +120,7 @@ class Machine(ABC):
     def tick(self) -> None:  # noqa: B027
         """Repeat what may have been lost. By default nothing ever is. Cost: what the protocol says."""
 
-    def take(self) -> list[Output]:
+    def take(self) -> list[MachineOutput]:
         """The outputs since the last time, in the order in which they occurred. Cost: constant."""
         taken = self.out
         self.out = []

@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
-from microcosm.protocol.packets import Vector, Vectored
+from microcosm.protocol.packets import Counts, Vectored
 
 
 class Monitored(FixedGroup):
@@ -44,11 +44,11 @@ class Monitored(FixedGroup):
         super().__init__(me, size)
         self.monitors = tuple(sorted(monitors))
         self._clock = 0
-        self._past: list[Vector] = [(0,) * size for _ in self.monitors]
+        self._past: list[Counts] = [(0,) * size for _ in self.monitors]
         self._held: dict[tuple[int, int], Vectored] = {}
 
     @property
-    def vectors(self) -> tuple[Vector, ...]:
+    def vectors(self) -> tuple[Counts, ...]:
         """f of this process, for each monitor; at a monitor its own one is k."""
         return tuple(self._past)
 
@@ -99,7 +99,7 @@ class Monitored(FixedGroup):
         ]
         self._deliver(Delivery(sender, packet.payload, packet))
 
-    def _counted(self, vector: Vector, process: int) -> Vector:
+    def _counted(self, vector: Counts, process: int) -> Counts:
         return (*vector[:process], vector[process] + 1, *vector[process + 1 :])
 
     def idle(self) -> bool:
@@ -118,7 +118,7 @@ class Monitored(FixedGroup):
 X = TypeVar("X")
 
 
-class Letter(NamedTuple):
+class AbstractMessage(NamedTuple):
     """A message: its identity, `sndr` and `rcvr`."""
 
     number: int
@@ -126,8 +126,8 @@ class Letter(NamedTuple):
     receiver: int
 
 
-Letters = frozenset[Letter]
-NONE: Letters = frozenset()
+MessageSet = frozenset[AbstractMessage]
+NONE: MessageSet = frozenset()
 
 
 def closed(part: Collection[X], universe: Iterable[X], before: Callable[[X, X], bool]) -> bool:
@@ -139,9 +139,9 @@ def closed(part: Collection[X], universe: Iterable[X], before: Callable[[X, X], 
     return all(x in part for x in universe for y in part if before(x, y))
 
 
-def predecessors(basic: dict[Letter, Letters], j: Letter) -> Letters:
+def predecessors(basic: dict[AbstractMessage, MessageSet], j: AbstractMessage) -> MessageSet:
     """Section 3: C_j = B_j ∪ (∪ h : h ∈ B_j : C_h), the causal predecessors of j. Cost: linear in B."""
-    found: set[Letter] = set()
+    found: set[AbstractMessage] = set()
     stack = list(basic[j])
     while stack:
         h = stack.pop()
@@ -161,20 +161,20 @@ class MonitorProgram(ABC):
         self.size = size
         self.monitor = monitor
 
-    def projected(self, letters: Letters) -> Letters:
+    def projected(self, letters: MessageSet) -> MessageSet:
         """letters ↑ R_μ: those that go to the monitor (section 1.1). Cost: linear in the letters."""
         return frozenset(j for j in letters if j.receiver == self.monitor)
 
     @abstractmethod
-    def send(self, j: Letter) -> None:
+    def send(self, j: AbstractMessage) -> None:
         """The event send_j, at its sender. Cost: the history of the sender at most."""
 
     @abstractmethod
-    def ready(self, j: Letter) -> bool:
+    def ready(self, j: AbstractMessage) -> bool:
         """The guard of the reception of j: at the monitor; elsewhere it is true. Cost: a history at most."""
 
     @abstractmethod
-    def receive(self, j: Letter) -> None:
+    def receive(self, j: AbstractMessage) -> None:
         """The event receive_j, at its receiver, once it is ready. Cost: two histories at most."""
 
 
@@ -183,26 +183,26 @@ class Histories(MonitorProgram):
 
     def __init__(self, size: int, monitor: int = 0) -> None:
         super().__init__(size, monitor)
-        self.h: list[Letters] = [NONE] * size
+        self.h: list[MessageSet] = [NONE] * size
         self.k = NONE
-        self.b: dict[Letter, Letters] = {}
+        self.b: dict[AbstractMessage, MessageSet] = {}
         """B_j, the basic predecessors of each message."""
 
-    def c(self, j: Letter) -> Letters:
+    def c(self, j: AbstractMessage) -> MessageSet:
         """C_j, from the B of everybody: nothing distributed could compute it.
 
         Cost: linear in the messages.
         """
         return predecessors(self.b, j)
 
-    def send(self, j: Letter) -> None:
+    def send(self, j: AbstractMessage) -> None:
         self.b[j] = self.h[j.sender]
         self.h[j.sender] |= {j}
 
-    def ready(self, j: Letter) -> bool:
+    def ready(self, j: AbstractMessage) -> bool:
         return j.receiver != self.monitor or self.projected(self.c(j)) <= self.k
 
-    def receive(self, j: Letter) -> None:
+    def receive(self, j: AbstractMessage) -> None:
         self.h[j.receiver] |= {j}
         if j.receiver == self.monitor:
             self.k |= {j}
@@ -213,19 +213,19 @@ class Pasts(MonitorProgram):
 
     def __init__(self, size: int, monitor: int = 0) -> None:
         super().__init__(size, monitor)
-        self.g: list[Letters] = [NONE] * size
+        self.g: list[MessageSet] = [NONE] * size
         self.k = NONE
-        self.c: dict[Letter, Letters] = {}
+        self.c: dict[AbstractMessage, MessageSet] = {}
         """C_j, which travels with message j."""
 
-    def send(self, j: Letter) -> None:
+    def send(self, j: AbstractMessage) -> None:
         self.c[j] = self.g[j.sender]
         self.g[j.sender] |= {j}
 
-    def ready(self, j: Letter) -> bool:
+    def ready(self, j: AbstractMessage) -> bool:
         return j.receiver != self.monitor or self.projected(self.c[j]) <= self.k
 
-    def receive(self, j: Letter) -> None:
+    def receive(self, j: AbstractMessage) -> None:
         self.g[j.receiver] |= {j} | self.c[j]
         if j.receiver == self.monitor:
             self.k |= {j}
@@ -236,20 +236,20 @@ class Projections(MonitorProgram):
 
     def __init__(self, size: int, monitor: int = 0) -> None:
         super().__init__(size, monitor)
-        self.f: list[Letters] = [NONE] * size
+        self.f: list[MessageSet] = [NONE] * size
         self.k = NONE
-        self.e: dict[Letter, Letters] = {}
+        self.e: dict[AbstractMessage, MessageSet] = {}
         """E_j, which travels with message j."""
 
-    def send(self, j: Letter) -> None:
+    def send(self, j: AbstractMessage) -> None:
         self.e[j] = self.f[j.sender]
         if j.receiver == self.monitor:
             self.f[j.sender] |= {j}
 
-    def ready(self, j: Letter) -> bool:
+    def ready(self, j: AbstractMessage) -> bool:
         return j.receiver != self.monitor or self.e[j] <= self.k
 
-    def receive(self, j: Letter) -> None:
+    def receive(self, j: AbstractMessage) -> None:
         self.f[j.receiver] |= self.e[j]
         if j.receiver == self.monitor:
             self.f[j.receiver] |= {j}
@@ -263,19 +263,19 @@ class Sizes(MonitorProgram):
         super().__init__(size, monitor)
         self.f: list[list[int]] = [[0] * size for _ in range(size)]
         self.k = [0] * size
-        self.e: dict[Letter, list[int]] = {}
+        self.e: dict[AbstractMessage, list[int]] = {}
         """e_j, which travels with message j."""
 
-    def send(self, j: Letter) -> None:
+    def send(self, j: AbstractMessage) -> None:
         p = j.sender
         self.e[j] = self.f[p][:]
         if j.receiver == self.monitor:
             self.f[p][p] += 1
 
-    def ready(self, j: Letter) -> bool:
+    def ready(self, j: AbstractMessage) -> bool:
         return j.receiver != self.monitor or all(map(int.__le__, self.e[j], self.k))
 
-    def receive(self, j: Letter) -> None:
+    def receive(self, j: AbstractMessage) -> None:
         p = j.receiver
         self.f[p] = list(map(max, self.f[p], self.e[j]))
         if p == self.monitor:

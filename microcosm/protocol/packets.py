@@ -14,7 +14,7 @@ from typing import Any
 LARGEST = 2**63 - 1
 """Ids and clocks are 64-bit."""
 
-Vector = tuple[int, ...]
+Counts = tuple[int, ...]
 
 
 def natural(value: object, least: int = 0) -> bool:
@@ -36,7 +36,7 @@ def _addressed(to: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class HybridMessage:
     """Hybrid protocols: message `mid`, its predecessor to the same receiver, whether a permit follows."""
 
     mid: int
@@ -62,7 +62,7 @@ Dependency = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Dependent(Message):
+class Dependent(HybridMessage):
     """A hybrid message that names what it depends on: what may be undelivered. None: it does not say."""
 
     needs: tuple[Dependency, ...] | None = None
@@ -73,7 +73,7 @@ class Dependent(Message):
 
     def sound(self) -> bool:
         needs = self.needs
-        if not Message.sound(self) or self.permit is not (needs != ()):
+        if not HybridMessage.sound(self) or self.permit is not (needs != ()):
             return False
         return needs is None or (_matrix(needs) and all(len(one) == 3 and one[2] > 0 for one in needs))
 
@@ -105,7 +105,7 @@ class Permit:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class Numbered:
     """Mattern and Fünfrocken: message `mid`, all earlier ones of this sender being delivered."""
 
     mid: int
@@ -145,10 +145,10 @@ class YouCanTell:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamped:
+class MatrixStamped:
     """Raynal, Schiper, Toueg: the sender's matrix before this message; `to` are all receivers."""
 
-    matrix: tuple[Vector, ...]
+    matrix: tuple[Counts, ...]
     to: tuple[int, ...]
     payload: Any = None
 
@@ -165,7 +165,7 @@ class Stamped:
 class Vectored:
     """Monitor: for each monitor, how many messages of each process to it are in the causal past."""
 
-    vectors: tuple[Vector, ...]
+    vectors: tuple[Counts, ...]
     to: tuple[int, ...]
     payload: Any = None
 
@@ -214,7 +214,7 @@ def _entries(log: Iterable[object]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Clocked:
+class LamportClocked:
     """Newtop: the sender's Lamport clock; a null has no payload and is not delivered.
 
     `null` is 0 for a message, 1 where the message is for others, 2 for a null that only breaks a silence.
@@ -326,16 +326,16 @@ class Migration:
 
 
 Packet = (
-    Message
+    HybridMessage
     | Ack
     | Permit
-    | Plain
+    | Numbered
     | Secret
     | YouCanTell
-    | Stamped
+    | MatrixStamped
     | Vectored
     | Logged
-    | Clocked
+    | LamportClocked
     | Routed
     | TreeChange
     | Welcome

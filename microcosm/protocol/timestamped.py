@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar
 
 from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
-from microcosm.protocol.packets import Clocked, Logged, Stamped, Vector
+from microcosm.protocol.packets import Counts, LamportClocked, Logged, MatrixStamped
 
 
 class RST(FixedGroup):
@@ -26,13 +26,13 @@ class RST(FixedGroup):
     def __init__(self, me: int, size: int) -> None:
         super().__init__(me, size)
         self._clock = 0
-        self._sent: list[Vector] = [(0,) * size] * size
+        self._sent: list[Counts] = [(0,) * size] * size
         self._delivered = [0] * size
-        self._held: dict[tuple[int, int], Stamped] = {}
+        self._held: dict[tuple[int, int], MatrixStamped] = {}
         """Packets that wait, by their sender and their number among its messages to this process."""
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
-        packet = Stamped(tuple(self._sent), to, payload)  # a copy first, then the increment
+        packet = MatrixStamped(tuple(self._sent), to, payload)  # before the increment
         for j in to:
             self._emit(j, packet)
         self._sent[self.me] = self._raised(self._sent[self.me], to)
@@ -40,7 +40,7 @@ class RST(FixedGroup):
         self.operations += len(to)
         return self._clock
 
-    def _on_stamped(self, sender: int, packet: Stamped) -> str | None:
+    def _on_stamped(self, sender: int, packet: MatrixStamped) -> str | None:
         matrix = packet.matrix
         if len(matrix) != self.size or any(len(row) != self.size for row in matrix):
             return UNSOUND
@@ -63,7 +63,7 @@ class RST(FixedGroup):
                 return key
         return None
 
-    def _accept(self, sender: int, packet: Stamped) -> None:
+    def _accept(self, sender: int, packet: MatrixStamped) -> None:
         self._delivered[sender] += 1
         self.operations += self.size**2
         self._sent = [tuple(map(max, a, b)) for a, b in zip(self._sent, packet.matrix, strict=True)]
@@ -71,11 +71,11 @@ class RST(FixedGroup):
         self._sent[sender] = tuple(map(max, self._sent[sender], counted))
         self._deliver(Delivery(sender, packet.payload, packet))
 
-    def _raised(self, row: Vector, to: tuple[int, ...]) -> Vector:
+    def _raised(self, row: Counts, to: tuple[int, ...]) -> Counts:
         return tuple(count + 1 if j in to else count for j, count in enumerate(row))
 
     @property
-    def vectors(self) -> tuple[Vector, ...]:
+    def vectors(self) -> tuple[Counts, ...]:
         """For each process j, how many messages from each process to j are in the causal past: columns."""
         return tuple(zip(*self._sent, strict=True))
 
@@ -89,10 +89,10 @@ class RST(FixedGroup):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, str]] = {Stamped: "_on_stamped"}
+    HANDLERS: ClassVar[dict[type, str]] = {MatrixStamped: "_on_stamped"}
 
 
-Log = dict[tuple[int, int], frozenset[int]]
+NeededLog = dict[tuple[int, int], frozenset[int]]
 """From sender and clock to receivers."""
 
 
@@ -115,7 +115,7 @@ class KS(FixedGroup):
         self._delivered = [0] * size
         """For each sender the clock of its last message delivered here."""
         self._held: dict[tuple[int, int], Logged] = {}
-        self._log: Log = {}
+        self._log: NeededLog = {}
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         self._clock += 1
@@ -184,23 +184,23 @@ class KS(FixedGroup):
     HANDLERS: ClassVar[dict[type, str]] = {Logged: "_on_logged"}
 
 
-def _newest(log: Log) -> dict[int, int]:
+def _newest(log: NeededLog) -> dict[int, int]:
     newest: dict[int, int] = {}
     for sender, clock in log:
         newest[sender] = max(clock, newest.get(sender, 0))
     return newest
 
 
-def _purged(log: Log) -> Log:
+def _purged(log: NeededLog) -> NeededLog:
     """Without the entries that say nothing: empty ones, where a newer one of the same sender exists."""
     newest = _newest(log)
     return {key: left for key, left in log.items() if left or key[1] == newest[key[0]]}
 
 
-def _merged(a: Log, b: Log) -> Log:
+def _merged(a: NeededLog, b: NeededLog) -> NeededLog:
     """What both remember; what one side has forgotten, though it knows a newer message, is settled."""
     newest = _newest(a), _newest(b)
-    merged: Log = {}
+    merged: NeededLog = {}
     for mine, theirs, known in ((a, b, newest[1]), (b, a, newest[0])):
         for key, left in mine.items():
             if key in theirs:
@@ -210,7 +210,7 @@ def _merged(a: Log, b: Log) -> Log:
     return merged
 
 
-def _written(log: Log) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+def _written(log: NeededLog) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
     return tuple((s, clock, tuple(sorted(left))) for (s, clock), left in sorted(log.items()))
 
 
@@ -237,7 +237,7 @@ class Newtop(FixedGroup):
         self._wanted = 0
         """The highest clock of a message, whoever it is for: some wait for everyone to pass it."""
         self._heard = [0] * size
-        self._held: list[tuple[int, int, Any, Clocked]] = []
+        self._held: list[tuple[int, int, Any, LamportClocked]] = []
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         self.clock += 1
@@ -245,11 +245,13 @@ class Newtop(FixedGroup):
         for j in range(self.size):
             if j != self.me:
                 self.operations += 1
-                self._emit(j, Clocked(self.clock, 0, payload) if j in to else Clocked(self.clock, 1))
+                self._emit(
+                    j, LamportClocked(self.clock, 0, payload) if j in to else LamportClocked(self.clock, 1)
+                )
         self._wanted = self.clock
         return self.clock
 
-    def _on_clocked(self, sender: int, packet: Clocked) -> str | None:
+    def _on_clocked(self, sender: int, packet: LamportClocked) -> str | None:
         self.operations += 1
         if packet.clock <= self._heard[sender]:
             return DUPLICATE
@@ -284,7 +286,7 @@ class Newtop(FixedGroup):
             for j in range(self.size):
                 if j != self.me:
                     self.operations += 1
-                    self._emit(j, Clocked(self.clock, 2))
+                    self._emit(j, LamportClocked(self.clock, 2))
             self._deliver_up_to()
 
     def idle(self) -> bool:
@@ -297,4 +299,4 @@ class Newtop(FixedGroup):
     def unsent(self) -> int:
         return 0
 
-    HANDLERS: ClassVar[dict[type, str]] = {Clocked: "_on_clocked"}
+    HANDLERS: ClassVar[dict[type, str]] = {LamportClocked: "_on_clocked"}

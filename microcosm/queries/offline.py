@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from microcosm import tuning
@@ -19,7 +19,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
 from microcosm.queries.conflict import Given, conflict, named
-from microcosm.queries.possible import Left, Possibility, Worlds
+from microcosm.queries.possible import PairsLeft, Possibility, Worlds
 from microcosm.worlds.search import Stop
 
 PROVED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
@@ -40,6 +40,10 @@ _MEANS = {
     Relation.RELATED: {Relation.BEFORE, Relation.AFTER},
 }
 """The relations of worlds that each of `PROVED` stands for."""
+
+
+_TABLED = (Relation.NOT_BEFORE, Relation.NOT_CONCURRENT)
+"""What refutes the members of a table."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +126,12 @@ class Decisions:
         shown = {relation: world for relation, world in worlds.worlds.items() if relation in left}
         return replace(worlds, relations=relations, worlds=shown)
 
-    def narrowed_table(self, pairs: Iterator[Left], stop: Stop | None = None) -> Iterator[Left] | None:
+    def narrowed_table(self, pairs: PairsLeft, stop: Stop | None = None) -> PairsLeft | None:
         """`narrowed` of every pair, by propagation alone; None where it contradicts. Cost: as `table`."""
         try:
-            told = self.table(0, stop)
+            return pairs.common(self.table(0, stop))
         except Inconsistent:
             return None
-        return (
-            (a, b, tuple(relation for relation in left if relation in by_rules))
-            for (a, b, left), (_, _, by_rules) in zip(pairs, told, strict=True)
-        )
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`.
@@ -143,10 +143,10 @@ class Decisions:
         events = bits(memo.domain) if self._all else self._positions(conflict(of, stop) or ())
         return self._search(memo, events, stop).inconsistency()
 
-    def table(self, depth: int = 0, stop: Stop | None = None) -> Iterator[Left]:
+    def table(self, depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of named events, sorted, first before second.
 
-        Raises `Inconsistent` before the first, `Stopped`. Cost: at depth 0 under the shipped rules that of
+        Raises `Inconsistent`, `Stopped`. Cost: at depth 0 under the shipped rules that of
         two closures; under others a fixpoint; with assumptions see `Refutation.deepen`.
         """
         names = self._engine.universe.names
@@ -155,17 +155,16 @@ class Decisions:
             pairs = Worlds(self._givens).propagated()
             if pairs is None:
                 _refuse(self.contradiction(stop))
-            return pairs or iter(())
+            assert pairs is not None
+            return pairs
         search = self._search(memo, bits(memo.domain), stop)
         search.deepen(depth)
         _refuse(search.clash)
-        holds = search.hypothesis.holds
-        events = sorted(bits(memo.domain), key=lambda at: names[at])
-        return (
-            (names[a], names[b], tuple(r for r, fact in _members(a, b) if not holds(*fact)))
-            for at, a in enumerate(events)
-            for b in events[at + 1 :]
-        )
+        left = {relation: [memo.domain] * memo.domain.bit_length() for relation in _TABLED}
+        for relation, rows in left.items():
+            for x, y in search.hypothesis.related(relation):
+                rows[x] &= ~(1 << y)
+        return PairsLeft({names[at]: at for at in bits(memo.domain)}, *left.values())
 
     @property
     def _all(self) -> bool:
@@ -210,13 +209,6 @@ class Decisions:
     def _positions(self, givens: Iterable[Given]) -> list[int]:
         position = self._engine.universe.position
         return [position[name] for given in givens for name in named(given) if name in position]
-
-
-def _members(a: int, b: int) -> Iterator[tuple[Relation, tuple[Relation, int, int]]]:
-    """Each member of `<`, `>` and `||`, with the fact that refutes it."""
-    yield Relation.BEFORE, (Relation.NOT_BEFORE, a, b)
-    yield Relation.AFTER, (Relation.NOT_BEFORE, b, a)
-    yield Relation.CONCURRENT, (Relation.NOT_CONCURRENT, a, b)
 
 
 def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | None:

@@ -9,7 +9,7 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import Core, facts_of, fit
 from microcosm.replica.ledger.dots import Dot, DotRun
-from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
+from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
 from microcosm.replica.ledger.ledger import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
@@ -22,7 +22,12 @@ class Changes(Core):
     """A replica that changes."""
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
-        """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`."""
+        """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`.
+
+        Names that begin with `c:` and `d:` are those of messages, and refused.
+        """
+        if reserved(event):
+            raise Undefined(f"{event}: names that begin with c: and d: are those of messages; choose another")
         return self._happen(event, at, admitted=True)
 
     def learn(self, given: str | Correspondence, *, at: float | None = None) -> list[Dot]:

@@ -5,11 +5,13 @@ And what it asks of whoever carries its messages (`Outbox`), and who waits for a
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from secrets import randbits
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
@@ -27,6 +29,11 @@ from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import unfit
 
 Own = TypeVar("Own", bound=Evolution)
+
+DIVERGED = "diverged"
+"""Of the note that says when a member knew more of this replica than itself."""
+
+MOST_DIVERGENCES = 16
 
 COMPACT_AFTER = 1000
 """A snapshot is made after so many records, and after as many as are held: records take twice as long to
@@ -72,7 +79,7 @@ class Core:
     @property
     def name(self) -> str:
         """The name of the replica."""
-        return self._identity.name
+        return self.identity.name
 
     @property
     def stream(self) -> Stream:
@@ -84,11 +91,11 @@ class Core:
     @property
     def members(self) -> tuple[str, ...]:
         """The names of all replicas, as far as stated."""
-        return self._identity.members
+        return self.identity.members
 
     def set_members(self, members: Collection[str]) -> None:
         """State the names of all replicas anew."""
-        self._begin(Identity(self.name, self.stream[1], tuple(sorted(members))))
+        self._begin(replace(self.identity, members=tuple(sorted(members))))
 
     def renew(self, incarnation: int | None = None) -> None:
         """Begin a new incarnation, for a store that may lack evolutions that others have (an old copy, say).
@@ -97,6 +104,29 @@ class Core:
         """
         self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
         self._view = LedgerView(self._state.ledger, self.stream, self._rules)
+
+    def begin_anew(self, peer: str, dot: Dot) -> None:
+        """Give dots another incarnation from now on, because a peer knows one that this replica does not.
+
+        The members know it as before: only `renew` makes it another one for them.
+        """
+        known_as, own = self.known_as, self.stream
+        with self.transaction():
+            self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=known_as))
+            said = {"member": peer, "dot": list(dot), "last": self._state.ledger.seen.last(own)}
+            self._write(DIVERGED, json.dumps([*self.divergences, said][-MOST_DIVERGENCES:]).encode())
+        self._view = LedgerView(self._state.ledger, self.stream, self._rules)
+
+    @property
+    def divergences(self) -> list[dict[str, Any]]:
+        """When members knew more of this replica than itself: `member`, `dot`, `last`; the latest last."""
+        found: list[dict[str, Any]] = json.loads(self.noted(DIVERGED) or b"[]")
+        return found
+
+    @property
+    def known_as(self) -> int:
+        """The incarnation by which the members know it on the network."""
+        return self.identity.known_as or self.identity.incarnation
 
     @property
     def known(self) -> Microcosm:
@@ -200,7 +230,8 @@ class Core:
             self.subscriptions.settle(self.known)
 
     @property
-    def _identity(self) -> Identity:
+    def identity(self) -> Identity:
+        """Who it is."""
         assert self._state.identity is not None
         return self._state.identity
 

@@ -13,6 +13,7 @@ two; somebody else may still have it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,7 +23,7 @@ import msgpack
 
 from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, Stream, fingerprint
 from microcosm.replica.ledger.evolution import Evolution, dot_of, read, run_of
 
 VERSION = 1
@@ -161,6 +162,23 @@ class Side(Protocol):
         """Take evolutions, durably, all or none; how many were new."""
         ...
 
+    @property
+    def stream(self) -> Stream:
+        """Its own evolutions."""
+        ...
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """Why an evolution is not to be taken; None where nothing is wrong."""
+        ...
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        """The dots of this replica that an evolution names, and that it does not know."""
+        ...
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        """A peer knows a dot of this replica that it does not know; whether it has begun anew for that."""
+        ...
+
     def level_with(self, peer: str) -> None:
         """The peer has seen all that is held here."""
         ...
@@ -182,6 +200,10 @@ class AntiEntropy:
         """What each peer has said it does not hold any more."""
         self.malformed = 0
         """How many messages, or evolutions in them, could not be read; they were dropped."""
+        self.blamed: deque[tuple[str, str]] = deque(maxlen=64)
+        """Peers that said what no replica of this program says, and what; for the host to take out."""
+        self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
+        """Peers that know dots of this replica that it does not, more often than it begins anew."""
 
     def begin(self, peer: str) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does."""
@@ -193,8 +215,9 @@ class AntiEntropy:
         try:
             message = decode(content)
             return [encode(answer) for answer in islice(self._answers(peer, message), self._most)]
-        except Malformed:
+        except Malformed as error:
             self.malformed += 1
+            self.blamed.append((peer, f"a message that cannot be read: {error}"))
             return []
 
     def _answers(self, peer: str, message: ExchangeMessage) -> Iterator[ExchangeMessage]:
@@ -207,7 +230,7 @@ class AntiEntropy:
             case Want(runs):
                 yield from self._supplied(runs)
             case Supply(contents):
-                self._take(contents)
+                self._take(peer, contents)
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
@@ -227,7 +250,11 @@ class AntiEntropy:
                 continue
             theirs = Dots(each.seen)
             lacking += Dots(mine) - theirs
-            wanted += theirs - Dots(mine)
+            beyond = [run for run in theirs - Dots(mine) if run[:2] == self._side.stream]
+            if self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
+                wanted += theirs - Dots(mine)
+            else:
+                wanted += theirs - Dots(mine) - Dots(beyond)
         yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
@@ -250,14 +277,28 @@ class AntiEntropy:
         gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
 
-    def _take(self, contents: Iterable[bytes]) -> None:
+    def _take(self, peer: str, contents: Iterable[bytes]) -> None:
         found = []
         for content in contents:
             try:
-                found.append(evolutions.decode(content))
-            except Malformed:
+                evolution = evolutions.decode(content)
+            except Malformed as error:
                 self.malformed += 1
+                self.blamed.append((peer, f"an evolution that cannot be read: {error}"))
+                continue
+            fault = self._side.fault_in(evolution)
+            if fault is not None:
+                self.blamed.append((peer, fault))
+            elif self._mine(peer, self._side.unknown_own(evolution)):
+                found.append(evolution)
         self._side.take(found)
+
+    def _mine(self, peer: str, unknown: list[Dot]) -> bool:
+        """Whether what a peer says can be taken, which knows dots of this replica that it does not know."""
+        if not unknown or self._side.diverged(peer, max(unknown)):
+            return True
+        self.doubted.append((peer, f"knows {max(unknown)}, which this replica does not"))
+        return False
 
     def _view(self, peer: str) -> Dots:
         """What counts as seen between this replica and a peer."""

@@ -122,6 +122,7 @@ class ReplicaNode:
         self._seen = len(self.replica.seen())
         self.transport = await self._carrier.open(ring, address, limits, self._flushed)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
+        self._ticking.add_done_callback(self._ended)
 
     # -- use -----------------------------------------------------------------------------------------
 
@@ -219,6 +220,20 @@ class ReplicaNode:
         """What each message that waits is waiting for."""
         return list(blocked(self._carrier.durable.process))
 
+    @property
+    def health(self) -> str:
+        """`ok`, or the worst that can be said of it: `stopped`, `read-only`, `diverged`, `suspects`."""
+        if self.fault is not None:
+            return "stopped"
+        if self.replica.divergences:
+            return "diverged"
+        return "suspects" if self.suspects else "ok"
+
+    @property
+    def suspects(self) -> dict[str, str]:
+        """Members that have said what no replica of this program says, and the last of it."""
+        return {name: suspect.why for name, suspect in self._carrier.suspects.found.items()}
+
     def strangers(self) -> list[tuple[str, int]]:
         """Members to whose name another incarnation answers, which is not let in, and that incarnation."""
         found = self.transport.metrics()["members"].items()
@@ -230,6 +245,10 @@ class ReplicaNode:
         return {
             **self.transport.metrics(),
             **{f"replica {key}": value for key, value in self.replica.counts().items()},
+            "health": self.health,
+            "fault": None if self.fault is None else str(self.fault),
+            "suspects": self.suspects,
+            "divergences": self.replica.divergences,
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,
@@ -265,9 +284,23 @@ class ReplicaNode:
         self._soon = None
         if self.fault is not None or self._stopped.is_set():
             return
-        for name in self.members:
-            self._carrier.ask(name)
-        self.transport.flush_soon()
+        try:
+            for name in self.members:
+                self._carrier.ask(name)
+            self.transport.flush_soon()
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Something that goes on beside has failed: that is the fault of this node, which stops."""
+        self.transport.fail(error)
+        self._stopped.set()
+        self._changed.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A background task is over: at the end, or because it failed."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)
 
     async def _tick(self) -> None:
         while self.fault is None and not self._carrier.durable.process.evicted:

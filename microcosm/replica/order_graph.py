@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.order.happens_before import components
 
 AT_ONCE = 1024
 """So many pairs are followed through the graph at a time, a bit each."""
@@ -117,36 +118,6 @@ class OrderGraph:
                 yield facts, [row & bad for row in ahead], behind
 
     def _components(self) -> dict[str, int]:
-        """The strongly connected component of each event; along an edge numbers fall or stay (Tarjan)."""
-        number: dict[str, int] = {}
-        low: dict[str, int] = {}
-        component: dict[str, int] = {}
-        stack: list[str] = []
-        found = 0
-        for root in self.after:
-            if root in number:
-                continue
-            number[root] = low[root] = len(number)
-            stack.append(root)
-            path = [(root, iter(self.after[root]))]
-            while path:
-                event, edges = path[-1]
-                for edge in edges:
-                    there = edge.right
-                    if there not in number:
-                        number[there] = low[there] = len(number)
-                        stack.append(there)
-                        path.append((there, iter(self.after[there])))
-                        break
-                    if there not in component:
-                        low[event] = min(low[event], number[there])
-                else:
-                    path.pop()
-                    if path:
-                        low[path[-1][0]] = min(low[path[-1][0]], low[event])
-                    if low[event] == number[event]:
-                        while stack[-1] != event:
-                            component[stack.pop()] = found
-                        component[stack.pop()] = found
-                        found += 1
-        return component
+        """The strongly connected component of each event; along an edge numbers fall or stay."""
+        found = components(self.after, lambda event: (edge.right for edge in self.after[event]))
+        return {event: at for at, component in enumerate(found) for event in component}

@@ -29,8 +29,8 @@ from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
 from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot, Dots, Stream
-from microcosm.replica.ledger.evolution import Add, Append, Evolution
+from microcosm.replica.ledger.dots import FARTHEST, Dot, Dots, Stream
+from microcosm.replica.ledger.evolution import Add, Append, Evolution, named, speaks_for_another
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm
@@ -135,6 +135,10 @@ class Questions(Core):
         }
 
 
+RENEWALS = 16
+"""So often a replica begins anew, as long as it is open, because somebody knows dots that it does not."""
+
+
 class Replica(Questions, Changes):
     """One device's microcosm, kept in `store` (or in the journal at a path).
 
@@ -165,6 +169,7 @@ class Replica(Questions, Changes):
         self.exchange = AntiEntropy(self, largest=largest)
         """Messages in and out; see `microcosm.replica.exchange`."""
         self._deliver: list[Deliver] = []
+        self._renewals = 0
 
     # -- messages ----------------------------------------------------------------------------------------
 
@@ -179,7 +184,7 @@ class Replica(Questions, Changes):
         with self.transaction():
             message = str(self._next())
             self.outbox.accept(message, receivers, payload)  # first: what it refuses has changed nothing
-            self.local(f"c:{message}", at=at)
+            self._happen(f"c:{message}", at, admitted=True)
         if not self._depth:
             self.outbox.committed()
         return message
@@ -240,6 +245,37 @@ class Replica(Questions, Changes):
         if len(dots) < len(held):
             return [held[dot] for dot in dots.dots() if dot in held]
         return [held[dot] for dot in sorted(held) if dot in dots]
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """Why an evolution of another replica is not taken, though it can be read; None if nothing is wrong.
+
+        Cost: the dots that it names.
+        """
+        if isinstance(evolution, Append) and speaks_for_another(evolution):
+            return f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+        for dot in named(evolution):
+            ahead = dot.number - self.seen().last(dot.stream)
+            if ahead > FARTHEST:
+                return f"{dot} is {ahead:,} beyond what was seen of its replica"
+        return None
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        """The dots under this name and incarnation that an evolution names, and that are not known here."""
+        own = self.stream
+        return [dot for dot in named(evolution) if dot.stream == own and dot not in self.seen()]
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        """A peer knows a dot of this replica that it does not know itself; whether it has begun anew.
+
+        Then this store is an old copy, or another replica has the name, or somebody invents. In any case
+        no dot may name two things: it goes on under another incarnation, and what was known of the old one
+        can be taken. Not more often than `RENEWALS` times as long as it is open, for who invents may go on.
+        """
+        if self._renewals >= RENEWALS:
+            return False
+        self._renewals += 1
+        self.begin_anew(peer, dot)
+        return True
 
     def take(self, some: Iterable[Evolution]) -> int:
         """Take evolutions of other replicas, in one transaction; how many were new.

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from microcosm.order.bits import bits
 from microcosm.protocol.packets import (
     Ack,
-    Clocked,
+    LamportClocked,
     Marker,
     Migration,
     Permit,
@@ -60,10 +60,10 @@ class Event(NamedTuple):
 def carries_message(packet: object) -> bool:
     """Whether a packet brings a message, and is not an ack, a permit or a null.
 
-    >>> carries_message(Ack(1)), carries_message(Clocked(3, 1)), carries_message(Clocked(3, 0, "hello"))
-    (False, False, True)
+    >>> carries_message(Ack(1)), carries_message(LamportClocked(3, 0, "hello"))
+    (False, True)
     """
-    return not isinstance(packet, CONTROL) and not (isinstance(packet, Clocked) and packet.null)
+    return not isinstance(packet, CONTROL) and not (isinstance(packet, LamportClocked) and packet.null)
 
 
 def process_name(process: int) -> str:

@@ -10,8 +10,8 @@ interchangeable, where the protocol treats all alike: only the lowest of them ma
 What a machine does with an input is worked out once and looked up afterwards. The search is breadth-first,
 so what it finds wrong it shows by a shortest scenario.
 
-With a workload (`Scope.programs`) the processes send what it says, and a search may be *reduced*: where a
-packet settles (`Machine.settles`), only what happens to this packet is followed, now. That misses no
+With a workload (`ExploreScope.programs`) the processes send what it says, and a search may be *reduced*:
+where a packet settles (`Machine.settles`), only what happens to this packet is followed, now. That misses no
 state in which nothing is on the way, and no fault:
 
     Take any run from the present state to one where nothing is on the way. The packet p is gone there, so
@@ -48,7 +48,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, permutations, product
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
-from microcosm.simulation.explore_state import Fault, Machines, Programs, Scope, Setup, State, Step
+from microcosm.simulation.explore_state import (
+    ExploreFault,
+    ExploreScope,
+    ExploreState,
+    ExploreStep,
+    Machines,
+    Programs,
+    Setup,
+)
 
 ROUNDS = 12
 """After so many rounds of ticks without further loss, everything must have been delivered."""
@@ -64,7 +72,7 @@ class Explored:
     complete: bool = True
 
 
-def explore(name: str, scope: Scope) -> Explored:
+def explore(name: str, scope: ExploreScope) -> Explored:
     """Follow every interleaving. Cost: some 10 µs a step; see the tests for the number of states."""
     return Explorer(PROTOCOLS[name], scope).run()
 
@@ -72,12 +80,12 @@ def explore(name: str, scope: Scope) -> Explored:
 class Explorer:
     """A breadth-first search; `machines` may be replaced by those of a mutant."""
 
-    def __init__(self, protocol: Protocol, scope: Scope, machines: Machines | None = None) -> None:
+    def __init__(self, protocol: Protocol, scope: ExploreScope, machines: Machines | None = None) -> None:
         self._protocol = protocol
         self._scope = scope
         self._setup = Setup(protocol, scope, machines)
         self._links = self._setup.links
-        self._origin: dict[bytes, tuple[bytes, Step] | None] = {}
+        self._origin: dict[bytes, tuple[bytes, ExploreStep] | None] = {}
         self._settled: dict[tuple[object, ...], int | None] = {}
 
     def run(self) -> Explored:
@@ -96,7 +104,7 @@ class Explorer:
             for step in self._steps(state):
                 try:
                     following = after(state, step)
-                except (Fault, AssertionError) as error:
+                except (ExploreFault, AssertionError) as error:
                     fault = self._said(error, state, step)
                     return Explored(len(self._origin), fault, self._scenario(state, step))
                 found = following.digest()
@@ -107,7 +115,7 @@ class Explorer:
                 return Explored(len(self._origin), complete=False)
         return Explored(len(self._origin))
 
-    def _steps(self, state: State) -> Iterator[Step]:
+    def _steps(self, state: ExploreState) -> Iterator[ExploreStep]:
         scope = self._scope
         if scope.reduced:
             settling = self._settling(state)
@@ -119,30 +127,30 @@ class Explorer:
         if budget:
             for i in range(min(scope.processes, touched + 1)):
                 for to in self._receivers(state, i, max(touched, i + 1)):
-                    yield Step("send", i, to=to)
+                    yield ExploreStep("send", i, to=to)
         for i, program in enumerate(scope.programs or ()):
             if state.sent[i] < len(program):
-                yield Step("send", i, to=program[state.sent[i]])
+                yield ExploreStep("send", i, to=program[state.sent[i]])
         for at, packets in enumerate(state.transit):
             i, j = self._links[at]
             for k in self._choices(packets):
                 yield from self._fates(state, at, k)
                 if budget and scope.answers:
                     for to in self._receivers(state, j, touched):
-                        yield Step("receive", j, i, k, to)
+                        yield ExploreStep("receive", j, i, k, to)
         if state.losses < scope.losses and not any(state.transit) and not state.ticks:
-            yield Step("tick", 0)
+            yield ExploreStep("tick", 0)
 
-    def _fates(self, state: State, at: int, k: int) -> Iterator[Step]:
+    def _fates(self, state: ExploreState, at: int, k: int) -> Iterator[ExploreStep]:
         """What can happen to a packet: its number on a link that has a number too."""
         i, j = self._links[at]
-        yield Step("receive", j, i, k)
+        yield ExploreStep("receive", j, i, k)
         if state.losses:
-            yield Step("lose", i, j, k)
+            yield ExploreStep("lose", i, j, k)
         if state.doubles:
-            yield Step("double", i, j, k)
+            yield ExploreStep("double", i, j, k)
 
-    def _settling(self, state: State) -> tuple[int, int] | None:
+    def _settling(self, state: ExploreState) -> tuple[int, int] | None:
         """A packet that settles, by its link and its number there."""
         scope, settles = self._scope, self._setup.machines.settles
         assert scope.programs is not None, "what settles depends on what will be sent"
@@ -175,7 +183,7 @@ class Explorer:
             if packet not in packets[:k]:
                 yield k
 
-    def _touched(self, state: State) -> int:
+    def _touched(self, state: ExploreState) -> int:
         """Processes below this number have taken part; the others are alike."""
         if not self._protocol.symmetric:
             return self._scope.processes
@@ -185,7 +193,7 @@ class Explorer:
                 used = j + 1
         return used
 
-    def _receivers(self, state: State, i: int, touched: int) -> Iterator[tuple[int, ...]]:
+    def _receivers(self, state: ExploreState, i: int, touched: int) -> Iterator[tuple[int, ...]]:
         """Sets of receivers, new processes only in their order."""
         others = [j for j in range(self._scope.processes) if j != i]
         several = self._protocol.machine.MULTICAST and state.multicasts > 0
@@ -195,7 +203,7 @@ class Explorer:
                 if fresh == list(range(touched, touched + len(fresh))):
                     yield to
 
-    def _liveness(self, state: State) -> str | None:
+    def _liveness(self, state: ExploreState) -> str | None:
         """What is missing for ever, now that nothing is on the way."""
         if not any(state.missing):
             return None
@@ -205,18 +213,20 @@ class Explorer:
         calm, after = state._replace(losses=0, doubles=0, ticks=0), self._setup.after
         try:
             for _ in range(ROUNDS):
-                calm = after(calm, Step("tick", 0))
+                calm = after(calm, ExploreStep("tick", 0))
                 while any(calm.transit):
                     at = next(at for at, packets in enumerate(calm.transit) if packets)
                     i, j = self._links[at]
-                    calm = after(calm, Step("receive", j, i, 0))
-        except (Fault, AssertionError) as error:
+                    calm = after(calm, ExploreStep("receive", j, i, 0))
+        except (ExploreFault, AssertionError) as error:
             return f"{self._said(error, state, None)}, after ticks"
         return "something is never delivered" if any(calm.missing) else None
 
-    def _said(self, error: Fault | AssertionError, state: State, last: Step | None) -> str:
+    def _said(
+        self, error: ExploreFault | AssertionError, state: ExploreState, last: ExploreStep | None
+    ) -> str:
         """What is wrong, with the messages as they are numbered in the scenario."""
-        if not isinstance(error, Fault):
+        if not isinstance(error, ExploreFault):
             return f"{error}" or "an invariant is broken"
         sent = [0] * self._scope.processes
         number: dict[int, int] = {}
@@ -227,7 +237,7 @@ class Explorer:
                 number[message] = len(number) + 1
         return error.how.format(*(number[message] for message in error.messages))
 
-    def _steps_to(self, state: State, last: Step | None) -> list[Step]:
+    def _steps_to(self, state: ExploreState, last: ExploreStep | None) -> list[ExploreStep]:
         steps = [] if last is None else [last]
         origin = self._origin[state.digest()]
         while origin is not None:
@@ -236,12 +246,12 @@ class Explorer:
             origin = self._origin[known]
         return steps[::-1]
 
-    def _scenario(self, state: State, last: Step | None) -> str:
+    def _scenario(self, state: ExploreState, last: ExploreStep | None) -> str:
         """The steps from the start, as a scenario that can be replayed."""
         return _written(self._protocol.name, self._scope.processes, self._steps_to(state, last))
 
 
-def _written(protocol: str, size: int, steps: list[Step]) -> str:
+def _written(protocol: str, size: int, steps: list[ExploreStep]) -> str:
     """Steps in the language of scenarios."""
     lines = [f"{protocol}, {size} processes", ""]
     sent = 0
@@ -270,7 +280,7 @@ class Surveyed:
     """How many workloads and states there are, and the first fault with its scenario.
 
     `largest` is the number of states of the workload that has most. Not `complete`: some workload has more
-    than `Scope.most`.
+    than `ExploreScope.most`.
     """
 
     workloads: int
@@ -282,7 +292,7 @@ class Surveyed:
 
 
 def survey(
-    protocol: str | Protocol, scope: Scope, each: Callable[[int, Explored], object] | None = None
+    protocol: str | Protocol, scope: ExploreScope, each: Callable[[int, Explored], object] | None = None
 ) -> Surveyed:
     """Explore every workload of a scope. `each` is told the number of a workload and what was found there."""
     found = PROTOCOLS[protocol] if isinstance(protocol, str) else protocol
@@ -305,7 +315,7 @@ def survey(
     return Surveyed(count, states, largest, complete=complete)
 
 
-def workloads(protocol: Protocol, scope: Scope) -> Iterator[Programs]:
+def workloads(protocol: Protocol, scope: ExploreScope) -> Iterator[Programs]:
     """All workloads of exactly `scope.messages` messages; of those that are alike the greatest."""
     n = scope.processes
     several = protocol.machine.MULTICAST and scope.multicasts != 0

@@ -143,7 +143,7 @@ Programs = tuple[tuple[tuple[int, ...], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExploreScope:
     """How much to explore. `answers`: processes may also send from within a delivery."""
 
     processes: int = 3
@@ -162,7 +162,7 @@ class Scope:
     """Give up after so many states."""
 
 
-class Step(NamedTuple):
+class ExploreStep(NamedTuple):
     """What happens next: `send`, `receive`, `lose`, `double` or `tick`."""
 
     kind: str
@@ -172,7 +172,7 @@ class Step(NamedTuple):
     to: tuple[int, ...] = ()
 
 
-class State(NamedTuple):
+class ExploreState(NamedTuple):
     """Machines and packets by their numbers, and what an omniscient observer knows.
 
     The k-th message of process p (from 0) is the bit `p * messages + k` of every set.
@@ -200,7 +200,7 @@ class State(NamedTuple):
         return blake2b(dumps(tuple(self), 2), digest_size=16).digest()
 
 
-class Fault(MicrocosmError):
+class ExploreFault(MicrocosmError):
     """A step went wrong; how, with `{}` for each of some messages."""
 
     def __init__(self, how: str, *messages: int) -> None:
@@ -216,7 +216,7 @@ TAKEN_PART = 1 << 60
 class Setup:
     """What all states of an exploration share: the scope, the links, the machines; how a step is taken."""
 
-    def __init__(self, protocol: Protocol, scope: Scope, machines: Machines | None = None) -> None:
+    def __init__(self, protocol: Protocol, scope: ExploreScope, machines: Machines | None = None) -> None:
         n = scope.processes
         self.scope = scope
         self.links = [(i, j) for i in range(n) for j in range(n) if i != j]
@@ -225,18 +225,18 @@ class Setup:
         self._monitors = protocol.monitors(n)
         self._size = n
 
-    def start(self) -> State:
+    def start(self) -> ExploreState:
         """Nothing has been sent."""
         n, scope = self._size, self.scope
         zero, none = (0,) * n, (0,) * (n * scope.messages)
         links = ((),) * len(self.links)
         several = scope.messages if scope.multicasts is None else scope.multicasts
-        return State(
+        return ExploreState(
             self.machines.start, links, zero, zero, none, zero, scope.losses, scope.doubles, 0, several
         )
 
-    def after(self, state: State, step: Step) -> State:
-        """The state after a step. Raises `Fault`, or `AssertionError` where an invariant breaks."""
+    def after(self, state: ExploreState, step: ExploreStep) -> ExploreState:
+        """The state after a step. Raises `ExploreFault`, or `AssertionError` where an invariant breaks."""
         if step.kind == "send":
             i = step.process
             message = i * self.scope.messages + state.sent[i]
@@ -260,7 +260,7 @@ class Setup:
             return state
         return self._tampered(state, step)
 
-    def _asked(self, state: State, i: int, to: tuple[int, ...]) -> State:
+    def _asked(self, state: ExploreState, i: int, to: tuple[int, ...]) -> ExploreState:
         """Process i causally sends its next message."""
         message = i * self.scope.messages + state.sent[i]
         past, before, sent, missing = (
@@ -280,8 +280,8 @@ class Setup:
         )
 
     def _reacted(
-        self, state: State, j: int, reaction: Reaction, lists: list[tuple[int, ...]] | None = None
-    ) -> State:
+        self, state: ExploreState, j: int, reaction: Reaction, lists: list[tuple[int, ...]] | None = None
+    ) -> ExploreState:
         """A machine has changed, has delivered, and has packets for the network, in which are `lists`."""
         for message, answered in reaction.delivered:
             state = self._delivered(state, j, message)
@@ -293,28 +293,28 @@ class Setup:
         for to, packet in reaction.packets:
             at = self.link.get((j, to))
             if at is None:
-                raise Fault("a packet to nobody")
+                raise ExploreFault("a packet to nobody")
             lists[at] = (*lists[at], packet)
             if self.scope.reorder and len(lists[at]) > 1:
                 lists[at] = tuple(sorted(lists[at]))
         machines = (*state.machines[:j], reaction.machine, *state.machines[j + 1 :])
-        return State(machines, tuple(lists), *state[2:])
+        return ExploreState(machines, tuple(lists), *state[2:])
 
-    def _delivered(self, state: State, j: int, message: int) -> State:
+    def _delivered(self, state: ExploreState, j: int, message: int) -> ExploreState:
         missing, before = state.missing[j], state.before[message]
         if not missing >> message & 1:
-            raise Fault("message {} is delivered twice, or to the wrong process", message)
+            raise ExploreFault("message {} is delivered twice, or to the wrong process", message)
         missing &= ~(1 << message)
         late = missing & before
         if late and j in self._monitors:
-            raise Fault("message {} is delivered before message {}", message, late.bit_length() - 1)
+            raise ExploreFault("message {} is delivered before message {}", message, late.bit_length() - 1)
         past = state.past[j] | before | 1 << message | TAKEN_PART
         return state._replace(
             past=(*state.past[:j], past, *state.past[j + 1 :]),
             missing=(*state.missing[:j], missing, *state.missing[j + 1 :]),
         )
 
-    def _forgotten(self, state: State) -> State:
+    def _forgotten(self, state: ExploreState) -> ExploreState:
         """Of what is delivered everywhere it does not matter who knows of it."""
         under_way = 0
         for missing in state.missing:
@@ -327,7 +327,7 @@ class Setup:
             ),
         )
 
-    def _tampered(self, state: State, step: Step) -> State:
+    def _tampered(self, state: ExploreState, step: ExploreStep) -> ExploreState:
         link = self.link[step.process, step.peer]
         packets = state.transit[link]
         losses, doubles = state.losses, state.doubles

@@ -18,8 +18,8 @@ from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.encoding import encode
 from microcosm.protocol.packets import Packet
 from microcosm.simulation.events import CausalCheck, carries_message
-from microcosm.simulation.run import Application, Constant, Link, Network, Run
-from microcosm.simulation.simulate import Mixture, Stream
+from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
+from microcosm.simulation.simulate import Mixture, SteadyStream
 from microcosm.simulation.statistics import Gauge, Statistics
 
 SIZES = (5, 10, 20, 40)
@@ -32,7 +32,7 @@ LIMIT = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CostRow:
     """What was measured of one protocol; lists run over `SIZES`, `finish` over `RTTS`.
 
     `octets` are the bytes of a message packet, with a payload of a few.
@@ -74,7 +74,7 @@ def measured(protocol: Protocol, application: Application, size: int, rtt: float
     check = CausalCheck(protocol.monitors(size))
     run = Run(
         protocol.make(size),
-        Network(Link(Constant(rtt / 2))),
+        Network(NetworkLink(Constant(rtt / 2))),
         application,
         seed=seed,
         tick=rtt if protocol.machine.NEEDS_TICKS else None,
@@ -92,13 +92,13 @@ def measured(protocol: Protocol, application: Application, size: int, rtt: float
     return Measured(gauge.read(), run, len(check.finish()), sum(written) / max(1, len(written)))
 
 
-def table(seed: int = 0) -> Iterator[Row]:
+def table(seed: int = 0) -> Iterator[CostRow]:
     """The rows, one after the other as they are measured; all protocols get the same unicast work."""
     for name, protocol in PROTOCOLS.items():
         runs = [measured(protocol, Mixture(MESSAGES, spacing=0.25), size, 1.0, seed) for size in SIZES]
-        streams = [measured(protocol, Stream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
+        streams = [measured(protocol, SteadyStream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
         costs = [one.statistics for one in runs]
-        yield Row(
+        yield CostRow(
             protocol=name,
             tolerates=tuple(sorted(protocol.machine.TOLERATES)),
             metadata=[cost.metadata for cost in costs],

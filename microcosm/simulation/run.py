@@ -255,7 +255,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NetworkLink:
     """One direction of a connection. Without `reorder`, no packet overtakes another."""
 
     latency: Latency = Uniform()
@@ -301,13 +301,13 @@ class Network:
     each) spends on a packet before it takes the next: a slow receiver.
     """
 
-    link: Link = Link()
-    links: Mapping[tuple[int, int], Link] = field(default_factory=dict)
+    link: NetworkLink = NetworkLink()
+    links: Mapping[tuple[int, int], NetworkLink] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
     pauses: tuple[Pause, ...] = ()
     service: Mapping[int, float] | float = 0.0
 
-    def between(self, a: int, b: int) -> Link:
+    def between(self, a: int, b: int) -> NetworkLink:
         """The link from a to b."""
         return self.links.get((a, b), self.link)
 
@@ -320,7 +320,7 @@ class Network:
         return set().union(self.link.faults(), *(link.faults() for link in self.links.values()))
 
 
-def spread(size: int, low: float, high: float, random: Random, link: Link) -> Network:
+def spread(size: int, low: float, high: float, random: Random, link: NetworkLink) -> Network:
     """A network in which each pair of processes has a round trip time of its own, from `low` to `high`.
 
     A packet takes half of it, give or take a half of that.
@@ -329,6 +329,6 @@ def spread(size: int, low: float, high: float, random: Random, link: Link) -> Ne
     for a in range(size):
         for b in range(a):
             rtt = low + (high - low) * random.random()
-            near = Link(Uniform(rtt / 4, 3 * rtt / 4), link.loss, link.duplicate, link.reorder)
+            near = NetworkLink(Uniform(rtt / 4, 3 * rtt / 4), link.loss, link.duplicate, link.reorder)
             links[a, b] = links[b, a] = near
     return Network(link, links)

@@ -35,7 +35,16 @@ from collections.abc import Callable, Iterator
 from microcosm.errors import MicrocosmError, ProtocolError, TextError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Clocked, Dependent, Logged, Message, Packet, Permit, Secret
+from microcosm.protocol.packets import (
+    Ack,
+    Dependent,
+    HybridMessage,
+    LamportClocked,
+    Logged,
+    Packet,
+    Permit,
+    Secret,
+)
 from microcosm.simulation.events import (
     CAUSAL_SEND,
     DELIVER,
@@ -44,7 +53,7 @@ from microcosm.simulation.events import (
     carries_message,
     process_name,
 )
-from microcosm.simulation.simulate import Setting, chosen
+from microcosm.simulation.simulate import SimulationSetting, chosen
 
 HEAD = re.compile(
     r"(?P<protocol>[a-z-]+), (?P<size>\d+) processes(?:, (?:budget (?P<budget>\d+)|(?P<topology>\S.*)))?"
@@ -62,7 +71,7 @@ class Scenario:
     def __init__(
         self, protocol: str, size: int, topology: str | None = None, budget: int | None = None
     ) -> None:
-        kind = chosen(protocol, Setting(processes=size, topology=topology, budget=budget))
+        kind = chosen(protocol, SimulationSetting(processes=size, topology=topology, budget=budget))
         self.machines = kind.make(size)
         self.transit: dict[tuple[int, int], list[Packet]] = {}
         self.said: list[str] = []
@@ -197,14 +206,14 @@ class Scenario:
                     ", permit follows" if needs is None else f", needs {'; '.join(named)}" if needs else ""
                 )
                 return f"{self._name(payload)} (id {mid} after {pid}{follows})"
-            case Message(mid, pid, permit, payload):
+            case HybridMessage(mid, pid, permit, payload):
                 follows = ", permit follows" if permit else ""
                 return f"{self._name(payload)} (id {mid} after {pid}{follows})"
             case Secret(_, eager, payload):
                 return f"{self._name(payload)} ({'a secret' if eager else 'no secret'})"
             case Logged(clock, _, log, payload):
                 return f"{self._name(payload)} (clock {clock}, log of {len(log)})"
-            case Clocked(clock, null, payload):
+            case LamportClocked(clock, null, payload):
                 return f"null (clock {clock})" if null else f"{self._name(payload)} (clock {clock})"
             case _:
                 return self._name(packet.payload) if carries_message(packet) else "you can tell"  # type: ignore[union-attr]

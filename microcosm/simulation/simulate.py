@@ -15,7 +15,7 @@ from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
 from microcosm.protocol.tree.static import tree_of
 from microcosm.simulation.events import CausalCheck, Event, Violation
-from microcosm.simulation.run import Link, Network, Run, Uniform, spread
+from microcosm.simulation.run import Network, NetworkLink, Run, Uniform, spread
 from microcosm.simulation.statistics import Gauge, Statistics
 
 
@@ -99,7 +99,7 @@ class Script:
 
 
 @dataclass
-class Stream:
+class SteadyStream:
     """Process 0 sends `messages` to process 1, one every `spacing`: does the protocol pipeline?"""
 
     messages: int
@@ -188,7 +188,7 @@ RECEIVERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SimulationSetting:
     """The parameters of a run.
 
     `rtt`: the least and the greatest round trip time of a pair of processes. `topology`: of the protocol
@@ -208,14 +208,14 @@ class Setting:
     def network(self) -> Network:
         """The network: a packet takes half a round trip, give or take a half of that."""
         low, high = self.rtt
-        link = Link(Uniform(low / 4, 3 * low / 4), self.loss, self.duplicate, self.reorder)
+        link = NetworkLink(Uniform(low / 4, 3 * low / 4), self.loss, self.duplicate, self.reorder)
         if low == high:
             return Network(link)
         return spread(self.processes, low, high, Random(self.seed), link)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationResult:
     """What a run cost, and what went wrong in it."""
 
     statistics: Statistics
@@ -228,7 +228,7 @@ def outside_the_model(protocol: Protocol, faults: set[str]) -> list[str]:
     return sorted(faults - protocol.machine.TOLERATES)
 
 
-def chosen(name: str, setting: Setting) -> Protocol:
+def chosen(name: str, setting: SimulationSetting) -> Protocol:
     """The protocol as a setting wants it. Raises `ProtocolError` where it has no such parameter."""
     if setting.topology is not None:
         if name != "tree":
@@ -241,10 +241,12 @@ def chosen(name: str, setting: Setting) -> Protocol:
     return PROTOCOLS[name]
 
 
-def simulate(name: str, setting: Setting, observer: Callable[[Event], None] | None = None) -> Outcome:
+def simulate(
+    name: str, setting: SimulationSetting, observer: Callable[[Event], None] | None = None
+) -> SimulationResult:
     """Run a protocol to quiescence. Raises `ProtocolError` for a network that it is not made for.
 
-    >>> simulate("hybrid-basic", Setting(messages=20, loss=0.3)).violations
+    >>> simulate("hybrid-basic", SimulationSetting(messages=20, loss=0.3)).violations
     []
     """
     protocol, network = chosen(name, setting), setting.network()
@@ -274,4 +276,4 @@ def simulate(name: str, setting: Setting, observer: Callable[[Event], None] | No
     for machine in run.machines:
         for reason, count in machine.refused.items():
             refused[reason] = refused.get(reason, 0) + count
-    return Outcome(gauge.read(), check.finish(), dict(sorted(refused.items())))
+    return SimulationResult(gauge.read(), check.finish(), dict(sorted(refused.items())))

@@ -41,7 +41,7 @@ class Statistics:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCopy:
     """A message that has not been delivered everywhere."""
 
     asked: float
@@ -65,7 +65,7 @@ class Gauge:
     def __init__(self, run: Run, travel: Callable[[int, int], float] | None = None) -> None:
         self._run = run
         self._travel = travel
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenCopy] = {}
         self._ideal: dict[int, dict[int, float]] = {}
         """For each process, the `before` of what it would send now."""
         self._copies = self._delivered = self._seen = 0
@@ -119,7 +119,7 @@ class Gauge:
     def _ask(self, event: Event) -> None:
         self._copies += len(event.to)
         mine = self._ideal.setdefault(event.process, {})
-        current = _Open(event.time, len(event.to), {}, {}, set(event.to))
+        current = _OpenCopy(event.time, len(event.to), {}, {}, set(event.to))
         if self._travel is not None:
             current.before = dict(mine)
             for j in event.to:
@@ -127,7 +127,7 @@ class Gauge:
                 current.ideal[j] = mine[j] = max(event.time + travel, mine.get(j, 0.0))
         self._open[event.message] = current
 
-    def _deliver(self, time: float, process: int, message: int, current: _Open) -> None:
+    def _deliver(self, time: float, process: int, message: int, current: _OpenCopy) -> None:
         self._delivered += 1
         self._last = time
         self._latency += time - current.asked

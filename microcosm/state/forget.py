@@ -25,7 +25,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.queries.offline import are_shipped, refuted_orders
-from microcosm.worlds.constraints import knowledge_of
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 
 
@@ -140,9 +140,9 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
     names = [name for name in old.named() if name not in gone]
     position = {name: at for at, name in enumerate([*names, *gone])}
     try:
-        known = knowledge_of(new, position, len(position))
+        known = constraints_of(new, position, len(position))
         graph = known.graph()
-        was = Possibilities(knowledge_of(old, position, len(position))).propagated()
+        was = Possibilities(constraints_of(old, position, len(position))).propagated()
         now = Possibilities(known).propagated()
     except Cycle:
         return

@@ -53,6 +53,8 @@ def union(one: Givens, other: Givens) -> Givens:
     both.complete = one.complete and other.complete
     for token, group in other.tokens.items():
         both.tokens[token] = tuple(dict.fromkeys((*both.tokens.get(token, ()), *group)))
+    if other.events is not None:
+        both.events = other.events if one.events is None else one.events.joined(other.events)
     return both
 
 

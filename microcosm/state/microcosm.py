@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from microcosm.queries.conflict import Given
     from microcosm.queries.neighbours import Neighbours
     from microcosm.queries.offline import Decisions, Offline
-    from microcosm.queries.possible import Left, Possibility, Worlds
+    from microcosm.queries.possible import PairsLeft, Possibility, Worlds
     from microcosm.worlds.search import Stop
 
 
@@ -87,14 +87,17 @@ class Microcosm:
     # -- in and out ----------------------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, path: files.AnyPath, *, strict: bool = False, rules: RuleBook | None = None) -> Microcosm:
-        """A microcosm from a file: `.mc`, JSON, or a log of any format, packed or not.
+    def read(
+        cls, *paths: files.AnyPath, strict: bool = False, rules: RuleBook | None = None, **how: Any
+    ) -> Microcosm:
+        """A microcosm from a file, `.mc` or JSON, or from a log of any format in some files, packed or not.
 
-        `-` is standard input, a microcosm. Raises `TextError` for what is none of these, `Contradiction`.
+        A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input; `how` are the options
+        of `from_trace`. Raises `TextError` for what is none of these, `Contradiction`.
         """
         from microcosm.state.opening import read
 
-        return cls(read(path), strict=strict, rules=rules)
+        return cls(read(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def parse(
@@ -107,14 +110,15 @@ class Microcosm:
     def from_trace(
         cls, *paths: files.AnyPath, strict: bool = False, rules: RuleBook | None = None, **how: Any
     ) -> Microcosm:
-        """The microcosm of a log, spread over one file or more. Raises `TextError`, `Contradiction`.
+        """The microcosm of a log, in files, folders and patterns. Raises `TextError`, `Contradiction`.
 
         `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
         `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`.
         """
+        from microcosm.state.opening import expanded
         from microcosm.traces.extract import microcosm_of_logs
 
-        return cls(microcosm_of_logs(paths, **how).givens, strict=strict, rules=rules)
+        return cls(microcosm_of_logs(expanded(paths), **how).givens, strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -202,6 +206,19 @@ class Microcosm:
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one; none among more than `NAMES_COMPARED` events."""
         return get_close_matches(name, self.events, n=3) if len(self) <= tuning.NAMES_COMPARED else []
+
+    def event(self, words: str) -> str:
+        """The event that is meant by its name, by `FILE:LINE` of the log, or by `/regex/` that one matches.
+
+        The expression is looked for in names and labels. Raises `NotOneEvent` where it is not one event; what
+        reads like a name is one, whether anything names it or not. Cost: linear, constant for a name.
+
+        >>> Microcosm.parse('unshare < upload').event("/^un/")
+        'unshare'
+        """
+        from microcosm.queries.events import event_meant
+
+        return event_meant(words, self)
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""
@@ -303,7 +320,7 @@ class Microcosm:
         """The verdicts of online decision making on many pairs.
 
         For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
-        places in `events`: an array of places in `microcosm.queries.batch.VERDICTS`. For an Arrow table whose
+        places in `events`: an array of places in `microcosm.engine.engine.VERDICTS`. For an Arrow table whose
         first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
         about a tenth of that where happens-before is kept as labels and numpy is there.
 
@@ -342,7 +359,7 @@ class Microcosm:
     def pairs(self, relation: Relation | str | None) -> Iterator[tuple[str, str]]:
         """Every pair of events with a verdict, the first before the second in sorted order."""
         wanted = read_relation(relation)
-        return ((a, b) for a, b, verdict in self.table() if verdict is wanted)
+        return self.table().of(wanted)
 
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after one and before another; none where the one is not before the other."""
@@ -389,9 +406,7 @@ class Microcosm:
         self._ask(a, b, must_exist)
         return self._decisions(profile).verdict(a, b, depth, stop)
 
-    def offline_table(
-        self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None
-    ) -> Iterator[Left]:
+    def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
         Raises `Inconsistent` where the rules contradict themselves at that depth. Cost: at depth 0 two
@@ -430,7 +445,7 @@ class Microcosm:
             return found
         return self._decisions("full").narrowed(a, b, found, stop)
 
-    def possible_table(self, stop: Stop | None = None) -> tuple[Iterator[Left], bool] | None:
+    def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; under an ordering, less what is refuted.
 
         Refuted by propagation alone, that is: `possible` may rule out more of a pair.

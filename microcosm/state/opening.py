@@ -7,9 +7,13 @@ is deduced: the kernel shares no code with the search that finds proofs.
 from __future__ import annotations
 
 import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, NoReturn, Protocol
+from os import PathLike, fspath, sep, walk
+from os.path import exists, isdir, join, normpath, relpath
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, cast
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -18,36 +22,171 @@ from microcosm.kernel.check import check
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.names import natural
+
+if TYPE_CHECKING:
+    from microcosm.traces.report import Extraction, Report
 
 MICROCOSM_ENDING = ".mc"
 
+IN_MEMORY = 64 << 20
+"""Bytes of standard input that are kept in memory; more are put aside in a temporary file."""
 
-def read(path: files.AnyPath) -> Givens:
-    """What a file gives: `.mc`, JSON, or a log of any format, packed or not. Raises `TextError`.
+SURE = 32 << 10
+"""What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
 
-    Standard input (`-`) is a microcosm: of a stream it cannot be told which log it is before it is read.
-    Cost: linear, and for a log that of extraction.
+_GLOB = re.compile(r"[*?\[]").search
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a microcosm is made of: the `content` of one microcosm file, or (None) the files of one log.
+
+    `fault` is what keeps it from being read: it is raised when it is asked what is in it.
     """
-    givens = givens_in(files.read_bytes(path), path)
-    if givens is None:
+
+    paths: tuple[str, ...]
+    content: bytes | None = None
+    fault: TextError | None = None
+
+    @property
+    def name(self) -> str:
+        """Its files as they are called in messages."""
+        return ", ".join(map(files.display_name, self.paths))
+
+    def extraction(self, report: Report | None = None, **how: Any) -> Extraction:
+        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises as that does."""
         from microcosm.traces.extract import microcosm_of_logs
 
-        return microcosm_of_logs([path]).givens
-    return givens
+        if self.fault is not None:
+            raise self.fault
+        return microcosm_of_logs(self.paths, report=report, **how)
+
+    def givens(self, report: Report | None = None, **how: Any) -> Givens:
+        """What is given. Raises `TextError`. Cost: linear, and for a log that of extraction."""
+        if self.content is None:
+            return self.extraction(report, **how).givens
+        asked = [name for name, value in how.items() if name != "with_clocks" and value not in (None, False)]
+        if asked:
+            raise TextError(f"is a microcosm, and {asked[0]!r} is asked of logs", file=self.name)
+        try:
+            return read_givens(files.decode(self.content, self.name), self.name)
+        except TextError as error:
+            raise _unlike_a_log(error, self.paths[0]) from None
 
 
-def givens_in(content: bytes, path: files.AnyPath) -> Givens | None:
-    """What the content of a microcosm file gives; None where it is that of a log. Raises `TextError`."""
-    file = files.display_name(path)
-    if path == files.STDIN or file.endswith(MICROCOSM_ENDING) or not _may_be_log(path):
-        return read_givens(files.decode(content, file), file)
+def _unlike_a_log(error: TextError, path: str) -> TextError:
+    """What is wrong with a file; where already its first line is no statement: that it is no log either."""
+    if path.endswith((MICROCOSM_ENDING, ".json")) or path == files.STDIN or error.line != 1:
+        return error
     try:
-        return read_givens(files.decode(content, file), file)
-    except TextError:
-        return None
+        _log_head(path, refuse=True)
+    except TextError as refusal:
+        refusal.message = f"{refusal.message}, and no microcosm (line 1: {error.message})"
+        return refusal
+    return error
 
 
-def _may_be_log(path: files.AnyPath) -> bool:
+def read(*paths: files.AnyPath, report: Report | None = None, **how: Any) -> Givens:
+    """What files give: a microcosm (`.mc`, JSON), or a log of any format, packed or not, of several files.
+
+    A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input. `how` are the options of
+    `microcosm.traces.extract.microcosm_of_logs`. Raises `TextError`. Cost: linear, and for a log that of
+    extraction.
+    """
+    found = sources(paths, log=any(how.get(name) is not None for name in ("format", "pattern")))
+    if len(found) != 1 and not any(source.fault for source in found):
+        message = "one microcosm or the files of one log can be read at a time; `merge` joins microcosms"
+        raise TextError(message, file=", ".join(source.name for source in found))
+    return next((source for source in found if source.fault), found[0]).givens(report, **how)
+
+
+def sources(paths: Sequence[files.AnyPath], *, log: bool = False) -> list[Source]:
+    """What files are, in their order: each microcosm by itself, and all the logs among them as one.
+
+    With `log` none is taken for a microcosm. What cannot be read is a source with a fault.
+    """
+    found: list[Source] = []
+    place = None
+    for path in _each_expanded(paths, found):
+        try:
+            content = None if log else _microcosm(path)
+        except TextError as error:
+            found.append(Source((path,), fault=error))
+            continue
+        if content is not None:
+            found.append(Source((path,), content))
+        elif place is None:
+            place = len(found)
+            found.append(Source((path,)))
+        else:
+            found[place] = Source((*found[place].paths, path))
+    return found
+
+
+def _each_expanded(paths: Sequence[files.AnyPath], found: list[Source]) -> Iterator[str]:
+    for path in (fspath(each) for each in paths):
+        try:
+            yield from expanded([path])
+        except TextError as error:
+            found.append(Source((path,), fault=error))
+
+
+def expanded(paths: Sequence[files.AnyPath]) -> list[str]:
+    """The files that paths name: of a folder all in it and below, of a pattern (`*.log`) all that match.
+
+    Names that begin with a dot are left out, and numbers in names count: `run2` comes before `run10`. Raises
+    `TextError` where there is no such file.
+    """
+    found: list[str] = []
+    for path in (fspath(each) for each in paths):
+        if isdir(path):
+            inside = [
+                normpath(join(folder, name))
+                for folder, below, names in walk(path)
+                for name in names
+                if not name.startswith(".") and not any(map(_is_hidden, relpath(folder, path).split(sep)))
+            ]
+            if not inside:
+                raise TextError("is a directory without files", file=path)
+            found += sorted(inside, key=natural)
+        elif _GLOB(path) and not exists(path):
+            from glob import glob
+
+            matching = [each for each in glob(path, recursive=True) if not isdir(each)]
+            if not matching:
+                raise TextError("no such file, and none that matches", file=path)
+            found += sorted(matching, key=natural)
+        else:
+            found.append(path)
+    return found
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name != "."
+
+
+def _microcosm(path: str) -> bytes | None:
+    """The content of a microcosm file; None of a log. Raises `TextError` for what is neither."""
+    if path == files.STDIN:
+        _put_aside()
+    file = files.display_name(path)
+    head = None if file.endswith(MICROCOSM_ENDING) else _log_head(path)
+    if head is not None and len(head) >= SURE and _is_no_microcosm(head):
+        return None  # it may be large, and need not be read for that
+    content = files.read_bytes(path)
+    if path == files.STDIN:
+        sys.stdin.buffer.seek(0)
+    if head is not None and content.strip():
+        try:
+            read_givens(files.decode(content, file), file)
+        except TextError:
+            return None
+    return content
+
+
+def _log_head(path: str, *, refuse: bool = False) -> str | None:
+    """The beginning of what may be a log, by that beginning; None of what is none, or a `TextError`."""
     from microcosm.traces import reading as formats
     from microcosm.traces.report import Report
     from microcosm.traces.text.lines import open_lines
@@ -55,9 +194,38 @@ def _may_be_log(path: files.AnyPath) -> bool:
     try:
         with open_lines(path, Report()) as stream:
             formats.detect(stream.head, stream.file)
+            return stream.head
     except TextError:  # no log, so whatever is wrong is wrong with a microcosm
-        return False
-    return True
+        if refuse:
+            raise
+        return None
+    finally:
+        if path == files.STDIN:
+            sys.stdin.buffer.seek(0)
+
+
+def _is_no_microcosm(head: str) -> bool:
+    """Whether nothing that begins with some lines is a microcosm: they are none, or JSON that ends there."""
+    lines = head[: head.rfind("\n") + 1]
+    try:
+        read_givens(lines[: lines.find("\n")] if lines.lstrip().startswith("{") else lines)
+    except TextError as error:
+        return not lines.lstrip().startswith("{") or error.message.startswith("unknown field")
+    return False
+
+
+def _put_aside() -> None:
+    """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
+    if not sys.stdin.buffer.seekable():
+        from io import TextIOWrapper
+        from shutil import copyfileobj
+        from tempfile import SpooledTemporaryFile
+
+        kept = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (it is standard input from now on)
+        with files.explaining(files.display_name(files.STDIN)):
+            copyfileobj(sys.stdin.buffer, kept)
+        kept.seek(0)
+        sys.stdin = TextIOWrapper(cast(BinaryIO, kept), encoding="utf-8", errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,4 +266,4 @@ def _statements(givens: Givens) -> Iterator[str]:
     yield from (f"internal {quote(event)}" for event in givens.internal)
     others = givens.copy()
     others.internal = []
-    yield from (line.rstrip("\n") for line in iter_mc(others))
+    yield from (line.rstrip("\n") for line in iter_mc(others, events=False))

@@ -15,9 +15,11 @@ from typing import Any, NoReturn, TypeVar
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
-from microcosm.givens.exact import Number, in_json, number_or_infinity, of_float, written
+from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder
+from microcosm.givens.exact import Number, in_json, json_text, number_or_infinity, of_float, written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
+from microcosm.text.event_line import KINDS, event_to_json
 from microcosm.text.names import SHOWN, shown, unfit
 from microcosm.text.statement import INTERIOR, ORDERINGS, is_default, member_of, stated
 
@@ -25,18 +27,21 @@ SCHEMA = "microcosm/1"
 
 FIELDS = (
     "schema", "name", "internal", "external", "refuted", "stamps",
-    "clocks", "messages", "orderings", "complete", "tokens",
+    "clocks", "messages", "orderings", "complete", "tokens", "events",
 )  # fmt: skip
 
 
-def givens_to_json(givens: Givens) -> dict[str, object]:
-    """The JSON form, all fields present; `json.dumps` takes it as it is.
+def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, object]:
+    """The JSON form, all fields present but perhaps `events`; `json.dumps` takes it as it is.
 
     But for bounds of stamps that have more digits than a float: they are decimals, which
     `microcosm.givens.exact.json_text` writes.
 
-    An external has its source as a fourth member, a refuted one as a third, where somebody stated it.
+    An external has its source as a fourth member, a refuted one as a third, where somebody stated it. What a
+    log says of its events is there if `events`, and unless that is said where it has words for any of them.
     """
+    table = givens.events
+    told = table is not None and (table.has_words if events is None else events)
     return {
         "schema": SCHEMA,
         "name": givens.name,
@@ -53,7 +58,8 @@ def givens_to_json(givens: Givens) -> dict[str, object]:
         "messages": [_message_to_json(message) for message in givens.messages],
         "orderings": list(givens.orderings),
         "complete": givens.complete,
-        "tokens": {token: list(events) for token, events in givens.tokens.items()},
+        "tokens": {token: list(group) for token, group in givens.tokens.items()},
+        **({"events": [*map(event_to_json, table)]} if table is not None and told else {}),
     }
 
 
@@ -143,6 +149,8 @@ def _givens(found: object, file: str | None) -> Givens:
             givens.orderings.append(ordering)
     givens.complete = truth_of(found.get("complete", False), "complete")
     givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
+    if told := list_of(found.get("events", []), "events"):
+        givens.events = _events(told)
     return givens
 
 
@@ -235,6 +243,50 @@ def _ordering(found: object, path: str) -> str:
             f"Known orderings: {', '.join(ORDERINGS)}; `X interior` for an interior.",
         )
     return text
+
+
+def _events(found: list[object]) -> EventTable:
+    builder = EventTableBuilder()
+    for at, member in enumerate(found):
+        row = _event(member, f"events[{at}]")
+        if row.name in builder:
+            raise JsonFault(f"events[{at}]", f"{shown(row.name)} stands twice", "Name it once.")
+        builder.add(row)
+    return builder.table()
+
+
+def _event(found: object, path: str) -> EventRow:
+    if not isinstance(found, dict):
+        raise JsonFault(path, f"expected an object, not {described(found)}")
+    fields: dict[str, Any] = {}
+    for key, value in found.items():
+        place = f"{path}.{key}"
+        match key:
+            case "name":
+                fields[key] = name_of(value, place)
+            case "process" | "file":
+                fields[key] = text_of(value, place)
+            case "message" | "label" | "trace":
+                fields[key] = optional_text(value, place)
+            case "seq" | "line":
+                fields[key] = integer_of(value, place, "a whole number")
+            case "kind" if value in ("", *KINDS):
+                fields[key] = value
+            case "kind":
+                raise JsonFault(place, f"expected one of {', '.join(KINDS)}, not {described(value)}")
+            case "attributes" if isinstance(value, dict):
+                fields[key] = json.loads(json_text(value)) or NOTHING
+            case "attributes":
+                raise JsonFault(place, f"expected an object, not {described(value)}")
+            case "time":
+                fields[key] = json.loads(json_text(value))
+            case _:
+                hint = f"Fields: {', '.join(EventRow._fields)}."
+                raise JsonFault(path, f"unknown field {described(key)}", hint)
+    if "name" not in fields:
+        raise JsonFault(path, "the event has no name", 'An event is {"name": "p:1", "label": "log in"}.')
+    fields.setdefault("time", fields.get("attributes", NOTHING).get("time"))
+    return EventRow(**fields)
 
 
 def _token(found: object, path: str) -> tuple[str, ...]:

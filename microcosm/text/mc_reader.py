@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.errors import TextError
-from microcosm.givens.columns import Linking
+from microcosm.givens.columns import OrderBuilder
+from microcosm.givens.event_table import EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
@@ -31,7 +32,7 @@ from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING, quote, shown, unquote
 from microcosm.text.statement import (
     WORD,
-    Fault,
+    BadStatement,
     Statement,
     Unusual,
     facts_of,
@@ -73,7 +74,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
             return read_json(text, file)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return _Reader(file).read(text)
+        return _McReader(file).read(text)
 
 
 def parse_statement(text: str, file: str | None = None) -> Statement:
@@ -105,14 +106,15 @@ def parse_correspondences(text: str, file: str | None = None) -> list[Correspond
     return list(statement.facts)
 
 
-class _Reader:
+class _McReader:
     """One pass over the text of a document."""
 
     def __init__(self, file: str | None) -> None:
         self.file = file
         self.givens = Givens()
         self.internal: set[str] = set()
-        self.linking: Linking | None = Linking()
+        self.events: EventTableBuilder | None = None
+        self.linking: OrderBuilder | None = OrderBuilder()
         """What is external, as long as all of it is `<`."""
 
     def read(self, text: str) -> Givens:
@@ -138,9 +140,11 @@ class _Reader:
                 self.givens.external = self.linking.facts()
             else:
                 self.givens.link(self.linking.links())
+        if self.events is not None:
+            self.givens.events = self.events.table()
         return self.givens
 
-    def _settle(self, linking: Linking) -> None:
+    def _settle(self, linking: OrderBuilder) -> None:
         """Give up the columns."""
         self.givens.external, self.linking = linking.facts(), None
 
@@ -166,7 +170,7 @@ class _Reader:
             return
         try:
             self._include(statement)
-        except Fault as fault:
+        except BadStatement as fault:
             raise _located(fault, line, self.file, number) from None
 
     def _include(self, statement: Statement) -> None:
@@ -186,7 +190,9 @@ class _Reader:
                 for event in events:
                     if event in self.internal:
                         hint = "A second `internal` line continues the chain of the first."
-                        raise Fault(f"{shown(event)} is in the internal chain already", hint, name=event)
+                        raise BadStatement(
+                            f"{shown(event)} is in the internal chain already", hint, name=event
+                        )
                 self.internal.update(events)
                 givens.internal.extend(events)
             case st.Token(name, events):
@@ -197,26 +203,32 @@ class _Reader:
                     givens.orderings.append(ordering)
             case st.Complete():
                 givens.complete = True
+            case st.Told(row):
+                self.events = EventTableBuilder() if self.events is None else self.events
+                _first_time(row.name, self.events, "the event")
+                self.events.add(row)
             case st.Named(name):
                 if givens.name is not None:
-                    raise Fault("the microcosm is named twice", "Keep one of the names.", name=name)
+                    raise BadStatement("the microcosm is named twice", "Keep one of the names.", name=name)
                 givens.name = name
 
 
 def _first_time(name: str, stated: Container[str], what: str) -> None:
     if name in stated:
-        raise Fault(f"{what} {shown(name)} is stated twice", "Keep one of the two statements.", name=name)
+        raise BadStatement(
+            f"{what} {shown(name)} is stated twice", "Keep one of the two statements.", name=name
+        )
 
 
 def _statement(line: str, file: str | None, number: int | None, source: str | None) -> Statement | None:
     """The statement on a line; None for a blank line or a comment. Raises `TextError`."""
     try:
         return read_statement(line, source)
-    except Fault as fault:
+    except BadStatement as fault:
         raise _located(fault, line, file, number) from None
 
 
-def _located(fault: Fault, line: str, file: str | None, number: int | None) -> TextError:
+def _located(fault: BadStatement, line: str, file: str | None, number: int | None) -> TextError:
     column = fault.column
     if column is None and fault.name is not None:
         column = _mention(line, fault.name, fault.nth)
@@ -252,7 +264,7 @@ _linked_lines = re.compile(f"(?:{_line('(?:')}){{1,1000}}").match
 _columns = re.compile(_line("(")).findall
 
 
-class Run(NamedTuple):
+class LineRun(NamedTuple):
     """What a run says, a fact a line: events and signs as they stand, and the sources."""
 
     ends: list[str]
@@ -268,7 +280,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LineSources:
     """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
 
     file: str | None
@@ -279,7 +291,7 @@ class Places:
         return map(place.__add__, map(str, self.lines))
 
 
-def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run | None]:
+def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, LineRun | None]:
     """Where the run of correspondence lines that begins at `at` ends, and what it says, a fact a line.
 
     An end of `at` means that no run begins here. None for the facts: some line of the run is no
@@ -292,11 +304,11 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run 
         signs: Sequence[str] = words[1::3]
         del words[1::3]
         names: Sequence[str] = words
-        sources: Iterable[str | None] = Places(file, range(line, line + len(signs)))
+        sources: Iterable[str | None] = LineSources(file, range(line, line + len(signs)))
     elif linked := _linked_lines(text, at):
         end = linked.end()
         lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
-        places = Places(file, range(line, line + len(signs)))
+        places = LineSources(file, range(line, line + len(signs)))
         try:
             sources = [
                 stated(text_of(origin)) if origin else place
@@ -310,6 +322,6 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Run 
     # One string a name: neighbouring lines mostly speak of the same events.
     once = dict(zip(names, names, strict=True))
     ends = [*map(once.__getitem__, names)]
-    return end, None if any(map(eq, ends[0::2], ends[1::2])) else Run(
+    return end, None if any(map(eq, ends[0::2], ends[1::2])) else LineRun(
         ends, signs, sources, signs.count("<") == len(signs)
     )

@@ -9,26 +9,28 @@ from microcosm.givens.columns import Message
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.text.names import quote, string
+from microcosm.text.event_line import line_of_event
+from microcosm.text.names import Quoted, quote, string
 from microcosm.text.statement import is_default
 
 
-def write_mc(givens: Givens, sources: bool = True) -> str:
+def write_mc(givens: Givens, sources: bool = True, events: bool | None = None) -> str:
     r"""The whole file; see `iter_mc`.
 
     >>> write_mc(Givens(name="phone", internal=["e1", "log in"]))
     'name phone\ninternal e1 < "log in"\n'
     """
-    return "".join(iter_mc(givens, sources))
+    return "".join(iter_mc(givens, sources, events))
 
 
-def iter_mc(givens: Givens, sources: bool = True) -> Iterator[str]:
+def iter_mc(givens: Givens, sources: bool = True, events: bool | None = None) -> Iterator[str]:
     """The lines of the file, each with its line end, in the order in which things were given.
 
     Sources that somebody stated are written (unless `sources` is false); mere places are not, since
-    the new file gives new ones. A token without events says nothing and is left out.
+    the new file gives new ones. A token without events says nothing and is left out. What a log says of its
+    events is written if `events`, and unless that is said where it has words for any of them.
     """
-    names = _Quoted()
+    names = Quoted()
     if givens.name is not None:
         yield f"name {quote(givens.name)}\n"
     if givens.internal:
@@ -46,20 +48,15 @@ def iter_mc(givens: Givens, sources: bool = True) -> Iterator[str]:
         yield f"ordering {ordering}\n"
     if givens.complete:
         yield "complete\n"
-    for token, events in givens.tokens.items():
-        if events:
-            yield f"token {names[token]} = {', '.join(map(names.__getitem__, events))}\n"
+    for token, group in givens.tokens.items():
+        if group:
+            yield f"token {names[token]} = {', '.join(map(names.__getitem__, group))}\n"
+    table = givens.events
+    if table is not None and (table.has_words if events is None else events):
+        yield from (line_of_event(row, names) for row in table)
 
 
-class _Quoted(dict[str, str]):
-    """Names as written, each quoted once."""
-
-    def __missing__(self, name: str) -> str:
-        written = self[name] = quote(name)
-        return written
-
-
-def _fact(fact: Correspondence, names: _Quoted, sources: bool) -> str:
+def _fact(fact: Correspondence, names: Quoted, sources: bool) -> str:
     origin = ""
     if sources and fact.source is not None and not is_default(fact.source):
         origin = f" from {string(fact.source)}"
@@ -70,13 +67,13 @@ def _stamp(stamp: Stamp) -> str:
     return f"[{written(stamp[0])}, {written(stamp[1])}]" if isinstance(stamp, tuple) else str(stamp)
 
 
-def _clock(clock: Clock, names: _Quoted) -> str:
+def _clock(clock: Clock, names: Quoted) -> str:
     entries = ", ".join(f"{names[process]}: {count}" for process, count in clock.entries.items())
     execution = "" if clock.execution is None else f" in {names[clock.execution]}"
     return f"{names[clock.process]} {{{entries}}}{'' if clock.ticked else ' unticked'}{execution}"
 
 
-def _message(message: Message, names: _Quoted) -> str:
+def _message(message: Message, names: Quoted) -> str:
     text = f"{message.kind} {names[message.event]} = {names[message.message]} {names[message.process]}"
     if message.receivers:
         text += f" -> {', '.join(map(names.__getitem__, message.receivers))}"

@@ -24,6 +24,7 @@ SIGN = r"(?:<>?|\|\||>|!<(?!>)|!>|[≺≻→∥≬≮])"
 """What may be stated between two events."""
 
 _plain = re.compile(NAME).fullmatch
+_numbers = re.compile(r"([0-9]{1,18})")
 
 
 def quote(name: str) -> str:
@@ -33,6 +34,14 @@ def quote(name: str) -> str:
     e-1 "log in" "from" "a\nb"
     """
     return name if _plain(name) and name not in KEYWORDS else string(name)
+
+
+class Quoted(dict[str, str]):
+    """Names as written, each quoted once."""
+
+    def __missing__(self, name: str) -> str:
+        written = self[name] = quote(name)
+        return written
 
 
 def string(text: str) -> str:
@@ -64,6 +73,15 @@ def unfit(name: str) -> str | None:
     except UnicodeEncodeError:
         return "a name cannot contain half of a surrogate pair"
     return None
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """What to sort names by so that numbers in them count: p:2 before p:10.
+
+    >>> sorted(["p:10", "p:2", "a"], key=natural)
+    ['a', 'p:2', 'p:10']
+    """
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _numbers.split(name) if part]
 
 
 def shown(text: str) -> str:

@@ -46,7 +46,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SentencePart:
     """A piece of a line: its kind (a terminal of the grammar), its text without quotes, its column."""
 
     kind: str
@@ -60,9 +60,9 @@ class Sentence:
     """A command and what was said with it, e.g. `why` of an event, a relation and an event."""
 
     command: str
-    parts: tuple[Part, ...]
+    parts: tuple[SentencePart, ...]
 
-    def of(self, kind: str) -> list[Part]:
+    def of(self, kind: str) -> list[SentencePart]:
         """The parts of one kind, in order."""
         return [part for part in self.parts if part.kind == kind]
 
@@ -77,10 +77,11 @@ def read_sentence(line: str, commands: Sequence[str]) -> Sentence | None:
     `commands` are rules of `questions.lark`. Raises `TextError`: its message says what was
     expected, its column where. Cost: linear in the line.
 
-    >>> read_sentence("why not a < b", ["ask", "why"])
-    Sentence(command='why', parts=(Part(kind='NOT', text='not', column=5, quoted=False), \
-Part(kind='EVENT', text='a', column=9, quoted=False), Part(kind='SIGN', text='<', column=11, quoted=False), \
-Part(kind='EVENT', text='b', column=13, quoted=False)))
+    >>> found = read_sentence("why not a < b", ["ask", "why"])
+    >>> found.command, [part.text for part in found.parts]
+    ('why', ['not', 'a', '<', 'b'])
+    >>> found.parts[1]
+    SentencePart(kind='EVENT', text='a', column=9, quoted=False)
     """
     _printable(line)
     if not line.strip() or line.lstrip().startswith("#"):
@@ -160,7 +161,7 @@ def _command(word: str, line: str, column: int, commands: Sequence[str]) -> str:
 
 
 def _stated(line: str, column: int) -> Sentence:
-    return Sentence(ADD, (Part("STATEMENT", line, column),))
+    return Sentence(ADD, (SentencePart("STATEMENT", line, column),))
 
 
 @cache
@@ -189,19 +190,19 @@ def _parsed(command: str, text: str, line: str, commands: Sequence[str]) -> Sent
     return Sentence(command, tuple(_part(token, line) for token in tokens))
 
 
-def _part(token: Token, line: str) -> Part:
+def _part(token: Token, line: str) -> SentencePart:
     kind, column = token.type, token.column or 1
     if kind == "STATEMENT":  # it reads its own quotes, and its columns are those of the line
-        return Part(kind, " " * (column - 1) + str(token), column)
+        return SentencePart(kind, " " * (column - 1) + str(token), column)
     if not token.startswith('"'):
-        return Part(kind, str(token), column)
+        return SentencePart(kind, str(token), column)
     try:
         text = unquote(str(token))
     except ValueError:
         raise _expected("the escapes of JSON in quoted text", line, column) from None
     if fault := unfit(text):
         raise TextError(fault, column=column, text=line)
-    return Part(kind, text, column, quoted=True)
+    return SentencePart(kind, text, column, quoted=True)
 
 
 def _explain(command: str, line: str, error: UnexpectedInput, grammar: Lark) -> NoReturn:

@@ -22,6 +22,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
+from microcosm.givens.event_table import EventRow
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
 
@@ -136,10 +137,19 @@ class Token:
     events: tuple[str, ...]
 
 
-Statement = Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`event e process p "log in" at a.log:3`: what a log says of an event."""
+
+    row: EventRow
 
 
-class Fault(MicrocosmError):
+Statement = (
+    Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token | Told
+)
+
+
+class BadStatement(MicrocosmError):
     """What is wrong with a statement, and where: at `column`, or at the `nth` mention of `name`."""
 
     def __init__(
@@ -163,7 +173,7 @@ def correspondences(events: Sequence[str], signs: Sequence[str], source: str | N
     """The consecutive pairs of `events`, joined by `signs` (one fewer)."""
     if any(map(eq, events, events[1:])):
         at = next(at for at in range(1, len(events)) if events[at] == events[at - 1])
-        raise Fault(
+        raise BadStatement(
             f"an event stands in no relation to itself: {shown(events[at])}",
             "Name two different events.",
             name=events[at],
@@ -194,7 +204,7 @@ def internal(events: Sequence[str], signs: Sequence[str]) -> Internal:
         return Internal(tuple(reversed(events)))
     for at, sign in enumerate(signs, 1):
         if JOINS[sign] != forwards:
-            raise Fault(
+            raise BadStatement(
                 f"internal events are joined by `<`, not by `{sign}`",
                 "Write the chain in order: internal e1 < e2 < e3.",
                 name=events[at],
@@ -208,15 +218,17 @@ def token(name: str, events: Sequence[str]) -> Token:
     return Token(name, tuple(events))
 
 
-def clocked_twice(process: str, column: int | None) -> Fault:
+def clocked_twice(process: str, column: int | None) -> BadStatement:
     """The fault of a clock with two entries for one process, the second at `column`."""
-    return Fault(f"the clock has two entries for {shown(process)}", "Keep one of them.", column=column)
+    return BadStatement(f"the clock has two entries for {shown(process)}", "Keep one of them.", column=column)
 
 
 def ordering(name: str, interior: bool) -> Ordered:
     """A known ordering, or its interior."""
     if name not in ORDERINGS:
-        raise Fault(f"unknown ordering {shown(name)}", f"Known orderings: {', '.join(ORDERINGS)}.", name=name)
+        raise BadStatement(
+            f"unknown ordering {shown(name)}", f"Known orderings: {', '.join(ORDERINGS)}.", name=name
+        )
     return Ordered(name + INTERIOR if interior else name)
 
 
@@ -227,7 +239,7 @@ def _once(events: Sequence[str], where: str, mentioned_before: tuple[str, ...] =
     for event in events:
         if event in seen:
             nth = mentioned_before.count(event) + 2
-            raise Fault(f"{shown(event)} stands twice {where}", "Name it once.", name=event, nth=nth)
+            raise BadStatement(f"{shown(event)} stands twice {where}", "Name it once.", name=event, nth=nth)
         seen.add(event)
 
 
@@ -261,7 +273,7 @@ _is_plain = re.compile(NAME).fullmatch
 def short_cut(line: str, source: str | None = None) -> Statement | None:
     """The statement on a line that is right and of the common ones, else None.
 
-    Raises `Fault` for chains and groups that repeat an event. Cost: linear in the line.
+    Raises `BadStatement` for chains and groups that repeat an event. Cost: linear in the line.
     """
     try:
         return _common(line, source)

@@ -8,6 +8,7 @@ The grammar, in which blanks may stand between any two words and `#` begins a co
     clock NAME = NAME { [PROCESS : NUMBER (, PROCESS : NUMBER)*] } [unticked] [in NAME]
     send NAME = NAME NAME [-> NAME (, NAME)*]                   receive NAME = NAME NAME
     ordering NAME [interior]                                    complete
+    event NAME …                                                (as `microcosm.text.event_line` says)
 
 A word is looked for only where it may stand: `1.5` is a number in a stamp and a name elsewhere, and in a
 clock the last colon ends the name of a process ({host:80:3} is host:80, 3). `_Words` reads word by word and
@@ -28,12 +29,13 @@ from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.text import statement as build
+from microcosm.text.event_line import event_on
 from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, unfit, unquote
-from microcosm.text.statement import JOINS, Fault, Statement, short_cut, stated
+from microcosm.text.statement import JOINS, BadStatement, Statement, short_cut, stated
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "
-    "name, internal, stamp, clock, send, receive, ordering, complete, token."
+    "name, internal, stamp, clock, send, receive, ordering, complete, token, event."
 )
 SIGNS = "<, >, ||, <>, !<"
 LEFT = "One statement a line; a name with spaces or signs in it stands in double quotes."
@@ -43,11 +45,13 @@ def read_statement(line: str, source: str | None = None) -> Statement | None:
     """The statement on a line, None for a blank line or a comment; correspondences that state no other
     source have `source`.
 
-    Raises `Fault`. Cost: linear in the line.
+    Raises `BadStatement`. Cost: linear in the line.
 
     >>> read_statement("token lock = a, b")
     Token(name='lock', events=('a', 'b'))
     """
+    if "event" in line and (row := event_on(line)) is not None:
+        return build.Told(row)
     if (found := short_cut(line, source)) is not None:
         return found
     words = _Words(line)
@@ -119,14 +123,14 @@ class _Words:
         return word, column
 
     def need(self, *kinds: str) -> Word:
-        """The next word, which must be of one of these kinds. Raises `Fault`."""
+        """The next word, which must be of one of these kinds. Raises `BadStatement`."""
         for kind in kinds:
             if (word := self.take(kind)) is not None:
                 return word
         self.refuse(*kinds)
 
     def finish(self, *kinds: str) -> None:
-        """Nothing may be left; words of these kinds could have been. Raises `Fault`."""
+        """Nothing may be left; words of these kinds could have been. Raises `BadStatement`."""
         if not self.ended:
             self.refuse(*kinds, END)
 
@@ -141,32 +145,32 @@ class _Words:
         return words, signs
 
     def refuse(self, *kinds: str) -> NoReturn:
-        """Raise the `Fault` of a line in which one of these kinds should come next."""
+        """Raise the `BadStatement` of a line in which one of these kinds should come next."""
         line, ended = self.line, self.ended
         column = (self._end if ended else self._at) + 1
         _explain_text(line, column)
         wanted = " or ".join(kind if kind in _PATTERNS else f"`{kind}`" for kind in kinds)
         if ended:
             hint = FORMS if kinds == (A_RELATION,) else None
-            raise Fault(f"the statement ends too early: expected {wanted}", hint, column=column)
+            raise BadStatement(f"the statement ends too early: expected {wanted}", hint, column=column)
         match = _any(line, self._at)
         found = line[self._at] if match is None else match.group()
         if found in KEYWORDS and not {A_NAME, A_PROCESS}.isdisjoint(kinds):
             raise _keyword(found, column)
         if kinds == A_BEGINNING:
-            raise Fault(f"no statement begins with {shown(found)}", _hint(found, FORMS), column=column)
+            raise BadStatement(f"no statement begins with {shown(found)}", _hint(found, FORMS), column=column)
         if kinds == (A_RELATION,):
             first = line[: self._at].strip()
             message = f"no relation ({SIGNS}) follows {shown(first)}, and no statement begins with it"
-            raise Fault(message, _nearest(first) or _hint(found, FORMS), column=column)
+            raise BadStatement(message, _nearest(first) or _hint(found, FORMS), column=column)
         if END in kinds:
             hint = _hint(found, LEFT) if A_RELATION in kinds else LEFT
-            raise Fault(f"unexpected {shown(found)} after the statement", hint, column=column)
-        raise Fault(f"expected {wanted}, not {shown(found)}", _hint(found, None), column=column)
+            raise BadStatement(f"unexpected {shown(found)} after the statement", hint, column=column)
+        raise BadStatement(f"expected {wanted}, not {shown(found)}", _hint(found, None), column=column)
 
 
 def by_words(line: str, source: str | None = None) -> Statement:
-    """The statement on a line that has one. Raises `Fault`. Cost: linear in the line."""
+    """The statement on a line that has one. Raises `BadStatement`. Cost: linear in the line."""
     return _statement(_Words(line), source)
 
 
@@ -215,11 +219,11 @@ def _stamp(words: _Words) -> Statement:
         last = _number(numbers[1])
         if first > last:
             message = f"the interval ends ({shown(numbers[1][0])}) before it begins ({shown(text)})"
-            raise Fault(message, "Write [earliest, latest].", column=column)
+            raise BadStatement(message, "Write [earliest, latest].", column=column)
         return build.Stamped(name, (first, last))
     if not isinstance(first, int):
         hint = f"A physical time is an interval: [{text}, {text}]."
-        raise Fault("a Lamport time is an integer", hint, column=column)
+        raise BadStatement("a Lamport time is an integer", hint, column=column)
     return build.Stamped(name, first)
 
 
@@ -244,9 +248,9 @@ def _clock(words: _Words) -> Statement:
         if of in times:
             raise build.clocked_twice(of, key[1])
         if not isinstance(count, int):
-            raise Fault("a clock counts events: its entries are integers", None, column=number[1])
+            raise BadStatement("a clock counts events: its entries are integers", None, column=number[1])
         if count < 0:
-            raise Fault("a clock counts events: its entries are not negative", None, column=number[1])
+            raise BadStatement("a clock counts events: its entries are not negative", None, column=number[1])
         times[of] = count
     apart = None if execution is None else _name_at(execution)
     return build.Clocked(name, Clock(owner, times, unticked is None, apart))
@@ -303,7 +307,7 @@ _READERS = {
 def _name_at(word: Word) -> str:
     name = _text_at(word)
     if fault := unfit(name):
-        raise Fault(fault, None, column=word[1])
+        raise BadStatement(fault, None, column=word[1])
     return name
 
 
@@ -315,9 +319,9 @@ def _text_at(word: Word) -> str:
         text = unquote(written)
     except json.JSONDecodeError as error:
         hint = r"Escapes are those of JSON: \" \\ \n \t \u0041 …"
-        raise Fault("not an escape", hint, column=column + error.pos) from None
+        raise BadStatement("not an escape", hint, column=column + error.pos) from None
     if text and (fault := unfit(text)):
-        raise Fault(fault, None, column=column)
+        raise BadStatement(fault, None, column=column)
     return text
 
 
@@ -325,15 +329,15 @@ def _number(word: Word) -> exact.Number:
     try:
         return exact.number(word[0])
     except ValueError:
-        raise Fault("the number has too many digits", None, column=word[1]) from None
+        raise BadStatement("the number has too many digits", None, column=word[1]) from None
     except OverflowError:
-        raise Fault("the number is too large", None, column=word[1]) from None
+        raise BadStatement("the number is too large", None, column=word[1]) from None
 
 
 def _signs(words: list[Word]) -> list[str]:
     for sign, column in words:
         if sign not in JOINS:
-            raise Fault(f"`{sign}` cannot be given", _SIGN_HINTS.get(sign), column=column)
+            raise BadStatement(f"`{sign}` cannot be given", _SIGN_HINTS.get(sign), column=column)
     return [sign for sign, _ in words]
 
 
@@ -348,8 +352,8 @@ _SIGN_HINTS = {
 }
 
 
-def _keyword(word: str, column: int) -> Fault:
-    return Fault(f"`{word}` is a keyword", f'Quote it to use it as a name: "{word}".', column=column)
+def _keyword(word: str, column: int) -> BadStatement:
+    return BadStatement(f"`{word}` is a keyword", f'Quote it to use it as a name: "{word}".', column=column)
 
 
 def _explain_text(line: str, column: int) -> None:
@@ -360,9 +364,11 @@ def _explain_text(line: str, column: int) -> None:
     end = body.end() if body else column
     if end < len(line) and line[end] < " ":
         code = json.dumps(line[end])[1:-1]
-        raise Fault("a control character stands in the quoted text", f"Write it as {code}.", column=end + 1)
+        raise BadStatement(
+            "a control character stands in the quoted text", f"Write it as {code}.", column=end + 1
+        )
     if end >= len(line) or line[end] == "\\":
-        raise Fault("the quoted text does not end", 'Close it with ".', column=column)
+        raise BadStatement("the quoted text does not end", 'Close it with ".', column=column)
 
 
 def _hint(found: str, default: str | None) -> str | None:

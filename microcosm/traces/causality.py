@@ -15,6 +15,7 @@ from itertools import chain
 from microcosm.givens.clock import Clock, Stamp, between
 from microcosm.givens.exact import Number
 from microcosm.givens.relation import Relation
+from microcosm.order.happens_before import components
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import in_trace
 from microcosm.traces.execution import Execution
@@ -187,7 +188,9 @@ class Before:
 
     def _break_cycles(self) -> None:
         """Give up the messages and links that lie on cycles: they contradict the order of processes."""
-        part = self._components(set(range(len(self._execution.events))).difference(self.order))
+        left = set(range(len(self._execution.events))).difference(self.order)
+        found = components(sorted(left), lambda event: filter(left.__contains__, self.into(event)))
+        part = {event: component[0] for component in found for event in component}
         kept = []
         for sending, reception in self.pairs:
             if sending in part and part.get(reception) == part[sending]:
@@ -203,37 +206,6 @@ class Before:
                 message = f"{entry.id}: is after {self._execution.events[before].id} and before it"
                 self._report.add("link-cycle", message, file=entry.file, line=entry.line)
         self.links = [(a, b) for a, b in self.links if a not in part or part.get(b) != part[a]]
-
-    def _components(self, events: set[int]) -> dict[int, int]:
-        """The strongly connected components among `events`, each by one of its members (Tarjan)."""
-        number: dict[int, int] = {}
-        low: dict[int, int] = {}
-        part: dict[int, int] = {}
-        open_: list[int] = []
-        for root in sorted(events):
-            if root in number:
-                continue
-            path = [(root, iter(tuple(self.into(root))))]
-            number[root] = low[root] = len(number)
-            open_.append(root)
-            while path:
-                event, sources = path[-1]
-                source = next((s for s in sources if s in events and s not in part), None)
-                if source is None:
-                    path.pop()
-                    if path:
-                        above = path[-1][0]
-                        low[above] = min(low[above], low[event])
-                    if low[event] == number[event]:
-                        while event not in part:
-                            part[open_.pop()] = event
-                elif source in number:
-                    low[event] = min(low[event], number[source])
-                else:
-                    number[source] = low[source] = len(number)
-                    open_.append(source)
-                    path.append((source, iter(tuple(self.into(source)))))
-        return part
 
     def _stamps(self) -> dict[int, Stamp]:
         """The stamps that are later than those of all that came before. Cost: linear in the edges."""

@@ -1,37 +1,42 @@
 """Logs of nothing but events and messages, in columns: the fast lane of `extract` for the own JSON lines.
 
-Most lines of most logs say a process, a position, and what was sent or received. Where all do, each process
-tells its events in order, every reception comes after its one sending, then the microcosm follows from a few
-passes over columns, at a tenth of the price of an object for each event. Whatever else a log has or lacks is
-for the careful reader: then there is no answer here. A property test keeps both of one mind.
+Most lines of most logs say a process, a position, what was sent or received, and perhaps what the event is
+called. Where all do, each process tells its events in order, and every reception comes after its one sending,
+the microcosm follows from a few passes over columns, at a tenth of the price of an object for each event.
+Whatever else a log has or lacks is for the careful reader: then there is no answer here. A property test
+keeps both of one mind.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, chain, compress, count, filterfalse
+from itertools import accumulate, chain, compress, count, filterfalse, repeat
 from operator import eq, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
-from microcosm.givens.columns import Links, Told
+from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
+from microcosm.traces.event import writable
 from microcosm.traces.report import Extraction, Report
 from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
+_QUOTED = r'("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
 _BEGINS = '{"process":'
 """A log that begins otherwise is in another format, or not plain: no more of it is read."""
 _events = re.compile(
     rf'^\{{"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
-    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})\}}$',
+    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})(?:, ?"label": ?{_QUOTED})?'
+    rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?\}}$',
     re.MULTILINE,
 ).findall
 
@@ -62,7 +67,7 @@ def _read(path: str | os.PathLike[str]) -> _Log | None:
             found = _events(text)
             if len(found) != text.count("\n") + (not text.endswith("\n")):
                 return None
-            if not log.extend(found):
+            if ("\\" in text and not _are_texts(found)) or not log.extend(found):
                 return None
     return log if not unseen.counts and log.settle() else None
 
@@ -81,6 +86,25 @@ _WORDS: dict[int, Literal["send", "receive", ""]] = {0: "", _SEND: "send", _RECE
 _KINDS = {0: "internal", _SEND: "send", _RECEIVE: "receive"}
 _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind in (_SEND, _RECEIVE))
 """A kind is kept as the length of its word; these tables say which are which."""
+
+
+_Line = tuple[str, str, str, str, str, str, str]
+"""Process, position, `send` or `receive`, message, quoted label, and the file and line of origin; each empty
+where there is none."""
+
+
+def _are_texts(found: Sequence[_Line]) -> bool:
+    """Whether each label is one, though there are escapes in it."""
+    try:
+        return all(writable(json.loads(label)) for *_, label, _, _ in found if "\\" in label)
+    except ValueError:
+        return False
+
+
+def _label_of(quoted: str) -> str | None:
+    if "\\" in quoted:
+        return str(json.loads(quoted))
+    return quoted[1:-1] if quoted else None
 
 
 def _seq_of(name: str) -> int:
@@ -103,6 +127,11 @@ class _Log:
         self._kind = bytearray()
         """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
+        self._labels: list[str] = []
+        """What each event is called, as it is quoted, or nothing; empty where no event is called anything."""
+        self._files: list[str] = []
+        self._lines: list[str] = []
+        """Where each event was read first, if this is a copy; empty where none says so."""
         self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
         self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
@@ -114,10 +143,14 @@ class _Log:
         self._origins: defaultdict[str, Events] = defaultdict(_no_events)
         """The sendings that these hear of."""
 
-    def extend(self, found: Sequence[tuple[str, str, str, str]]) -> bool:
+    def extend(self, found: Sequence[_Line]) -> bool:
         """Take in the events of some more lines; whether nothing is odd about them."""
         events = [*range(len(self._ids), len(self._ids) + len(found))]
-        processes, seqs, words, messages = zip(*found, strict=True)
+        processes, seqs, words, messages, *told = zip(*found, strict=True)
+        for column, values in zip((self._labels, self._files, self._lines), told, strict=True):
+            if column or any(values):
+                column.extend(repeat("", len(self._ids) - len(column)))
+                column.extend(values)
         self._process += map(self._once.setdefault, processes, processes)
         self._ids += map(":".join, zip(processes, seqs, strict=True))
         kinds = bytes(map(len, words))
@@ -153,7 +186,8 @@ class _Log:
             filterfalse(self._heard.__contains__, sends), key=lambda e: rank[self._process[e]]
         ):
             said = f"{self._ids[event]}: the reception of {self._message[event]} is not in the log"
-            report.add("unreceived-send", said, file=self.file, line=event + 1)
+            file, line = self._place(event)
+            report.add("unreceived-send", said, file=file, line=line)
         givens = Givens()
         unlinked = self._unlinked()
         givens.link(links := self._links(unlinked))
@@ -163,7 +197,8 @@ class _Log:
         isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"
-            report.add("isolated-event", said, file=self.file, line=event + 1, fatal=False)
+            file, line = self._place(event)
+            report.add("isolated-event", said, file=file, line=line, fatal=False)
         givens.events = self._table()
         return Extraction(
             givens=givens,
@@ -181,7 +216,7 @@ class _Log:
         alone = [thread[0] for thread in self._threads.values() if len(thread) == 1]
         return [e for e in alone if self._kind[e] != _RECEIVE and e not in self._heard]
 
-    def _links(self, unlinked: list[int]) -> Links:
+    def _links(self, unlinked: list[int]) -> OrderColumns:
         """The order of each process, then the messages."""
         lefts, rights, sources = _no_events(), _no_events(), list[Sequence[str]]()
         for process, thread in self._threads.items():
@@ -194,36 +229,50 @@ class _Log:
             rights += self._receipts[process]
         sources.append([*map("message ".__add__, map(self._message.__getitem__, rights[ordered:]))])
         if not unlinked:
-            return Links(self._ids, lefts, rights, sources, self._process)
+            return OrderColumns(self._ids, lefts, rights, sources, self._process)
         named = bytearray(b"\1") * len(self._ids)
         for event in unlinked:
             named[event] = 0
         place = [0, *accumulate(named)].__getitem__
         names, processes = [*compress(self._ids, named)], [*compress(self._process, named)]
-        return Links(names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes)
+        return OrderColumns(
+            names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes
+        )
+
+    def _place(self, event: int) -> tuple[str, int]:
+        """The file and line of an event."""
+        if self._files and self._files[event]:
+            return self._files[event], int(self._lines[event])
+        return self.file, event + 1
 
     def _table(self) -> EventTable:
         """What the log says of each event: nothing is made for it that is not there already."""
         many = len(self._ids)
-        return EventTable(
+        files: Sequence[str] = Repeated(self.file, many)
+        lines: Sequence[int] = range(1, many + 1)
+        if self._files:
+            places = [*map(self._place, range(many))]
+            files, lines = [file for file, _ in places], [line for _, line in places]
+        table = EventTable(
             self._ids,
             self._process,
             Mapped(self._ids, _seq_of),
             Mapped(self._kind, _KINDS.__getitem__),
             Mapped(self._message, _or_none),
-            labels=Repeated(None, many),
+            labels=Mapped(self._labels, _label_of) if self._labels else Repeated(None, many),
             traces=Repeated(None, many),
             attributes=Repeated(NOTHING, many),
             times=Repeated(None, many),
-            files=Repeated(self.file, many),
-            lines=range(1, many + 1),
+            files=files,
+            lines=lines,
         )
+        return table.by_place(dict.fromkeys(files)) if self._files else table
 
-    def _told(self, unlinked: list[int]) -> Told:
+    def _told(self, unlinked: list[int]) -> MessageColumns:
         """What was sent and received, process by process."""
         words = [*map(_WORDS.__getitem__, self._kind)]
         apart = [event for event in unlinked if self._kind[event]]
         order = _no_events()
         for thread in self._threads.values():
             order += thread
-        return Told(order, words, self._ids, self._message, self._process, apart)
+        return MessageColumns(order, words, self._ids, self._message, self._process, apart)

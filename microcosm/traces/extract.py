@@ -109,8 +109,8 @@ def _extract(
         _check_attribute(parts, token)
         for part in parts:
             part.group_by(token, givens)
-    givens.events = table = _table_of(parts, list(files))
-    named = set(givens.named())
+    givens.events = table = _table_of(parts, files)
+    named = {*givens.members(), *givens.stamps, *(message.event for message in givens.messages)}
     return Extraction(
         givens=givens,
         events=len(table.names),
@@ -123,19 +123,13 @@ def _extract(
     )
 
 
-def _table_of(parts: list[_Part], files: list[str]) -> EventTable:
+def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:
     """What the log says of the events that the microcosm is about, in the order in which they were read."""
     rows = [part.columns() for part in parts]
     columns = rows[0] if len(rows) == 1 else [[*chain(*each)] for each in zip(*rows, strict=True)]
     if not columns:
         return EventTableBuilder().table()
-    of_file, lines = columns[-2:]
-    if len(files) == 1:
-        order = sorted(range(len(lines)), key=lines.__getitem__)
-    else:
-        rank = {file: at for at, file in enumerate(files)}
-        order = sorted(range(len(lines)), key=lambda at: (rank[of_file[at]], lines[at]))
-    return EventTable(*([*map(column.__getitem__, order)] for column in columns))
+    return EventTable(*columns).by_place(files)
 
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:

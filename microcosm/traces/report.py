@@ -27,6 +27,8 @@ KINDS = {
     "no-message": "an event sends or receives, but its message is not named",
     "line-order": "the lines of a process are not in the order of its own clock component",
     "duplicate-event": "an event appears twice; the first is kept",
+    "scattered-process": "a process without positions stands in several files; each part is by itself",
+    "misnamed-field": "a field is not known, and like one that is (told once a name); it is an attribute",
     "restart": "a process begins again: what follows is taken for another execution",
     "seq-against-clock": "a process's positions contradict its clocks; the clocks are believed",
     "equal-clock": "positions are not believed, and clocks do not tell which of two events was first",
@@ -102,6 +104,8 @@ class Report:
         self.lost = 0
         self.lines = 0
         self._each = each
+        self.took: Callable[[int], None] | None = None
+        """Called with the number of bytes of each piece that is read, where somebody wants to know."""
 
     def add(
         self,

@@ -1,6 +1,6 @@
 """What is known of some events as constraints on every pair, as it was stated.
 
-A world fits a `Knowledge` if it orders all of `before`, orders nothing that is refuted, and leaves no
+A world fits `Constraints` if it orders all of `before`, orders nothing that is refuted, and leaves no
 `related` pair unordered. Concurrent pairs are refuted both ways. (Partially ordered time: each pair has
 one of `<`, `>`, `||`; seed 003, section 4.)
 """
@@ -16,7 +16,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
-from microcosm.order.happens_before import Cycle, Graph
+from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.order.order import lacking_order
 from microcosm.order.stamps import StampOrder
 
@@ -24,7 +24,7 @@ Pair = tuple[int, int]
 
 
 @dataclass
-class Knowledge:
+class Constraints:
     """Constraints on the positions below `size`. Nothing is closed under anything, or need be consistent.
 
     Pairs are listed as they were stated. What is given in compressed form stays so: `unseen[a]` is a row
@@ -33,7 +33,7 @@ class Knowledge:
 
     Cost of its methods: linear in what is stated, and n·n/64 where they make rows.
 
-    >>> known = Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
+    >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
     >>> known.refuted_lists(), known.related_rows()
     ([[2], [], [0]], [0, 4, 2])
     """
@@ -56,7 +56,7 @@ class Knowledge:
         related: Iterable[Pair] = (),
         refuted: Iterable[Pair] = (),
         stamps: StampOrder | None = None,
-    ) -> Knowledge:
+    ) -> Constraints:
         """From pairs of positions. Cost: copies of the lists."""
         lists = (list(before), list(concurrent), list(related), list(refuted))
         return cls(size, *lists, stamps=stamps or StampOrder())
@@ -122,14 +122,14 @@ class Knowledge:
             found.update(chain.from_iterable(pairs))
         return found.union(*self.groups)
 
-    def among(self, kept: Sequence[int]) -> Knowledge:
+    def among(self, kept: Sequence[int]) -> Constraints:
         """The same about some positions, `named` ones and others, which are numbered anew in their order."""
         place = {v: at for at, v in enumerate(kept)}
 
         def moved(pairs: list[Pair]) -> list[Pair]:
             return [(place[a], place[b]) for a, b in pairs]
 
-        return Knowledge(
+        return Constraints(
             len(kept),
             moved(self.before),
             moved(self.concurrent),
@@ -143,19 +143,19 @@ class Knowledge:
             StampOrder({place[v]: stamp for v, stamp in self.stamps.of.items() if v in place}),
         )
 
-    def graph(self) -> Graph:
+    def graph(self) -> AcyclicGraph:
         """The order as a graph. Raises `Cycle`."""
-        return Graph(self.size, self.before)
+        return AcyclicGraph(self.size, self.before)
 
 
-def refutations(known: Knowledge, graph: Graph, past: list[int]) -> list[int]:
+def refutations(known: Constraints, graph: AcyclicGraph, past: list[int]) -> list[int]:
     """All that is refuted without a look at `<>`: row a is the set of all b with a !< b, a included.
 
     Exact where nothing is related: whatever is not refuted holds in some world. What is refuted of an
     event is refuted of all that is after it (No-Tr-L), and with an event all that is before it is
     refuted (No-Tr-R): one pass along the pairs as given. Cost: O((|before| + |refuted|) · n/64).
 
-    >>> known = Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)])
+    >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)])
     >>> graph = known.graph()
     >>> [bin(row) for row in refutations(known, graph, graph.pasts())]
     ['0b101', '0b111', '0b101']
@@ -180,7 +180,7 @@ def refutations(known: Knowledge, graph: Graph, past: list[int]) -> list[int]:
     return rows
 
 
-def knowledge_of(givens: Givens, position: Mapping[str, int], size: int) -> Knowledge:
+def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Constraints:
     """The constraints of some givens, given the position of each named event (below `size`).
 
     Clocks become a cover and rows of what they refute (seed 003 with clocks: a !< b where b's clock has
@@ -201,7 +201,7 @@ def knowledge_of(givens: Givens, position: Mapping[str, int], size: int) -> Know
     return known
 
 
-def _complete(givens: Givens, position: Mapping[str, int], known: Knowledge) -> None:
+def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -> None:
     """Refute, both ways, what a complete log says nothing of, unless it leaves out what it must say."""
     try:
         graph = known.graph()
@@ -226,9 +226,9 @@ def constrained(
     groups: Iterable[Sequence[str]] = (),
     clocks: Mapping[str, Clock] | None = None,
     stamps: Mapping[str, Stamp] | None = None,
-) -> Knowledge:
-    """As `knowledge_of`, from the parts of a `Givens`. Cost: as there."""
-    known = Knowledge(size, [(position[a], position[b]) for a, b in pairwise(chain)])
+) -> Constraints:
+    """As `constraints_of`, from the parts of a `Givens`. Cost: as there."""
+    known = Constraints(size, [(position[a], position[b]) for a, b in pairwise(chain)])
     stated = _stated(known)
     for fact in facts:
         stated[fact.relation].append((position[fact.left], position[fact.right]))
@@ -243,7 +243,7 @@ def constrained(
     return known
 
 
-def _stated(known: Knowledge) -> dict[Relation, list[tuple[int, int]]]:
+def _stated(known: Constraints) -> dict[Relation, list[tuple[int, int]]]:
     """Where each relation that can be given is listed."""
     return {
         Relation.BEFORE: known.before,

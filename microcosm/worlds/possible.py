@@ -17,18 +17,18 @@ from microcosm.givens.relation import Relation
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
 from microcosm.worlds import sat
-from microcosm.worlds.candidate import Fit, fault
-from microcosm.worlds.constraints import Knowledge
-from microcosm.worlds.propagation import MEMBERS, Orientation, Plain, Table, of_order, propagated
+from microcosm.worlds.candidate import Candidate, fault
+from microcosm.worlds.constraints import Constraints
+from microcosm.worlds.propagation import MEMBERS, LazyPairs, Orientation, PossibleTable, of_order, propagated
 from microcosm.worlds.sat import Certificate
-from microcosm.worlds.search import Choice, Outcome, Stop, complete, guess
+from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
 
 
 @dataclass(slots=True)
 class Possible:
     """What a pair may be: each possible relation with a world, and what could not be decided in time."""
 
-    worlds: dict[Relation, Fit] = field(default_factory=dict)
+    worlds: dict[Relation, Candidate] = field(default_factory=dict)
     undecided: list[Relation] = field(default_factory=list)
 
 
@@ -36,41 +36,46 @@ class Undecided(MicrocosmError):
     """Told to stop before it was known whether any world fits."""
 
 
-Shown = Callable[[], Fit]
+Shown = Callable[[], Candidate]
 """A world that has something, made when it is asked for."""
 
 
 class Possibilities:
-    """Answers about one `Knowledge`, which must not change.
+    """Answers about constraints, which must not change.
 
     `cap` is the number of backtracks before python-sat (if `solver` and installed) takes over; None
     lets the search go on for ever. `stop` (settable) is asked now and then whether to give up.
 
-    >>> known = Possibilities(Knowledge.of(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
+    >>> known = Possibilities(Constraints.of(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
     >>> list(known.possible(1, 2).worlds), known.possible(0, 2).worlds[Relation.CONCURRENT].reduction()
     ([Relation.AFTER], [(0, 1), (2, 1)])
     """
 
     def __init__(
-        self, known: Knowledge, *, stop: Stop | None = None, cap: int = tuning.BACKTRACKS, solver: bool = True
+        self,
+        known: Constraints,
+        *,
+        stop: Stop | None = None,
+        cap: int = tuning.BACKTRACKS,
+        solver: bool = True,
     ) -> None:
         self.known = known
         self.stop = stop
         self._solver = solver
         self._cap = cap if solver and sat.available() else None
-        self._choices: list[Choice] = []
+        self._choices: list[GreedyChoice] = []
         self._impossible = False
-        self._plain: Plain | None = None
+        self._plain: LazyPairs | None = None
         self._propagated: Orientation | None = None
-        self._part = Part.of(known)
-        self._parts: list[tuple[Part, Possibilities]] = []
+        self._part = Narrowed.of(known)
+        self._parts: list[tuple[Narrowed, Possibilities]] = []
         if self._part is None:
             self._start()
 
     def _start(self) -> None:
         if not self.known.decides:
             try:
-                self._plain = Plain(self.known)
+                self._plain = LazyPairs(self.known)
             except Cycle:
                 self._impossible = True
 
@@ -82,7 +87,7 @@ class Possibilities:
             self._impossible = not self._propagated.consistent
         return self._propagated
 
-    def _within(self, part: Part) -> Possibilities:
+    def _within(self, part: Narrowed) -> Possibilities:
         """The same questions about a part; the last few are remembered."""
         asked = next((found for known, found in self._parts if known.kept == part.kept), None)
         if asked is None:
@@ -105,13 +110,13 @@ class Possibilities:
             self._impossible = self._plain.contradicts
         elif not self._guessed() and self._state.consistent:
             match self._search():
-                case Outcome.NONE:
+                case NoWorld.NONE:
                     self._impossible = True
-                case Outcome.STOPPED:
+                case NoWorld.STOPPED:
                     raise Undecided
         return not self._impossible
 
-    def world(self) -> Fit | None:
+    def world(self) -> Candidate | None:
         """A world that fits, None where there is none. Raises `Undecided`."""
         if self._part is not None:
             found = self._within(self._part).world()
@@ -120,7 +125,7 @@ class Possibilities:
             return None
         if self._choices:
             return self._checked(self._choices[-1].world())
-        return self._checked(Fit.of(self.known.size, self.known.before))
+        return self._checked(Candidate.of(self.known.size, self.known.before))
 
     def possible(self, a: int, b: int) -> Possible:
         """The relations of two distinct positions; none where no world fits.
@@ -136,20 +141,20 @@ class Possibilities:
         if self._may_fit():
             for relation in MEMBERS:
                 shown = self._member(a, relation, b)
-                if shown is Outcome.STOPPED:
+                if shown is NoWorld.STOPPED:
                     found.undecided.append(relation)
-                elif not isinstance(shown, Outcome):
+                elif not isinstance(shown, NoWorld):
                     found.worlds[relation] = self._checked(shown())
         return found
 
-    def table(self) -> Table | None:
+    def table(self) -> PossibleTable | None:
         """All pairs at once; None where no world fits."""
         self._all()
         if not self.known.decides:
             return self.propagated()
         return self._searched_table(self._state) if self._may_fit() else None
 
-    def propagated(self) -> Table | None:
+    def propagated(self) -> PossibleTable | None:
         """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself."""
         self._all()
         if self._impossible:
@@ -174,7 +179,7 @@ class Possibilities:
             return None if made is None else part.certified(made)
         found = Certificate([], [[]], ["0"])
         if self._plain is not None:
-            fits = self.realisable() and not isinstance(self._member(a, relation, b), Outcome)
+            fits = self.realisable() and not isinstance(self._member(a, relation, b), NoWorld)
             return None if fits else found
         if self._impossible or not self._state.consistent:
             return found
@@ -184,7 +189,7 @@ class Possibilities:
         mark = state.mark()
         try:
             fits = state.separate(a, b) if relation is Relation.CONCURRENT else state.order(a, b)
-            none = not fits or sat.solve(state, certificate=found) is Outcome.NONE
+            none = not fits or sat.solve(state, certificate=found) is NoWorld.NONE
         finally:
             state.undo(mark)
         return found if none else None
@@ -201,24 +206,24 @@ class Possibilities:
         except Undecided:
             return True
 
-    def _member(self, a: int, relation: Relation, b: int) -> Shown | Outcome:
+    def _member(self, a: int, relation: Relation, b: int) -> Shown | NoWorld:
         """A world with the relation; NONE, or STOPPED before that was decided."""
         if relation is Relation.AFTER:
             a, b = b, a
         ordered = relation is not Relation.CONCURRENT
         if self._plain is not None:
             if self._plain.refuted(a, b) if ordered else self._plain.ordered(a, b):
-                return Outcome.NONE
+                return NoWorld.NONE
             edges = [*self.known.before, (a, b)] if ordered else self.known.before
-            return lambda: Fit.of(self.known.size, edges)
+            return lambda: Candidate.of(self.known.size, edges)
         state = self._state
         if state.refuted(a, b) if ordered else state.is_related(a, b):
-            return Outcome.NONE
+            return NoWorld.NONE
         for choice in reversed(self._choices):
             if choice.allows(a, b) if ordered else choice.apart(a, b):
                 return lambda: choice.world([(a, b)] if ordered else ())
         found = self._search((a, b), ordered)
-        return found if isinstance(found, Outcome) else found.world
+        return found if isinstance(found, NoWorld) else found.world
 
     def _guessed(self) -> bool:
         """Whether a world is found before anything is propagated."""
@@ -232,28 +237,28 @@ class Possibilities:
             self._choices.append(found)
         return found is not None
 
-    def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> Choice | Outcome:
+    def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> GreedyChoice | NoWorld:
         """Look for directions, under an assumption about a pair: that it is ordered so, or concurrent."""
         state = self._state
         mark = state.mark()
-        found: Choice | Outcome = Outcome.NONE
+        found: GreedyChoice | NoWorld = NoWorld.NONE
         try:
             if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
                 found = complete(state, stop=self.stop, cap=self._cap)
-                if found is Outcome.CAPPED:
+                if found is NoWorld.CAPPED:
                     found = sat.solve(state, stop=self.stop)
         finally:  # whoever interrupts a search may ask again
             state.undo(mark)
-        if not isinstance(found, Outcome):
+        if not isinstance(found, NoWorld):
             self._choices.append(found)
             del self._choices[: -tuning.CHOICES_KEPT]
         return found
 
-    def _searched_table(self, state: Orientation) -> Table:
+    def _searched_table(self, state: Orientation) -> PossibleTable:
         """Start from what the choices so far show; assume the rest, each search showing more."""
         size = self.known.size
         maybe = propagated(state)
-        shown = Table([0] * size, [0] * size)
+        shown = PossibleTable([0] * size, [0] * size)
         for choice in self._choices:
             shown.widen(self._of(choice))
         for rows, seen, ordered in (
@@ -264,23 +269,23 @@ class Possibilities:
                 while left := rows[a] & ~seen[a]:
                     b = lowest(left)
                     match self._search((a, b), ordered):
-                        case Outcome.NONE:
+                        case NoWorld.NONE:
                             rows[a] &= ~(1 << b)
                             if not ordered:
                                 rows[b] &= ~(1 << a)
-                        case Outcome():
+                        case NoWorld():
                             maybe.undecided += left.bit_count()
                             break
                         case choice:
                             shown.widen(self._of(choice))
         return maybe
 
-    def _of(self, choice: Choice) -> Table:
+    def _of(self, choice: GreedyChoice) -> PossibleTable:
         found = of_order(self.known, choice.edges)
         assert found is not None, "a choice was made of what is not refuted"
         return found
 
-    def _checked(self, world: Fit) -> Fit:
+    def _checked(self, world: Candidate) -> Candidate:
         wrong = fault(self.known, world)
         if wrong is not None:
             raise AssertionError(f"a world was found that does not fit: {wrong}")
@@ -288,7 +293,7 @@ class Possibilities:
 
 
 @dataclass
-class Part:
+class Narrowed:
     """A knowledge with `<>` of which most events have nothing but a stamp: the few others are asked about.
 
     An event of which only a stamp is stated stands on no way from one event to another, but where a question
@@ -299,11 +304,11 @@ class Part:
     Cost of its methods: linear in the positions and the pairs.
     """
 
-    whole: Knowledge
+    whole: Constraints
     kept: Sequence[int]
 
     @classmethod
-    def of(cls, known: Knowledge) -> Part | None:
+    def of(cls, known: Constraints) -> Narrowed | None:
         """The positions with more than a stamp, if that leaves out most of many."""
         if known.size < tuning.STAMPED_FROM or not known.decides:
             return None
@@ -311,7 +316,7 @@ class Part:
         return cls(known, sorted(found)) if 2 * len(found) < known.size else None
 
     @cached_property
-    def known(self) -> Knowledge:
+    def known(self) -> Constraints:
         """What is known of these positions, numbered anew."""
         return self.whole.among(self.kept)
 
@@ -320,17 +325,19 @@ class Part:
         """The new number of each position."""
         return {v: at for at, v in enumerate(self.kept)}
 
-    def holding(self, *positions: int) -> Part:
+    def holding(self, *positions: int) -> Narrowed:
         """This part, with some positions more where need be."""
         if all(v in self.place for v in positions):
             return self
-        return Part(self.whole, sorted({*self.kept, *positions}))
+        return Narrowed(self.whole, sorted({*self.kept, *positions}))
 
-    def widened(self, world: Fit) -> Fit:
+    def widened(self, world: Candidate) -> Candidate:
         """A world of the part as one of all positions; the others are concurrent with everything."""
         kept = self.kept
         others = (v for v in range(self.whole.size) if v not in self.place)
-        return Fit([*(kept[v] for v in world.order), *others], [(kept[a], kept[b]) for a, b in world.edges])
+        return Candidate(
+            [*(kept[v] for v in world.order), *others], [(kept[a], kept[b]) for a, b in world.edges]
+        )
 
     def certified(self, found: Certificate) -> Certificate:
         """A certificate about the part in the positions of the whole."""

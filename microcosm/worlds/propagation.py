@@ -5,8 +5,8 @@ what is at or after it (`future`), at or before it (`past`), and what is refuted
 it (`beyond`; `||` refutes both ways). Then a !< b iff b ≤ a, or `beyond[a]` meets `future[b]`: all of
 No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be propagated.
 
-What propagation does not refute in a knowledge without `<>`, some world has: `Plain` answers single pairs
-and closes nothing before it is needed, `Table` holds what is possible of all pairs at once, as rows.
+What propagation does not refute in a knowledge without `<>`, some world has: `LazyPairs` answers single pairs
+and closes nothing before it is needed, `PossibleTable` holds what is possible of all pairs at once, as rows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from operator import and_
 from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
-from microcosm.order.happens_before import Cycle, Graph
+from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.order.rows import Rows
 from microcosm.order.stamps import StampBounds
-from microcosm.worlds.constraints import Knowledge, Pair, refutations
+from microcosm.worlds.constraints import Constraints, Pair, refutations
 
 Trail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
@@ -35,13 +35,13 @@ class Orientation:
 
     Cost: O(E · n/64) to make; constant to ask; a change, and to undo it, that of the rows that it changes.
 
-    >>> known = Knowledge.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
+    >>> known = Constraints.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
     >>> state.is_before(0, 1), state.refuted(1, 0)
     (True, True)
     """
 
-    def __init__(self, known: Knowledge) -> None:
+    def __init__(self, known: Constraints) -> None:
         self.known = known
         self.size = known.size
         self.future: list[int]
@@ -57,7 +57,7 @@ class Orientation:
         except Cycle:
             self.consistent = False
 
-    def _start(self, known: Knowledge) -> bool:
+    def _start(self, known: Constraints) -> bool:
         """Close the rows; what they force at once is put into the order at once, as long as it is much."""
         graph, own = known.graph(), known.refuted_rows()
         unordered = known.related
@@ -223,7 +223,7 @@ MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
 @dataclass(slots=True)
-class Table:
+class PossibleTable:
     """Rows of what is possible: bit b of `before[a]` says that a < b is, of `concurrent[a]` that a || b is.
 
     `undecided` says how many members were not decided in time; they are among the possible ones.
@@ -240,31 +240,31 @@ class Table:
         holds = (self.before[a] >> b & 1, self.before[b] >> a & 1, self.concurrent[a] >> b & 1)
         return [relation for relation, bit in zip(MEMBERS, holds, strict=True) if bit]
 
-    def widen(self, other: Table) -> None:
+    def widen(self, other: PossibleTable) -> None:
         """Take in all that is possible by another table."""
         for mine, theirs in ((self.before, other.before), (self.concurrent, other.concurrent)):
             for a, row in enumerate(theirs):
                 mine[a] |= row
 
 
-def of_order(known: Knowledge, edges: list[Pair]) -> Table | None:
+def of_order(known: Constraints, edges: list[Pair]) -> PossibleTable | None:
     """What is possible if `edges` are the order and nothing is related; None where that is refuted.
 
     Raises `Cycle`. Cost: two closures.
     """
-    graph = Graph(known.size, edges)
+    graph = AcyclicGraph(known.size, edges)
     past, future = graph.pasts(), graph.futures()
     everything = (1 << known.size) - 1
     refuted = refutations(known, graph, past)
     if any(row & later & ~(1 << v) for v, (row, later) in enumerate(zip(refuted, future, strict=True))):
         return None
-    return Table(
+    return PossibleTable(
         [everything & ~row for row in refuted],
         [everything & ~(row | past[v]) for v, row in enumerate(future)],
     )
 
 
-def propagated(state: Orientation) -> Table:
+def propagated(state: Orientation) -> PossibleTable:
     """What the propagation of a consistent state leaves."""
     known = state.known
     ordered = [
@@ -279,17 +279,17 @@ def propagated(state: Orientation) -> Table:
     return left
 
 
-class Plain:
+class LazyPairs:
     """Which pairs are ordered, and which refuted.
 
     Cost: nothing to make; a question that of the rows of its two events, found by a search and then kept.
 
-    >>> known = Plain(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)]))
+    >>> known = LazyPairs(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)]))
     >>> known.refuted(1, 2), known.refuted(2, 1)
     (True, False)
     """
 
-    def __init__(self, known: Knowledge) -> None:
+    def __init__(self, known: Constraints) -> None:
         self._known = known
 
     @cached_property

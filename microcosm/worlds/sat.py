@@ -23,7 +23,7 @@ from microcosm.errors import MissingLibrary
 from microcosm.order.bits import bits, from_positions
 from microcosm.worlds.constraints import Pair
 from microcosm.worlds.propagation import Orientation
-from microcosm.worlds.search import Choice, Outcome, Stop
+from microcosm.worlds.search import GreedyChoice, NoWorld, Stop
 
 NAME, LIMITED = "cadical153", "glucose4"
 """The solver, and the one that can be told to pause, for searches that may be stopped."""
@@ -39,7 +39,7 @@ def available() -> bool:
 
 def solve(
     state: Orientation, *, stop: Stop | None = None, certificate: Certificate | None = None
-) -> Choice | Outcome:
+) -> GreedyChoice | NoWorld:
     """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
     `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
@@ -63,10 +63,10 @@ def solve(
         state_clauses(directions.short_paths())
         while True:
             if stop is not None and stop():
-                return Outcome.STOPPED
+                return NoWorld.STOPPED
             fits = _run(solver, stop)
             if fits is None:
-                return Outcome.STOPPED
+                return NoWorld.STOPPED
             if not fits:
                 if certificate is not None:
                     last = directions.count + 1
@@ -75,11 +75,13 @@ def solve(
                     )
                     certificate.clauses = clauses
                     certificate.drat = list(solver.get_proof() or ())
-                return Outcome.NONE
+                return NoWorld.NONE
             chosen = solver.get_model() or []
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
             if not state_clauses(directions.failing_paths(model)):
-                return Choice.of(state.known, [*state.known.before, *state.chosen, *directions.edges(model)])
+                return GreedyChoice.of(
+                    state.known, [*state.known.before, *state.chosen, *directions.edges(model)]
+                )
 
 
 def _run(solver: Any, stop: Stop | None) -> bool | None:

@@ -21,16 +21,16 @@ from operator import and_
 
 from microcosm import tuning
 from microcosm.order.bits import lowest
-from microcosm.order.happens_before import Cycle, Graph
-from microcosm.worlds.candidate import Fit
-from microcosm.worlds.constraints import Knowledge, Pair
+from microcosm.order.happens_before import AcyclicGraph, Cycle
+from microcosm.worlds.candidate import Candidate
+from microcosm.worlds.constraints import Constraints, Pair
 from microcosm.worlds.propagation import Orientation
 
 Stop = Callable[[], bool]
 """Asked now and then: whether to give up. The caller has the clock."""
 
 
-class Outcome(Enum):
+class NoWorld(Enum):
     """How a search ended that found no world."""
 
     NONE = "none"
@@ -40,13 +40,13 @@ class Outcome(Enum):
     STOPPED = "stopped"
 
 
-def guess(known: Knowledge) -> Choice | None:
+def guess(known: Constraints) -> GreedyChoice | None:
     """A direction for every `<>` without any propagation, as a line has them, once mended; or None.
 
     Most knowledge that fits a world at all is shown to do so for the price of three closures. Raises
     `Cycle` where `before` itself runs in one.
 
-    >>> world = guess(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)]))
+    >>> world = guess(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)]))
     >>> world.edges
     [(0, 1), (2, 1)]
     """
@@ -54,7 +54,7 @@ def guess(known: Knowledge) -> Choice | None:
     turned: list[Pair] = []
     for last in (False, True):
         future = graph.futures()
-        choice = Choice.along(known, future, graph.pasts(), turned)
+        choice = GreedyChoice.along(known, future, graph.pasts(), turned)
         failing = choice.failing(refuted)
         if not failing:
             return choice
@@ -73,38 +73,40 @@ def _widely(failing: list[Pair], size: int) -> bool:
     return len(failing) > max(tuning.MISSES_FEW, size // tuning.MISSES_MANY)
 
 
-def complete(state: Orientation, *, stop: Stop | None = None, cap: int | None = None) -> Choice | Outcome:
+def complete(
+    state: Orientation, *, stop: Stop | None = None, cap: int | None = None
+) -> GreedyChoice | NoWorld:
     """A direction for every open pair of a state, which is left as it was.
 
     `cap` limits the backtracks; where it is given, a first choice that fails widely is the end, too.
     `stop` is asked before each choice. Cost: exponential in the worst case.
 
-    >>> from microcosm.worlds.constraints import Knowledge
+    >>> from microcosm.worlds.constraints import Constraints
     >>> five, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
-    >>> complete(Orientation(Knowledge.of(5, related=five, concurrent=chords)))
-    <Outcome.NONE: 'none'>
-    >>> complete(Orientation(Knowledge.of(5, related=five, concurrent=chords[1:]))).order
+    >>> complete(Orientation(Constraints.of(5, related=five, concurrent=chords)))
+    <NoWorld.NONE: 'none'>
+    >>> complete(Orientation(Constraints.of(5, related=five, concurrent=chords[1:]))).order
     [0, 3, 1, 4, 2]
     """
     begin = state.mark()
     try:
-        return _complete(state, stop, cap) if state.consistent else Outcome.NONE
+        return _complete(state, stop, cap) if state.consistent else NoWorld.NONE
     finally:
         state.undo(begin)
 
 
-def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> Choice | Outcome:
+def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> GreedyChoice | NoWorld:
     decisions: list[tuple[tuple[int, int], Pair]] = []  # each with the mark before it
     backtracks = 0
     while True:
         if stop is not None and stop():
-            return Outcome.STOPPED
-        choice = Choice.along(state.known, state.future, state.past, state.chosen)
+            return NoWorld.STOPPED
+        choice = GreedyChoice.along(state.known, state.future, state.past, state.chosen)
         failing = choice.failing(state.beyond)
         if not failing:
             return choice
         if cap is not None and _widely(failing, state.size) and not decisions:
-            return Outcome.CAPPED
+            return NoWorld.CAPPED
         for v, w in failing:
             pair = choice.culprit(v, w, state.future)
             if pair is None:
@@ -114,9 +116,9 @@ def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> Choice 
             while not holds:
                 backtracks += 1
                 if not decisions:
-                    return Outcome.NONE
+                    return NoWorld.NONE
                 if cap is not None and backtracks > cap:
-                    return Outcome.CAPPED
+                    return NoWorld.CAPPED
                 mark, (a, b) = decisions.pop()
                 state.undo(mark)
                 holds = state.order(b, a)
@@ -126,7 +128,7 @@ Rows = list[int]
 """For each position a row of others."""
 
 
-class Choice:
+class GreedyChoice:
     """The world that some pairs generate, which order every `<>` of a knowledge; it may not fit.
 
     `order` extends the pairs, `successors` list them all, `future` holds the row of each event and of what is
@@ -135,7 +137,7 @@ class Choice:
     Cost: O(E · n/64) to make, n rows to find what fails in it, a look at rows for a pair.
     """
 
-    def __init__(self, known: Knowledge, order: list[int], edges: list[Pair]) -> None:
+    def __init__(self, known: Constraints, order: list[int], edges: list[Pair]) -> None:
         self._known = known
         self.order, self.edges = order, edges
         self.successors: list[list[int]] = [[] for _ in order]
@@ -149,12 +151,12 @@ class Choice:
             future[v] = row
 
     @classmethod
-    def of(cls, known: Knowledge, edges: list[Pair]) -> Choice:
+    def of(cls, known: Constraints, edges: list[Pair]) -> GreedyChoice:
         """The world that all of `edges` generate. Raises `Cycle`."""
-        return cls(known, Graph(known.size, edges).order, edges)
+        return cls(known, AcyclicGraph(known.size, edges).order, edges)
 
     @classmethod
-    def along(cls, known: Knowledge, future: Rows, past: Rows, chosen: Iterable[Pair] = ()) -> Choice:
+    def along(cls, known: Constraints, future: Rows, past: Rows, chosen: Iterable[Pair] = ()) -> GreedyChoice:
         """Each `<>` as its events stand in a line that extends an order, given by its rows.
 
         Of two events that nothing orders the one comes first that orders fewer pairs by coming first.
@@ -184,7 +186,7 @@ class Choice:
                 return before, v
         return None
 
-    def world(self, further: Iterable[Pair] = ()) -> Fit:
+    def world(self, further: Iterable[Pair] = ()) -> Candidate:
         """The world as it is shown, with one pair more where asked, which must not close a cycle."""
         order, edges = self.order, self.edges
         for a, b in further:
@@ -192,7 +194,7 @@ class Choice:
                 late = self.future[b]
                 order = [v for v in order if not late >> v & 1] + [v for v in order if late >> v & 1]
                 edges = [*edges, (a, b)]
-        return Fit(order, edges)
+        return Candidate(order, edges)
 
     def allows(self, a: int, b: int) -> bool:
         """Whether the world fits with a < b put in as well."""

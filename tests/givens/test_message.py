@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm.engine.ground import Processes, Universe
-from microcosm.givens.columns import Linking, Message, Told
+from microcosm.givens.columns import Message, MessageColumns, OrderBuilder
 from microcosm.givens.givens import Givens
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.report import Report
@@ -23,7 +23,7 @@ rows = st.lists(st.tuples(kinds, st.sampled_from("abcdef"), st.sampled_from("mn"
 
 
 def linked(stated: set[tuple[str, str]]) -> Givens:
-    linking = Linking()
+    linking = OrderBuilder()
     for pair in sorted(stated):
         linking.extend(pair, [None])
     givens = Givens()
@@ -37,7 +37,7 @@ def both(rows: list[Row], order: list[int], stated: set[tuple[str, str]]) -> tup
     named = {event for pair in stated for event in pair}
     apart = [at for at in order if rows[at][0] and rows[at][1] not in named]
     columns = [[row[column] for row in rows] for column in (1, 2, 3)]
-    mine.tell(Told(order, [row[0] for row in rows], *columns, apart))
+    mine.tell(MessageColumns(order, [row[0] for row in rows], *columns, apart))
     theirs.messages = [Message(kind, *rest) for kind, *rest in (rows[at] for at in order) if kind]
     return mine, theirs
 

@@ -8,7 +8,7 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.givens.columns import Linking
+from microcosm.givens.columns import OrderBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 
@@ -23,7 +23,7 @@ def one_by_one(stated: list[tuple[str, str]]) -> Givens:
 
 
 def in_columns(stated: list[tuple[str, str]]) -> Givens:
-    linking = Linking()
+    linking = OrderBuilder()
     sources = {}
     for at, pair in enumerate(stated):
         sources.setdefault(pair, f"m{at}")
@@ -54,7 +54,7 @@ def test_columns_say_the_same(stated: list[tuple[str, str]]) -> None:
 
 @given(pairs)
 def test_what_comes_twice_keeps_its_first_source(stated: list[tuple[str, str]]) -> None:
-    linking = Linking()
+    linking = OrderBuilder()
     for at, pair in enumerate(stated):
         linking.extend(pair, [f"m{at}"])
     expected = one_by_one(stated).external

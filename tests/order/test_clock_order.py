@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm import tuning
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.relation import Relation
 from microcosm.order.clock_order import ClockRows
@@ -29,10 +31,16 @@ def given_before(a: Clock, b: Clock, at: int, other: int) -> bool:
     return a.reached_by(b)
 
 
-@given(clocks(), st.sampled_from([0, 1 << 14]))
-def test_rows_say_what_two_clocks_say(recorded: dict[str, Clock], kept: int) -> None:
+@given(clocks(), st.sampled_from([(0, 1), (0, 2), (0, 16), (1 << 14, 16)]))
+def test_rows_say_what_two_clocks_say(recorded: dict[str, Clock], kept: tuple[int, int]) -> None:
     rows = ClockRows(recorded, {event: at for at, event in enumerate(recorded)})
-    rows.KEPT = kept
+    rows.KEPT = kept[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "EVENTS_CUT_OUT", kept[1])
+        _expect_what_two_clocks_say(rows, recorded)
+
+
+def _expect_what_two_clocks_say(rows: ClockRows, recorded: dict[str, Clock]) -> None:
     listed = list(recorded.values())
     for a, one in enumerate(listed):
         for b, other in enumerate(listed):

@@ -25,7 +25,7 @@ ROUNDS = f'''
 
 {getsource(one_round)}
 
-def _in_rounds(computation: Computation, rounds: int) -> Edges | None:
+def _in_rounds(computation: Computation, rounds: int) -> AddedEdges | None:
     """Both implications applied so many times after a transitive closure, and no more."""
     events = range(len(computation))
     after = {{event: computation.future(event) for event in events}}
@@ -39,10 +39,10 @@ def _in_rounds(computation: Computation, rounds: int) -> Edges | None:
 
 
 def in_rounds(rounds: int) -> Mutant:
-    run = "derived = Derivation(computation).run()\n    return None if"
+    run = "derived = DerivedOrder(computation).run()\n    return None if"
     changes = (
         (QUEUE, run, f"derived = _in_rounds(computation, {rounds})\n    return None if"),
-        (QUEUE, "\n\nclass Derivation:", f"{ROUNDS}\n\nclass Derivation:"),
+        (QUEUE, "\n\nclass DerivedOrder:", f"{ROUNDS}\n\nclass DerivedOrder:"),
     )
     return Mutant(f"Fifo n-n in {rounds} rounds", changes, ("ladders",))
 

@@ -50,7 +50,7 @@ MUTANTS = [
     ),
     m(
         "E4 m2 only clamped",
-        "hybrid/sps.py hybrid/optimal.py",
+        "hybrid/sps.py",
         ("if self._m2 == mid and self._missing.next <= self._p2:", "if False:"),
         ("start = self._m2\n", "start = self._m2 = max(self._m2, self._buffer.first)\n"),
     ),
@@ -192,7 +192,7 @@ MUTANTS = [
     ),
     m(
         "SPS multicast: own copies not in the flag",
-        "hybrid/multicast_sps.py",
+        "hybrid/multicast.py",
         (
             "        end = copy.group.end\n        if self._buffer.first",
             "        end = copy.group.start\n        if self._buffer.first",
@@ -200,17 +200,17 @@ MUTANTS = [
     ),
     m(
         "SPS multicast: own copies not in the permit",
-        "hybrid/multicast_sps.py",
+        "hybrid/multicast.py",
         ("groups.peek.end <= buffer.first:", "groups.peek.start < buffer.first:"),
     ),
     m(
         "SPS: p2 not maintained",
-        "hybrid/optimal.py",
+        "hybrid/sps.py",
         ("if self._p2 == at and self._sender_of(missing.first) == sender:", "if False:"),
     ),
     m(
         "SPS: waits for nothing of the first sender's",
-        "hybrid/optimal.py",
+        "hybrid/sps.py",
         (
             "(copy.waits <= first or copy.receiver == asker)",
             "(copy.waits <= first + 1 or copy.receiver == asker)",
@@ -218,19 +218,19 @@ MUTANTS = [
     ),
     m(
         "SPS: looks beyond the second asker's permit",
-        "hybrid/optimal.py",
+        "hybrid/sps.py",
         ("buffer[at].waits <= end", "True"),
         tests="hybrid/test_hybrid.py",
     ),
     m(
         "SPS: looks one permit too far",
-        "hybrid/optimal.py",
+        "hybrid/sps.py",
         ("buffer[at].waits <= end", "buffer[at].waits <= end + 1"),
         tests="hybrid/test_hybrid.py",
     ),
     m(
         "SPS: stops one permit too early",
-        "hybrid/optimal.py",
+        "hybrid/sps.py",
         ("buffer[at].waits <= end", "buffer[at].waits < end"),
         tests="hybrid/test_hybrid.py",
     ),
@@ -321,47 +321,47 @@ MUTANTS = [
     ),
     m(
         "KS without purge",
-        "comparators/ks.py",
+        "timestamped.py",
         ("if left or key[1] == newest[key[0]]}", "if left or newest}"),
         tests=COMPARATORS,
     ),
     m(
         "KS without merge",
-        "comparators/ks.py",
+        "timestamped.py",
         ("self._log = _purged(_merged(mine, carried))", "self._log = _purged(carried)"),
         tests=COMPARATORS,
     ),
     m(
         "RST increments before it copies",
-        "comparators/rst.py",
+        "timestamped.py",
         (
-            "        packet = Stamped(tuple(self._sent), to, payload)  # a copy first, then the increment\n",
+            "        packet = MatrixStamped(tuple(self._sent), to, payload)  # before the increment\n",
             "        self._sent[self.me] = self._raised(self._sent[self.me], to)\n"
-            "        packet = Stamped(tuple(self._sent), to, payload)\n",
+            "        packet = MatrixStamped(tuple(self._sent), to, payload)\n",
         ),
         tests=COMPARATORS,
     ),
     m(
         "Newtop without nulls",
-        "comparators/newtop.py",
+        "timestamped.py",
         ("if self._announced < self._wanted:", "if False:"),
         tests=COMPARATORS,
     ),
     m(
         "Cykas as described",
-        "comparators/cykas.py",
+        "acknowledged.py",
         ("self._untold[0][0] < oldest:", "self._untold[0][0] <= oldest:"),
         tests=COMPARATORS,
     ),
     m(
         "P1 without the past of what is received",
-        "monitor/model.py",
+        "monitoring.py",
         ("self.g[j.receiver] |= {j} | self.c[j]", "self.g[j.receiver] |= {j}"),
         tests="test_monitor_model.py",
     ),
     m(
         "P3 counts what does not go to the monitor",
-        "monitor/model.py",
+        "monitoring.py",
         (
             "        if j.receiver == self.monitor:\n            self.f[j.sender] |= {j}",
             "        self.f[j.sender] |= {j}",
@@ -370,13 +370,13 @@ MUTANTS = [
     ),
     m(
         "section 6 adds instead of taking the maximum",
-        "monitor/model.py",
+        "monitoring.py",
         ("list(map(max, self.f[p], self.e[j]))", "list(map(int.__add__, self.f[p], self.e[j]))"),
         tests="test_monitor_model.py",
     ),
     m(
         "the monitor's guard is strict",
-        "monitor/model.py",
+        "monitoring.py",
         ("all(map(int.__le__, self.e[j], self.k))", "all(map(int.__lt__, self.e[j], self.k))"),
         tests="test_monitor_model.py",
     ),
@@ -412,7 +412,7 @@ MUTANTS = [
     ),
     m(
         "snapshot: the link of the first marker stays open",
-        "tree/snapshot.py",
+        "tree/static.py",
         (
             "            part = self._record(marker)\n        if",
             "            self._record(marker)\n            return None\n        if",
@@ -421,19 +421,19 @@ MUTANTS = [
     ),
     m(
         "snapshot: links are not recorded",
-        "tree/snapshot.py",
+        "tree/static.py",
         ("part.links[sender].append(packet)", "pass"),
         tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: links are recorded beyond the marker",
-        "tree/snapshot.py",
+        "tree/static.py",
         ("            if sender in part.open:\n", "            if True:\n"),
         tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: only who begins records its state",
-        "tree/snapshot.py",
+        "tree/static.py",
         (
             "        part = Snapshot(state,",
             "        state = state if marker.origin == self.me else -1\n        part = Snapshot(state,",

@@ -11,7 +11,7 @@ from microcosm.protocol.acknowledged import Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.monitoring import Monitored
-from microcosm.protocol.packets import Ack, Clocked, Logged, Packet, YouCanTell
+from microcosm.protocol.packets import Ack, LamportClocked, Logged, Packet, YouCanTell
 from microcosm.protocol.timestamped import RST, Newtop
 from microcosm.protocol.tree.static import TreeNode, binary_tree, hops
 from tests.protocol.random_net import RandomNet
@@ -112,7 +112,7 @@ def test_newtop_is_silent_without_nulls() -> None:
         assert isinstance(output, Send)
         machines[output.to].receive(2, output.packet)
     assert [o.payload for o in machines[1].take() if isinstance(o, Delivery)] == ["x"]
-    machines[2].receive(0, Clocked(1, 0, "again"))
+    machines[2].receive(0, LamportClocked(1, 0, "again"))
     assert machines[2].refused.total() == 1
 
 

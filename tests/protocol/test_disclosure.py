@@ -11,7 +11,7 @@ from microcosm.givens.relation import Relation
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Clocked, Message, Packet, Permit, Plain, Secret
+from microcosm.protocol.packets import Ack, HybridMessage, LamportClocked, Numbered, Packet, Permit, Secret
 from tests.protocol.random_net import RandomNet
 
 
@@ -76,7 +76,7 @@ class Watched(RandomNet):
                 if not isinstance(output, Send):
                     continue
                 packet = output.packet
-                if isinstance(packet, Message | Plain | Secret):
+                if isinstance(packet, HybridMessage | Numbered | Secret):
                     self.happens(i, f"s:{i}.{packet.mid}:{output.to}")
                 if self.random.random() >= self.loss:
                     for _ in range(2 if self.random.random() < self.duplicate else 1):
@@ -184,7 +184,7 @@ def test_a_message_tells_of_both_worlds() -> None:
     machine = PROTOCOLS["hybrid-basic"].make(3)[1]
     disclosure = Disclosure(machine, "p2")
     machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
-    packet = Message(2, 0, False, "news")
+    packet = HybridMessage(2, 0, False, "news")
     disclosure.received(0, packet)
     machine.receive(0, packet)
     assert [str(fact) for fact in disclosure.application] == ["c:news < d:p2:news"]
@@ -197,7 +197,7 @@ def test_a_permit_proves_the_other_copies_of_its_multicast(name: str) -> None:
     machine = PROTOCOLS[name].make(3)[1]
     disclosure = Disclosure(machine, "p2")
     machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
-    for packet in (Message(1, 0, True, "a"), Permit(1), Message(2, 1, False, "b")):
+    for packet in (HybridMessage(1, 0, True, "a"), Permit(1), HybridMessage(2, 1, False, "b")):
         disclosure.received(0, packet)
         machine.receive(0, packet)
     facts = [str(fact) for fact in disclosure.network if "." in fact.left]
@@ -209,7 +209,7 @@ def test_a_permit_of_a_unicast_proves_nothing_of_its_own_message() -> None:
     machine = PROTOCOLS["hybrid-basic"].make(3)[1]
     disclosure = Disclosure(machine, "p2")
     machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
-    for packet in (Message(2, 0, True, "a"), Permit(2)):
+    for packet in (HybridMessage(2, 0, True, "a"), Permit(2)):
         disclosure.received(0, packet)
         machine.receive(0, packet)
     assert [str(fact) for fact in disclosure.network if "." in fact.left] == ["d:0.1 < g:p2:0.2"]
@@ -220,7 +220,12 @@ def test_equal_lamport_clocks_refute_as_smaller_ones_do() -> None:
     machine = PROTOCOLS["newtop"].make(3)[2]
     disclosure = Disclosure(machine, "p3")
     machine.on_deliver = lambda delivery: disclosure.delivered(delivery, str(delivery.payload))
-    arrivals = ((0, Clocked(1, 0, "a")), (1, Clocked(1, 0, "b")), (0, Clocked(2, 0, "c")), (1, Clocked(3, 1)))
+    arrivals = (
+        (0, LamportClocked(1, 0, "a")),
+        (1, LamportClocked(1, 0, "b")),
+        (0, LamportClocked(2, 0, "c")),
+        (1, LamportClocked(3, 1)),
+    )
     for sender, packet in arrivals:
         disclosure.received(sender, packet)
         machine.receive(sender, packet)

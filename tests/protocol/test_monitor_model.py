@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.protocol.monitoring import (
+    AbstractMessage,
     Histories,
-    Letter,
-    Letters,
+    MessageSet,
     Monitored,
     MonitorProgram,
     Pasts,
@@ -35,8 +35,8 @@ class Side:
     def __init__(self, size: int = SIZE) -> None:
         self.histories, self.pasts = Histories(size), Pasts(size)
         self.projections, self.sizes = Projections(size), Sizes(size)
-        self.events: list[list[tuple[str, Letter]]] = [[] for _ in range(size)]
-        self.transit: list[Letter] = []
+        self.events: list[list[tuple[str, AbstractMessage]]] = [[] for _ in range(size)]
+        self.transit: list[AbstractMessage] = []
         self.count = 0
 
     @property
@@ -44,18 +44,18 @@ class Side:
         return self.histories, self.pasts, self.projections, self.sizes
 
     @property
-    def letters(self) -> list[Letter]:
+    def letters(self) -> list[AbstractMessage]:
         return list(self.histories.b)
 
     def send(self, p: int, q: int) -> None:
-        j = Letter(self.count, p, q)
+        j = AbstractMessage(self.count, p, q)
         self.count += 1
         for program in self.programs:
             program.send(j)
         self.transit.append(j)
         self.events[p].append(("send", j))
 
-    def ready(self) -> list[Letter]:
+    def ready(self) -> list[AbstractMessage]:
         """What can be received; all four programs say the same of each message."""
         found = []
         for j in self.transit:
@@ -64,24 +64,24 @@ class Side:
             found += [j] if guards == {True} else []
         return found
 
-    def receive(self, j: Letter) -> None:
+    def receive(self, j: AbstractMessage) -> None:
         for program in self.programs:
             program.receive(j)
         self.transit.remove(j)
         self.events[j.receiver].append(("receive", j))
 
-    def basic(self, i: Letter, j: Letter) -> bool:
+    def basic(self, i: AbstractMessage, j: AbstractMessage) -> bool:
         """Section 3, literally: send_i or receive_i takes place before send_j, in the same process."""
         events = self.events[j.sender]
         return i != j and any(
             what in events[: events.index(("send", j))] for what in (("send", i), ("receive", i))
         )
 
-    def causal(self, i: Letter, j: Letter) -> bool:
+    def causal(self, i: AbstractMessage, j: AbstractMessage) -> bool:
         """i → j, by the recursive definition."""
         return self.basic(i, j) or any(self.causal(i, h) for h in self.letters if self.basic(h, j))
 
-    def before(self, j: Letter) -> Letters:
+    def before(self, j: AbstractMessage) -> MessageSet:
         """D_j: what its receiver had received before."""
         events = self.events[j.receiver]
         return frozenset(i for kind, i in events[: events.index(("receive", j))] if kind == "receive")
@@ -168,7 +168,7 @@ def test_lemma_0_within_one_sender_causal_is_sequential_precedence() -> None:
 
 def test_lemma_0_needs_that_nothing_is_received_before_it_is_sent() -> None:
     """The smallest counterexample else: an answer is received before what it answers is sent."""
-    i, answer, j = Letter(0, 1, 2), Letter(1, 2, 1), Letter(2, 1, 2)
+    i, answer, j = AbstractMessage(0, 1, 2), AbstractMessage(1, 2, 1), AbstractMessage(2, 1, 2)
     # In p1: receive answer, send i, send j; in p2: receive j, send answer.
     basic = {i: frozenset({answer}), j: frozenset({answer, i}), answer: frozenset({j})}
     assert j in predecessors(basic, i)
@@ -227,7 +227,9 @@ def test_section_6_all_these_sets_are_closed_and_so_told_by_their_sizes() -> Non
         to_monitor = [j for j in universe if j.receiver == 0]
         past = {j: h.c(j) for j in universe}
 
-        def precedes(i: Letter, j: Letter, past: dict[Letter, Letters] = past) -> bool:
+        def precedes(
+            i: AbstractMessage, j: AbstractMessage, past: dict[AbstractMessage, MessageSet] = past
+        ) -> bool:
             return i in past[j]
 
         assert all(closed(past[j], universe, precedes) for j in universe)
@@ -244,7 +246,7 @@ def test_section_6_is_the_protocol() -> None:
     for seed in range(10):
         side, random = Side(4), Random(seed)
         machines = [Monitored(me, 4) for me in range(4)]
-        packets: dict[Letter, object] = {}
+        packets: dict[AbstractMessage, object] = {}
         for step in range(120):
             if step < 60 and random.random() < 0.5:
                 p, q = random.sample(range(4), 2)

@@ -32,16 +32,16 @@ PACKETS = st.sampled_from(SHAPES).flatmap(
 )
 
 SOUND: list[packets.Packet] = [
-    packets.Message(3, 1, True, "hello"),
+    packets.HybridMessage(3, 1, True, "hello"),
     packets.Ack(1),
     packets.Permit(2**63 - 1),
-    packets.Plain(4, None),
+    packets.Numbered(4, None),
     packets.Secret(1, False, b"\x00"),
     packets.YouCanTell(),
-    packets.Stamped(((0, 1), (2, 3)), (1,), 5),
+    packets.MatrixStamped(((0, 1), (2, 3)), (1,), 5),
     packets.Vectored(((0, 1),), (0, 1), [1, 2]),
     packets.Logged(3, (1, 2), ((0, 2, (1,)), (1, 1, ())), {"a": 1}),
-    packets.Clocked(9, 1),
+    packets.LamportClocked(9, 1),
     packets.Routed(0, (3, 1), "x"),
     packets.TreeChange(3, 1, 1),
     packets.Welcome(((0, 0), (1, 0))),
@@ -75,9 +75,9 @@ def test_another_version_is_no_packet() -> None:
 
 def test_sizes() -> None:
     """A hybrid message carries three integers, in a handful of bytes, however many processes there are."""
-    assert packets.Message(10**6, 10**6 - 1, True).integers == 3
-    assert len(encode(packets.Message(10**6, 10**6 - 1, True))) == 15
-    assert packets.Stamped(((0,) * 100,) * 100, (1,)).integers == 10_000
+    assert packets.HybridMessage(10**6, 10**6 - 1, True).integers == 3
+    assert len(encode(packets.HybridMessage(10**6, 10**6 - 1, True))) == 15
+    assert packets.MatrixStamped(((0,) * 100,) * 100, (1,)).integers == 10_000
 
 
 @given(st.binary(max_size=40))
@@ -101,7 +101,7 @@ def test_receive_never_raises(name: str, garbage: list[tuple[Any, Any]]) -> None
         for output in machine.take():
             if isinstance(output, Send):
                 assert output.packet.sound()
-                assert encode(output.packet) if not isinstance(output.packet, packets.Message) else True
+                assert encode(output.packet) if not isinstance(output.packet, packets.HybridMessage) else True
         machine.tick()
         machine.take()
 

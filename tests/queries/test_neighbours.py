@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 
 import pytest
@@ -70,3 +71,4 @@ def test_pairs_are_those_of_the_table(givens: Givens) -> None:
         assert list(known.pairs(relation)) == [
             (a, b) for a, b, verdict in known.table() if verdict is relation
         ]
+    assert known.table().counts() == Counter(verdict for _, _, verdict in known.table())

@@ -11,7 +11,7 @@ from microcosm import Microcosm
 from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.constraints import Constraints
 from tests import posets
 from tests.derivations import Node
 from tests.families import planted
@@ -131,7 +131,7 @@ def test_a_clocked_log_of_hundreds_of_events() -> None:
     assert agree(m, [tuple(rng.sample(events, 2)) for _ in range(12)]) > 3  # type: ignore[misc]
 
 
-def as_stated(known: Knowledge) -> Givens:
+def as_stated(known: Constraints) -> Givens:
     """The same knowledge as correspondences."""
     pairs = (list(stated) for stated in (known.before, known.concurrent, known.related))
     return Family("as stated", known.size, *pairs).givens()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from microcosm.errors import Undefined
@@ -17,6 +18,7 @@ from microcosm.queries.possible import Worlds
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.worlds.possible import Undecided
+from microcosm.worlds.propagation import MEMBERS
 from tests import oracle, posets
 from tests.enumeration import as_givens, enumerated, up_to_renaming
 from tests.notation import mc
@@ -260,3 +262,17 @@ def test_of_a_token_only_the_pairs_that_contradict_are_in_a_conflict() -> None:
     assert others == ["b !< a", "c !< b", "a !< c"]
     assert len(related) == 2
     assert {statement(given) for given in related} < {"a <> b", "a <> c", "b <> c"}
+
+
+@given(microcosms(), microcosms())
+def test_tables_tell_what_one_has_that_another_has_not(some: Givens, others: Givens) -> None:
+    """Counts, differences and what is common are those of the pairs, whatever events either names."""
+    one, other = Worlds(some).propagated(), Worlds(others).propagated()
+    if one is None or other is None:
+        reject()
+    mine, theirs = ({(a, b): left for a, b, left in table} for table in (one, other))
+    assert one.counts() == Counter(mine.values())
+    changed = {(a, b): left for a, b, left in one.unlike(other)}
+    assert changed == {pair: left for pair, left in mine.items() if left != theirs.get(pair, MEMBERS)}
+    for (a, b), left in {(a, b): left for a, b, left in one.common(other)}.items():
+        assert left == tuple(r for r in mine[a, b] if r in theirs.get((a, b), MEMBERS))

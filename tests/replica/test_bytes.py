@@ -18,7 +18,7 @@ from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
-DOTS = st.builds(Dot, NAMES, st.integers(1, 2**40), st.integers(1, 2**60))
+DOTS = st.builds(Dot, NAMES, st.integers(1, 2**40), st.integers(1, 2**48 - 100))
 RUNS = st.builds(lambda dot, more: DotRun(*dot, dot.number + more), DOTS, st.integers(1, 99))
 SIGNS = st.sampled_from((Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE))
 FACTS = st.builds(Correspondence, NAMES, SIGNS, NAMES, st.none() | NAMES).filter(lambda f: f.left != f.right)

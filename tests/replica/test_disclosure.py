@@ -15,7 +15,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery
-from microcosm.protocol.packets import Message
+from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
@@ -75,7 +75,7 @@ def disclosed(name: str, events: list[str]) -> list[Correspondence]:
             learnt.causally_sent(rest, number)
         elif kind == "d":
             message = rest.partition(":")[2]
-            packet = Message(number, number - 1, False, b"")
+            packet = HybridMessage(number, number - 1, False, b"")
             learnt.delivered(Delivery(ord(message[0]), b"", packet), message)
     return learnt.application
 
@@ -84,7 +84,7 @@ def test_a_sending_that_came_with_its_message_is_the_evolution_that_an_exchange_
     sender, receiver = Replica(Memory(), "a", incarnation=1), Replica(Memory(), "b", incarnation=1)
     for n in range(3):
         sender.local(f"e{n}", at=float(n))
-    sent = sender.held(sender.local("c:a.1.4", at=7.5))
+    sent = sender.held(sender._happen("c:a.1.4", 7.5, admitted=True))
     receiver.delivered("a", "a.1.4", b"", sent=sent)  # type: ignore[arg-type]
     assert receiver.chains() == {("a", 1): ["c:a.1.4"], ("b", 1): ["d:b:a.1.4"]}
     assert sent is not None

@@ -135,6 +135,17 @@ class Counting:
             self.evolutions[one.dot] = one
         return 0
 
+    stream = ("nobody", 1)
+
+    def fault_in(self, evolution: Evolution) -> None:
+        pass
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        return []
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        raise AssertionError
+
     def level_with(self, peer: str) -> None:
         pass
 
@@ -183,9 +194,12 @@ def test_another_replica_of_this_name_is_noticed() -> None:
     one.local("x")
     level(one, third)
     with pytest.raises(WrongReplica, match="another one has the name a"):
-        level(third, other)
-    other.renew(2)
+        other.take(one.held_of(one.seen()))
     level(third, other)
+    assert other.divergences == [{"member": "b", "dot": ["a", 1, 1], "last": 0}]
+    assert other.stream[0] == "a"
+    assert other.stream != one.stream
+    assert other.known_as == 1
     other.local("y")
     level(third, other)
     assert third.events == ["x", "y"]

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from microcosm.errors import ReplicaError, WrongReplica
+from microcosm.errors import ReplicaError
 from microcosm.replica.network.write_ahead import STATE, remembered
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
@@ -67,7 +67,7 @@ def test_members_that_a_crash_left_behind_are_put_right() -> None:
     ran(scene())
 
 
-def test_a_peer_with_the_same_name_is_one_clear_error() -> None:
+def test_a_copy_of_a_peer_begins_anew_when_it_hears_of_it() -> None:
     async def scene() -> None:
         store = Memory()
         Replica(store, "b", incarnation=7).local("first")
@@ -87,10 +87,13 @@ def test_a_peer_with_the_same_name_is_one_clear_error() -> None:
                     pass
             async with serve(copy, "b", address=where, **OPTIONS) as other:
                 other.add_member("a", a.address)
-                await other.stopped()
-                assert isinstance(other.fault, WrongReplica)
-                assert "another one has the name b" in str(other.fault)
-            assert a.fault is None
+                await other.until(lambda replica: replica.divergences)
+                assert other.health == "diverged"
+                assert other.replica.stream != ("b", 7)
+                other.replica.local("third")
+                await level(a, other)
+                assert a.replica.events == ["first", "second", "third"]
+            assert (a.fault, other.fault) == (None, None)
 
     ran(scene())
 

@@ -10,8 +10,8 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
 from microcosm.simulation.events import DELIVER, SEND, Event, check
-from microcosm.simulation.run import Application, Constant, Link, Network, Run
-from microcosm.simulation.simulate import Script, Stream
+from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
+from microcosm.simulation.simulate import Script, SteadyStream
 from microcosm.simulation.statistics import Gauge, Statistics
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]
@@ -45,7 +45,7 @@ class Neighbours:
 
 
 def operations(name: str, size: int) -> float:
-    _, statistics, done = run(name, size, Network(Link(Constant(0.5))), Neighbours())
+    _, statistics, done = run(name, size, Network(NetworkLink(Constant(0.5))), Neighbours())
     assert done.undelivered == 0
     assert statistics.metadata_peak == 3 or name == "hybrid-dependencies"
     assert statistics.metadata_peak <= 3 + 3 * BUDGET
@@ -67,7 +67,10 @@ def test_nor_do_they_with_ten_thousand_processes(name: str) -> None:
 @pytest.mark.parametrize("name", HYBRIDS)
 def test_operations_do_not_depend_on_the_backlog(name: str) -> None:
     """The same messages, with few and with many of them unacknowledged at a time."""
-    costs = [run(name, 2, Network(Link(Constant(rtt))), Stream(1000))[1].operations for rtt in (0.1, 1, 10)]
+    costs = [
+        run(name, 2, Network(NetworkLink(Constant(rtt))), SteadyStream(1000))[1].operations
+        for rtt in (0.1, 1, 10)
+    ]
     assert max(costs) <= 1.2 * min(costs)
 
 
@@ -76,7 +79,7 @@ def test_operations_do_not_depend_on_the_backlog(name: str) -> None:
 )
 def test_throughput_scales_only_with_a_receive_buffer(name: str, expected: float) -> None:
     """100 messages to one receiver at a round trip time of 100."""
-    events, _, _ = run(name, 2, Network(Link(Constant(50.0))), Stream(100))
+    events, _, _ = run(name, 2, Network(NetworkLink(Constant(50.0))), SteadyStream(100))
     assert events[-1].kind == DELIVER
     assert events[-1].time == pytest.approx(expected, abs=0.02)
 
@@ -95,7 +98,9 @@ def test_the_optimal_algorithm_can_be_later_all_the_same() -> None:
     later = earlier = 0
     for seed in range(60):
         random = Random(seed)
-        links = {(i, j): Link(Constant(random.choice((0.1, 1, 5)))) for i in range(4) for j in range(4)}
+        links = {
+            (i, j): NetworkLink(Constant(random.choice((0.1, 1, 5)))) for i in range(4) for j in range(4)
+        }
         times = sorted(random.uniform(0, 10) for _ in range(25))
         sends = []
         for time in times:
@@ -128,8 +133,8 @@ class PingPong:
 
 
 def longest(name: str, rounds: int) -> float:
-    links = {pair: Link(Constant(0.001)) for pair in ((0, 1), (1, 0))}
-    return run(name, 3, Network(Link(Constant(0.5)), links), PingPong(rounds))[1].latency_peak
+    links = {pair: NetworkLink(Constant(0.001)) for pair in ((0, 1), (1, 0))}
+    return run(name, 3, Network(NetworkLink(Constant(0.5)), links), PingPong(rounds))[1].latency_peak
 
 
 def test_latency_of_the_optimal_algorithm_is_not_bounded_by_round_trips() -> None:
@@ -152,7 +157,7 @@ def test_cykas_starves_and_the_hybrids_do_not() -> None:
         sends.append((1.0, 0, (4,)))
         order = sorted(range(len(sends)), key=lambda at: sends[at][0])
         answer = order.index(len(sends) - 1)
-        events, _, _ = run(name, 5, Network(Link(Constant(0.5))), Script(sends))
+        events, _, _ = run(name, 5, Network(NetworkLink(Constant(0.5))), Script(sends))
         return next(event.time for event in events if event.kind == SEND and event.message == answer)
 
     assert answered("cykas") > 23  # when they stop
@@ -161,6 +166,6 @@ def test_cykas_starves_and_the_hybrids_do_not() -> None:
 
 def test_messages_to_one_receiver_are_pipelined() -> None:
     for name in HYBRIDS:
-        _, statistics, _ = run(name, 2, Network(Link(Constant(50.0))), Stream(100))
+        _, statistics, _ = run(name, 2, Network(NetworkLink(Constant(50.0))), SteadyStream(100))
         assert statistics.in_transit == 100
-    assert run("mf", 2, Network(Link(Constant(50.0))), Stream(100))[1].in_transit == 1
+    assert run("mf", 2, Network(NetworkLink(Constant(50.0))), SteadyStream(100))[1].in_transit == 1

@@ -15,9 +15,9 @@ from microcosm.protocol.hybrid.multicast import Copy, HybridMulticast, HybridMul
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.simulation.explore import Explored, Explorer, explore, survey, workloads
-from microcosm.simulation.explore_state import Scope, State
+from microcosm.simulation.explore_state import ExploreScope, ExploreState
 
 HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-sps")
 
@@ -57,20 +57,20 @@ class Watched(Explorer):
             repr(([held[machine] for machine in machines], rest)) for machines, *rest in self._ends
         }
 
-    def _liveness(self, state: State) -> str | None:
+    def _liveness(self, state: ExploreState) -> str | None:
         self._ends.add((state.machines, state.missing, state.losses, state.doubles, state.ticks))
         return super()._liveness(state)
 
 
 SCOPES = {
-    "reordering": Scope(messages=2),
-    "fifo": Scope(messages=2, reorder=False),
-    "a loss": Scope(messages=2, losses=1),
-    "a double": Scope(messages=2, doubles=1),
+    "reordering": ExploreScope(messages=2),
+    "fifo": ExploreScope(messages=2, reorder=False),
+    "a loss": ExploreScope(messages=2, losses=1),
+    "a double": ExploreScope(messages=2, doubles=1),
 }
 
 
-def both_ways(protocol: Protocol, scope: Scope) -> list[tuple[tuple[Explored, set[str]], ...]]:
+def both_ways(protocol: Protocol, scope: ExploreScope) -> list[tuple[tuple[Explored, set[str]], ...]]:
     """For each workload what is found with and without the reduction."""
     found = []
     for programs in workloads(protocol, scope):
@@ -80,7 +80,7 @@ def both_ways(protocol: Protocol, scope: Scope) -> list[tuple[tuple[Explored, se
     return found
 
 
-def agree(protocol: Protocol, scope: Scope) -> int:
+def agree(protocol: Protocol, scope: ExploreScope) -> int:
     """Check that both searches find the same, workload by workload; how many workloads are faulty."""
     faulty = 0
     for (fewer, ends), (all_, all_ends) in both_ways(protocol, scope):
@@ -138,7 +138,11 @@ class Hasty(HybridMulticast):
         before = len(self.out)
         super()._try_send()
         for at, output in enumerate(self.out[before:], before):
-            if isinstance(output, Send) and isinstance(output.packet, Message) and len(self._unacked) == 1:
+            if (
+                isinstance(output, Send)
+                and isinstance(output.packet, HybridMessage)
+                and len(self._unacked) == 1
+            ):
                 self.out[at] = output._replace(packet=replace(output.packet, permit=False))
 
 
@@ -165,13 +169,13 @@ def mutated(name: str, machine: type[Machine]) -> Protocol:
 @pytest.mark.parametrize(
     ("name", "machine", "scope"),
     [
-        ("hybrid-basic", Unflagged, Scope(messages=3)),
-        ("hybrid-sps", Dropping, Scope(messages=3)),
-        ("hybrid-multicast", Hasty, Scope(messages=2)),
-        ("hybrid-multicast-sps", Impatient, Scope(messages=2)),
+        ("hybrid-basic", Unflagged, ExploreScope(messages=3)),
+        ("hybrid-sps", Dropping, ExploreScope(messages=3)),
+        ("hybrid-multicast", Hasty, ExploreScope(messages=2)),
+        ("hybrid-multicast-sps", Impatient, ExploreScope(messages=2)),
     ],
 )
-def test_the_same_workloads_are_faulty(name: str, machine: type[Machine], scope: Scope) -> None:
+def test_the_same_workloads_are_faulty(name: str, machine: type[Machine], scope: ExploreScope) -> None:
     protocol = mutated(name, machine)
     faulty = agree(protocol, scope)
     assert 0 < faulty < sum(1 for _ in workloads(protocol, scope))
@@ -179,8 +183,8 @@ def test_the_same_workloads_are_faulty(name: str, machine: type[Machine], scope:
 
 
 def test_a_fault_is_shown_by_a_shortest_scenario_of_its_workload() -> None:
-    surveyed = survey(mutated("hybrid-multicast-sps", Impatient), Scope(messages=2))
-    shortest = Explorer(mutated("hybrid-multicast-sps", Impatient), Scope(messages=2)).run()
+    surveyed = survey(mutated("hybrid-multicast-sps", Impatient), ExploreScope(messages=2))
+    shortest = Explorer(mutated("hybrid-multicast-sps", Impatient), ExploreScope(messages=2)).run()
     assert surveyed.fault == shortest.fault == "message 2 is delivered before message 1"
     assert surveyed.scenario is not None
     assert shortest.scenario is not None
@@ -189,7 +193,7 @@ def test_a_fault_is_shown_by_a_shortest_scenario_of_its_workload() -> None:
 
 @pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)
 @pytest.mark.parametrize("name", HYBRIDS)
-def test_what_settles_commutes(name: str, scope: Scope) -> None:
+def test_what_settles_commutes(name: str, scope: ExploreScope) -> None:
     """With all packets that its process met, and with sending: the same machine, the same packets."""
     pairs = 0
     for programs in workloads(PROTOCOLS[name], replace(scope, multicasts=1)):
@@ -242,7 +246,7 @@ def taken(
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_all_workloads_are_everything(name: str) -> None:
     """Both ways nothing is wrong, and more workloads than one search can tell apart take no fewer states."""
-    scope = Scope(messages=2, reorder="reorder" in PROTOCOLS[name].machine.TOLERATES)
+    scope = ExploreScope(messages=2, reorder="reorder" in PROTOCOLS[name].machine.TOLERATES)
     whole, parts = explore(name, scope), survey(name, scope)
     assert whole.fault is parts.fault is None
     assert parts.complete
@@ -252,7 +256,7 @@ def test_all_workloads_are_everything(name: str) -> None:
 def test_the_order_in_which_receivers_are_named_makes_no_difference(name: str) -> None:
     """As many states and as many ends, whichever order each message names its receivers in."""
     protocol = PROTOCOLS[name]
-    scope = Scope(messages=2, reorder="reorder" in protocol.machine.TOLERATES)
+    scope = ExploreScope(messages=2, reorder="reorder" in protocol.machine.TOLERATES)
     for programs in workloads(PROTOCOLS["rst"], scope):
         orders = product(*(product(*map(permutations, program)) for program in programs))
         found = set()
@@ -264,9 +268,9 @@ def test_the_order_in_which_receivers_are_named_makes_no_difference(name: str) -
 
 def test_workloads_are_counted_up_to_renaming() -> None:
     """Two unicasts: by one to one, by one to two, to each other, both to a third, in a chain."""
-    assert sum(1 for _ in workloads(PROTOCOLS["hybrid-sps"], Scope(messages=2))) == 5
+    assert sum(1 for _ in workloads(PROTOCOLS["hybrid-sps"], ExploreScope(messages=2))) == 5
     for messages in (2, 3):
-        scope = Scope(messages=messages)
+        scope = ExploreScope(messages=messages)
         all_ = list(workloads(replace(PROTOCOLS["monitor"]), scope))
         kept = list(workloads(PROTOCOLS["rst"], scope))
         orbits = {frozenset(renamed(programs, name) for name in permutations(range(3))) for programs in all_}
@@ -283,21 +287,21 @@ def renamed(programs: tuple[tuple[tuple[int, ...], ...], ...], name: tuple[int, 
 
 def test_so_many_multicasts_and_no_more() -> None:
     none, one, any_ = (
-        sum(1 for _ in workloads(PROTOCOLS["rst"], Scope(messages=2, multicasts=most)))
+        sum(1 for _ in workloads(PROTOCOLS["rst"], ExploreScope(messages=2, multicasts=most)))
         for most in (0, 1, None)
     )
     assert 5 == none < one < any_
 
 
 def test_a_survey_says_where_it_gave_up() -> None:
-    assert not survey("hybrid-basic", Scope(messages=2, most=5)).complete
+    assert not survey("hybrid-basic", ExploreScope(messages=2, most=5)).complete
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hybrid-multicast", "hybrid-multicast-sps"])
 def test_three_messages_to_any_receivers(name: str) -> None:
     """docs/protocols.md has the larger scopes: four messages, and three with a loss and a double."""
-    surveyed = survey(name, Scope(messages=3))
+    surveyed = survey(name, ExploreScope(messages=3))
     assert surveyed.fault is None, surveyed.scenario
     assert surveyed.complete
     assert surveyed.states > 10_000
@@ -320,7 +324,7 @@ def test_the_workload_in_which_the_bound_of_an_interval_matters() -> None:
 
     See second-asker.txt.
     """
-    scope = Scope(messages=5, programs=(((2,), (1,)), ((2,),), ((0,), (1,))), reduced=True)
+    scope = ExploreScope(messages=5, programs=(((2,), (1,)), ((2,),), ((0,), (1,))), reduced=True)
     assert Explorer(PROTOCOLS["hybrid-sps"], scope).run().fault is None
     explored = Explorer(mutated("hybrid-sps", Farsighted), scope).run()
     assert explored.fault == "message 5 is delivered before message 1"
@@ -330,8 +334,8 @@ def test_the_workload_in_which_the_bound_of_an_interval_matters() -> None:
 def test_five_messages_show_what_four_do_not() -> None:
     """Two flagged messages to one process take four sends, and the one that must wait is the fifth."""
     mutant = mutated("hybrid-sps", Farsighted)
-    assert survey(mutant, Scope(messages=4)).fault is None
-    surveyed = survey(mutant, Scope(messages=5))
+    assert survey(mutant, ExploreScope(messages=4)).fault is None
+    surveyed = survey(mutant, ExploreScope(messages=5))
     assert surveyed.fault is not None
     assert surveyed.scenario is not None
 
@@ -339,7 +343,7 @@ def test_five_messages_show_what_four_do_not() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("reorder", [True, False], ids=["reordering", "fifo"])
 def test_five_messages_of_the_optimal_algorithm(reorder: bool) -> None:
-    surveyed = survey("hybrid-sps", Scope(messages=5, reorder=reorder))
+    surveyed = survey("hybrid-sps", ExploreScope(messages=5, reorder=reorder))
     assert surveyed.fault is None, surveyed.scenario
     assert surveyed.complete
     assert surveyed.workloads == 112

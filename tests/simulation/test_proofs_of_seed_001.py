@@ -15,7 +15,7 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine, Send
-from microcosm.protocol.packets import Ack, Message, Packet
+from microcosm.protocol.packets import Ack, HybridMessage, Packet
 from microcosm.simulation.events import (
     CAUSAL_SEND,
     DELIVER,
@@ -27,7 +27,7 @@ from microcosm.simulation.events import (
     sent_too_early,
 )
 from microcosm.simulation.explore import Explorer
-from microcosm.simulation.explore_state import Fault, Machines, Scope, State, Step
+from microcosm.simulation.explore_state import ExploreFault, ExploreScope, ExploreState, ExploreStep, Machines
 from tests.protocol.random_net import RandomNet
 
 HYBRIDS = [name for name, one in PROTOCOLS.items() if issubclass(one.machine, Hybrid)]
@@ -47,7 +47,7 @@ class ToTheEnd(Explorer):
 
     states = 0
 
-    def _liveness(self, state: State) -> str | None:
+    def _liveness(self, state: ExploreState) -> str | None:
         calm, after = state._replace(losses=0, doubles=0, ticks=0), self._setup.after
         machines = self._setup.machines
         assert isinstance(machines, Numbered)
@@ -56,20 +56,20 @@ class ToTheEnd(Explorer):
             while any(calm.transit):
                 at = next(at for at, packets in enumerate(calm.transit) if packets)
                 i, j = self._links[at]
-                calm = after(calm, Step("receive", j, i, 0))
+                calm = after(calm, ExploreStep("receive", j, i, 0))
             if all(machines.idle(machine) for machine in calm.machines):
                 return None
-            calm = after(calm, Step("tick", 0))
+            calm = after(calm, ExploreStep("tick", 0))
         return "something stays in a buffer"
 
     def run_all(self) -> int:
-        """Follow all steps; how many states were tried. Raises `Fault` where something stays."""
+        """Follow all steps; how many states were tried. Raises `ExploreFault` where something stays."""
         start = self._setup.start()
         seen, stack = {start.digest()}, [start]
         while stack:
             state = stack.pop()
             if (fault := self._liveness(state)) is not None:
-                raise Fault(fault)
+                raise ExploreFault(fault)
             for step in self._steps(state):
                 following = self._setup.after(state, step)
                 if (found := following.digest()) not in seen:
@@ -89,7 +89,7 @@ def test_lemmata_5_3_and_5_4_from_every_state(name: str) -> None:
     """Two messages, one packet lost: wherever it is lost, unacked messages and missing permits disappear."""
     protocol = PROTOCOLS[name]
     several = protocol.machine.MULTICAST
-    scope = Scope(messages=2, losses=1, reorder=not several, multicasts=1 if several else None)
+    scope = ExploreScope(messages=2, losses=1, reorder=not several, multicasts=1 if several else None)
     assert ToTheEnd(protocol, scope, Numbered(protocol.make(3))).run_all() > 200
 
 
@@ -272,6 +272,6 @@ def test_definition_4_1_what_is_sent_to_the_sender_itself_is_exempt() -> None:
     """Message and Ack alone: p2 gets a flagged message of p1 and may answer p1, and nobody else."""
     for to, held in ((0, 0), (2, 1)):
         two = PROTOCOLS["hybrid-sps"].make(3)[1]
-        two.receive(0, Message(2, 0, True, "x"))
+        two.receive(0, HybridMessage(2, 0, True, "x"))
         two.causal_send([to], "answer")
         assert two.unsent == held

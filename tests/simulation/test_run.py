@@ -14,12 +14,21 @@ import pytest
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
-from microcosm.simulation.run import Constant, Exponential, Link, Network, Partition, Pause, Run, Uniform
+from microcosm.simulation.run import (
+    Constant,
+    Exponential,
+    Network,
+    NetworkLink,
+    Partition,
+    Pause,
+    Run,
+    Uniform,
+)
 from microcosm.simulation.simulate import (
     Mixture,
     Script,
-    Setting,
-    Stream,
+    SimulationSetting,
+    SteadyStream,
     outside_the_model,
     patterns,
     simulate,
@@ -29,13 +38,13 @@ from microcosm.simulation.statistics import Gauge
 FAULTY = {"loss": 0.3, "duplicate": 0.2, "reorder": True}
 
 
-def settings(name: str) -> list[Setting]:
+def settings(name: str) -> list[SimulationSetting]:
     """A quiet network, and the worst one that the protocol is made for."""
     tolerated = {fault: FAULTY[fault] for fault in PROTOCOLS[name].machine.TOLERATES}
-    return [Setting(messages=300, seed=3), Setting(messages=300, seed=4, **tolerated)]  # type: ignore[arg-type]
+    return [SimulationSetting(messages=300, seed=3), SimulationSetting(messages=300, seed=4, **tolerated)]  # type: ignore[arg-type]
 
 
-def events_of(name: str, setting: Setting) -> list[Event]:
+def events_of(name: str, setting: SimulationSetting) -> list[Event]:
     events: list[Event] = []
     outcome = simulate(name, setting, events.append)
     assert outcome.violations == []
@@ -61,9 +70,9 @@ def test_the_same_seed_gives_the_same_run(name: str) -> None:
 PROGRAM = """
 import json, sys
 from microcosm.simulation.events import TraceLines
-from microcosm.simulation.simulate import Setting, simulate
+from microcosm.simulation.simulate import SimulationSetting, simulate
 lines = TraceLines()
-setting = Setting(messages=60, seed=7, **json.loads(sys.argv[2]))
+setting = SimulationSetting(messages=60, seed=7, **json.loads(sys.argv[2]))
 simulate(sys.argv[1], setting, lambda event: print(json.dumps(lines.line(event))))
 """
 
@@ -89,13 +98,13 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed() -> None:
 
 
 def test_another_seed_gives_another_run() -> None:
-    runs = {tuple(events_of("rst", Setting(messages=50, seed=seed))) for seed in range(5)}
+    runs = {tuple(events_of("rst", SimulationSetting(messages=50, seed=seed))) for seed in range(5)}
     assert len(runs) == 5
 
 
 def test_a_trace_shows_real_delays() -> None:
     """Copies are on the wire together, held back, lost; messages answer each other and are handed over."""
-    setting = Setting(messages=400, loss=0.3, duplicate=0.2, reorder=True)
+    setting = SimulationSetting(messages=400, loss=0.3, duplicate=0.2, reorder=True)
     events: list[Event] = []
     statistics = simulate("hybrid-multicast", setting, events.append).statistics
     assert statistics.held_at_sender > 0.05
@@ -122,7 +131,7 @@ def test_a_trace_shows_real_delays() -> None:
 
 
 def test_rst_holds_messages_back_at_the_receiver() -> None:
-    statistics = simulate("rst", Setting(messages=400, rtt=(0.5, 20.0))).statistics
+    statistics = simulate("rst", SimulationSetting(messages=400, rtt=(0.5, 20.0))).statistics
     assert statistics.held_at_receiver > 0.02
     assert statistics.held_at_sender == 0
 
@@ -141,10 +150,10 @@ def test_rst_holds_messages_back_at_the_receiver() -> None:
 def test_a_network_outside_the_model_is_refused(name: str, faults: dict[str, float | bool]) -> None:
     assert outside_the_model(PROTOCOLS[name], set(faults))
     with pytest.raises(ProtocolError, match=next(iter(faults))):
-        simulate(name, Setting(**faults))  # type: ignore[arg-type]
+        simulate(name, SimulationSetting(**faults))  # type: ignore[arg-type]
 
 
-def run_of(name: str, network: Network, work: Script | Mixture | Stream, size: int = 3) -> list[Event]:
+def run_of(name: str, network: Network, work: Script | Mixture | SteadyStream, size: int = 3) -> list[Event]:
     events: list[Event] = []
     tick = 1.0 if "loss" in network.faults() else None
     run = Run(PROTOCOLS[name].make(size), network, work, seed=1, tick=tick, observers=[events.append]).go()
@@ -155,14 +164,14 @@ def run_of(name: str, network: Network, work: Script | Mixture | Stream, size: i
 
 
 def test_delays_are_those_of_the_links() -> None:
-    slow = Network(Link(Constant(0.5)), {(0, 2): Link(Constant(7.0))})
+    slow = Network(NetworkLink(Constant(0.5)), {(0, 2): NetworkLink(Constant(7.0))})
     events = run_of("rst", slow, Script([(1.0, 0, (1,)), (1.0, 0, (2,))]))
     assert {event.process: event.time for event in events if event.kind == DELIVER} == {1: 1.5, 2: 8.0}
 
 
 @pytest.mark.parametrize("latency", [Constant(), Uniform(), Exponential()])
 def test_fifo_links_keep_the_order(latency: Constant | Uniform | Exponential) -> None:
-    events = run_of("cykas", Network(Link(latency)), Mixture(200))
+    events = run_of("cykas", Network(NetworkLink(latency)), Mixture(200))
     for i, j in {(event.process, event.to[0]) for event in events if event.kind == SEND}:
         out = [e.message for e in events if e.kind == SEND and (e.process, e.to[0]) == (i, j)]
         assert out == [e.message for e in events if e.kind == RECEIVE and (e.peer, e.process) == (i, j)]
@@ -171,7 +180,9 @@ def test_fifo_links_keep_the_order(latency: Constant | Uniform | Exponential) ->
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 def test_a_partition_heals(loss: float) -> None:
     """Reliable links hold packets back until then; the others lose them, and ticks repeat them."""
-    network = Network(Link(Constant(0.5), loss=loss), partitions=(Partition(0.0, 10.0, frozenset({2})),))
+    network = Network(
+        NetworkLink(Constant(0.5), loss=loss), partitions=(Partition(0.0, 10.0, frozenset({2})),)
+    )
     events = run_of("hybrid-sps", network, Script([(1.0, 0, (2,)), (1.0, 0, (1,)), (2.0, 1, (0,))]))
     times = {event.message: event.time for event in events if event.kind == DELIVER}
     assert times[0] >= 10.0
@@ -179,15 +190,15 @@ def test_a_partition_heals(loss: float) -> None:
 
 
 def test_a_paused_process_takes_nothing() -> None:
-    network = Network(Link(Constant(0.5)), pauses=(Pause(1, 1.0, 5.0),))
-    events = run_of("rst", network, Stream(20, 0.1))
+    network = Network(NetworkLink(Constant(0.5)), pauses=(Pause(1, 1.0, 5.0),))
+    events = run_of("rst", network, SteadyStream(20, 0.1))
     taken = [event.time for event in events if event.kind == RECEIVE]
     assert not [time for time in taken if 1.0 <= time < 5.0]
     assert [time for time in taken if time == 5.0]
 
 
 def test_a_slow_receiver_takes_one_packet_after_the_other() -> None:
-    events = run_of("rst", Network(Link(Constant(0.5)), service={1: 2.0}), Stream(5, 0.1))
+    events = run_of("rst", Network(NetworkLink(Constant(0.5)), service={1: 2.0}), SteadyStream(5, 0.1))
     times = [event.time for event in events if event.kind == RECEIVE]
     assert times == pytest.approx([0.5, 2.5, 4.5, 6.5, 8.5])
 
@@ -195,7 +206,7 @@ def test_a_slow_receiver_takes_one_packet_after_the_other() -> None:
 def test_the_numbers_of_events_count_from_one() -> None:
     seen: Counter[object] = Counter()
     lines = TraceLines()
-    for line in map(lines.line, events_of("mf", Setting(messages=50))):
+    for line in map(lines.line, events_of("mf", SimulationSetting(messages=50))):
         seen[line["process"]] += 1
         assert line["seq"] == seen[line["process"]]
         assert list(line)[:4] == ["process", "seq", "kind", "message"]
@@ -206,7 +217,7 @@ def test_the_numbers_of_events_count_from_one() -> None:
 def test_the_patterns_of_the_evaluation(name: str, pattern: str) -> None:
     work = patterns(12, 24)[pattern]
     events: list[Event] = []
-    run = Run(PROTOCOLS[name].make(12), Network(Link(Constant(0.5))), work, observers=[events.append])
+    run = Run(PROTOCOLS[name].make(12), Network(NetworkLink(Constant(0.5))), work, observers=[events.append])
     gauge = Gauge(run, lambda i, j: 0.5)
     run.go()
     assert check(events) == []
@@ -221,6 +232,6 @@ def test_the_patterns_of_the_evaluation(name: str, pattern: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PROTOCOLS if name.startswith("hybrid")])
 def test_many_messages_on_a_bad_network(name: str) -> None:
     """30 % loss, 20 % duplicates, reordering (for 10⁶ messages: benchmarks/protocols.py)."""
-    outcome = simulate(name, Setting(messages=20_000, **FAULTY))  # type: ignore[arg-type]
+    outcome = simulate(name, SimulationSetting(messages=20_000, **FAULTY))  # type: ignore[arg-type]
     assert outcome.violations == []
     assert outcome.statistics.sent == 20_000

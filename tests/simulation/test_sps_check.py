@@ -8,7 +8,7 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Send
 from microcosm.protocol.packets import Permit
 from microcosm.simulation.events import Event, Strategy, check, sent_too_early
-from microcosm.simulation.simulate import Setting, simulate
+from microcosm.simulation.simulate import SimulationSetting, simulate
 
 SPS, CSPS = Strategy.SPS, Strategy.CSPS
 
@@ -17,7 +17,9 @@ def events_of(name: str, seed: int) -> list[Event]:
     events: list[Event] = []
     tolerated = PROTOCOLS[name].machine.TOLERATES
     faults = {"loss": 0.2, "duplicate": 0.2} if "loss" in tolerated and seed % 2 else {}
-    setting = Setting(messages=150, seed=seed, rtt=(0.5, 8), reorder="reorder" in tolerated, **faults)
+    setting = SimulationSetting(
+        messages=150, seed=seed, rtt=(0.5, 8), reorder="reorder" in tolerated, **faults
+    )
     assert simulate(name, setting, events.append).violations == []
     return events
 

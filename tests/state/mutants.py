@@ -34,53 +34,53 @@ EXACT = "tests/givens/test_exact.py"
 
 MUTANTS = [
     Mutant(
-        "what is possible beside a verdict", "cli/commands/verify/proof_input.py",
+        "what is possible beside a verdict", "cli/commands/proof_input.py",
         'if stated["possible"] != [sign', 'if False and [sign', CLAIMS,
     ),
     Mutant(
-        "no verdict though one relation is left", "cli/commands/verify/rederived.py",
+        "no verdict though one relation is left", "cli/commands/rederived.py",
         'if stated["verdict"] is None and len(', "if False and len(", CLAIMS,
     ),
     Mutant(
-        "what is possible against the verdict", "cli/commands/verify/rederived.py",
+        "what is possible against the verdict", "cli/commands/rederived.py",
         'if not {*stated["possible"]} <= {*meant}:', "if False:", CLAIMS,
     ),
     Mutant("fields that no answer has",
-        "cli/commands/verify/proof_input.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
+        "cli/commands/proof_input.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
     Mutant(
-        "an answer where no world fits", "cli/commands/verify/proof_input.py",
+        "an answer where no world fits", "cli/commands/proof_input.py",
         'if told != [None, [], [], {}] or stated["exact"] is not True:', "if False:", CLAIMS,
     ),
     Mutant(
-        "what is exact by its word", "cli/commands/verify/rederived.py",
+        "what is exact by its word", "cli/commands/rederived.py",
         "if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:", "if False:",
         CLAIMS,
     ),
     Mutant(
-        "exact where worlds do not know all", "cli/commands/verify/rederived.py",
+        "exact where worlds do not know all", "cli/commands/rederived.py",
         "    if unheeded := ignored(givens):\n", "    if unheeded := ():\n", CLAIMS,
     ),
     Mutant(
-        "events that nothing names", "cli/commands/verify/rederived.py",
+        "events that nothing names", "cli/commands/rederived.py",
         "strangers) != strangers:", "[]) is None:", CLAIMS,
     ),
     Mutant(
-        "a conflict that is not given", "cli/commands/verify/rederived.py",
+        "a conflict that is not given", "cli/commands/rederived.py",
         "return found[0] if len(found) == 1 and statement(found[0]) == text else None",
         "return (found or facts)[0]", CLAIMS,
     ),
     Mutant(
-        "a conflict that is not minimal", "cli/commands/verify/rederived.py",
+        "a conflict that is not minimal", "cli/commands/rederived.py",
         "        if not _has_world(_together([*given[:at]", "        if False and (_together([*given[:at]",
         CLAIMS,
     ),
     Mutant(
-        "a conflict that fits a world", "cli/commands/verify/rederived.py",
+        "a conflict that fits a world", "cli/commands/rederived.py",
         "if (why := _unproved(None, (), _together(given, givens))) is not None:",
         "if (why := None) is not None:", CLAIMS,
     ),
     Mutant(
-        "a world that does not fit", "cli/commands/verify/rederived.py",
+        "a world that does not fit", "cli/commands/rederived.py",
         "if (why := _unfit(order, pairs, sign, pair, givens)) is not None:", "if (why := None) is not None:",
         CLAIMS,
     ),

@@ -19,6 +19,7 @@ from hypothesis.stateful import invariant
 from microcosm import tuning
 from microcosm.compare.digest import analogy_digest
 from microcosm.compare.verdict_rows import analogous
+from microcosm.engine.engine import VERDICTS
 from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
@@ -26,7 +27,6 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
-from microcosm.queries.batch import VERDICTS
 from microcosm.state.microcosm import Microcosm
 from tests.proofs import proved, steps
 from tests.state.test_evolution import Evolving

@@ -12,7 +12,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import KEYWORDS
-from microcosm.text.statement import Fault, short_cut
+from microcosm.text.statement import BadStatement, short_cut
 from microcosm.text.statement_reader import by_words
 
 PIECES = (
@@ -61,7 +61,7 @@ def outcome(read: Callable[[], s.Statement | None]) -> object:
     """What a reader answers, provenances and all, or where it finds a fault."""
     try:
         return repr(read())
-    except Fault as fault:
+    except BadStatement as fault:
         return (fault.message, fault.hint, fault.column, fault.name, fault.nth)
 
 
@@ -96,7 +96,7 @@ def test_a_file_says_what_its_lines_say_one_by_one(text: list[str]) -> None:
             continue
         try:
             statement = by_words(line, f"f:{number}")
-        except Fault as found:
+        except BadStatement as found:
             fault = (number, found.message)
             break
         for fact in statement.facts if isinstance(statement, s.Correspondences) else ():

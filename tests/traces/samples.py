@@ -129,6 +129,24 @@ def parquet(seed: int, size: int = 60) -> Sample:
     return sample
 
 
+def bare_lines(seed: int, size: int = 60) -> Sample:
+    """The own format with nothing said that may be left out."""
+
+    def record(at: int, step: _Step) -> str:
+        said: dict[str, object] = {
+            "process": f"p{step.process}",
+            "trace": f"run {seed}",
+            "label": f"step {at}",
+        }
+        if step.kind != "internal":
+            said["message"] = f"m{step.message}"
+        if step.kind == "send":
+            said["to"] = [f"p{step.peer}"]
+        return json.dumps(said) + "\n"
+
+    return _World.run(seed, size).sample("jsonl", record, separator="")
+
+
 def _own(format: str, seed: int, size: int, clocks: bool) -> Sample:
     counts: dict[int, int] = {}
 
@@ -511,6 +529,7 @@ def concuerror(seed: int, size: int = 60) -> Sample:
 
 SAMPLES: dict[str, Callable[..., Sample]] = {
     "akka": akka,
+    "bare_lines": bare_lines,
     "concuerror": concuerror,
     "crdt": crdt,
     "csight": csight,

@@ -52,14 +52,37 @@ def written(folder: Path, lines: list[dict[str, object]], end: str = "\n") -> Pa
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=1, max_size=30)
 
 
-@given(steps, st.integers(1, 4), st.sampled_from(["\n", ""]), st.integers(0, 3))
+ORIGINS = st.none() | st.tuples(st.sampled_from(["a.log", "b.log"]), st.integers(1, 9))
+LABELS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+@given(
+    steps,
+    st.integers(1, 4),
+    st.sampled_from(["\n", ""]),
+    st.integers(0, 3),
+    st.lists(LABELS, max_size=30),
+    st.lists(ORIGINS, max_size=30),
+)
 def test_sound_logs_take_the_lane_and_come_out_the_same(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], processes: int, end: str, unreceived: int
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[Step],
+    processes: int,
+    end: str,
+    unreceived: int,
+    labels: list[str | None],
+    origins: list[tuple[str, int] | None],
 ) -> None:
     lines = log(steps, processes)
     for at, line in enumerate(lines):
         if at < unreceived and line["kind"] == "internal":
             line.update(kind="send", message=f"lost {at}")
+    for line, label in zip(lines, labels, strict=False):
+        if label is not None:
+            line["label"] = label  # the last member, as the own writer puts it
+    for line, origin in zip(lines, origins, strict=False):
+        if origin is not None:
+            line["origin"] = origin
     path = written(tmp_path_factory.mktemp("log"), lines, end)
     mine, theirs = Report(), Report()
     found, expected = plain_extraction(path, mine), careful(path, theirs)
@@ -83,6 +106,12 @@ ODD: list[dict[str, object]] = [
     {"kind": "deliver", "message": "m1"},
     {"clock": {"p0": 1}},
     {"label": "odd"},
+    {"label": "\ud800"},
+    {"label": None},
+    {"origin": ["a.log", 3]},
+    {"origin": ["a.log", 0]},
+    {"origin": "a.log"},
+    {"label": 3},
     {"process": 'p"0'},
     {"seq": 1},
 ]

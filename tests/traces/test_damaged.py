@@ -29,13 +29,14 @@ from tests.traces.logs import REAL
 from tests.traces.samples import SAMPLES, Sample
 
 LINES_ARE_ORDER = {
-    "concuerror", "crdt", "csight", "csight_2pc", "csight_channels", "etcd", "mpi",
+    "bare_lines", "concuerror", "crdt", "csight", "csight_2pc", "csight_channels", "etcd", "mpi",
 }  # fmt: skip
 """Formats in which program order is that of the lines: shuffled they are another log."""
 
 UNDETECTABLE: dict[str, set[Damage]] = {
     # Nothing in these but their lines: what is repeated is another program, rightly read.
     "mpi": {damage.doubled, damage.each_line_doubled},
+    "bare_lines": {damage.doubled, damage.each_line_doubled},
     # Transactions are numbered by their places in an array: one fewer or more shifts all behind it.
     "crdt": {
         damage.head_cut,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from microcosm import Microcosm
 from microcosm.givens.event_table import EventRow
+from microcosm.traces import reading
 from microcosm.traces.extract import microcosm_of_logs
+from microcosm.traces.formats import jsonl, parquet
 
 
 def written(path: Path, *lines: dict[str, object]) -> Path:
@@ -78,3 +82,34 @@ def test_a_process_knows_the_events_of_its_past(tmp_path: Path) -> None:
     events = microcosm_of_logs([path], process="q").givens.events
     assert events is not None
     assert [*events.names] == ["p:1", "q:1"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_copy_says_where_its_events_were_read(tmp_path: Path, ending: str) -> None:
+    """So its table is that of the log of which it is a copy; also that of a copy of it."""
+    path = written(
+        tmp_path / "log.jsonl",
+        {"process": "p", "seq": 1, "kind": "send", "message": "m", "label": "asked"},
+        {"process": "q", "seq": 1, "kind": "internal", "attributes": {"time": 3, "key": [1]}},
+        {"process": "q", "seq": 2, "kind": "receive", "message": "m", "label": ""},
+    )
+    table = microcosm_of_logs([path]).givens.events
+    for name in ("copy", "again"):
+        copy = tmp_path / f"{name}.{ending}"
+        if ending == "parquet":
+            with copy.open("wb") as binary:
+                parquet.write(reading.read([path]), binary)
+        else:
+            with copy.open("w", encoding="utf-8") as stream:
+                jsonl.write(reading.read([path]), stream)
+        found = microcosm_of_logs([copy])
+        assert found.givens.events == table
+        assert microcosm_of_logs([copy], format=ending).givens.events == table
+        path = copy
+
+
+def test_what_is_no_origin_is_an_attribute(tmp_path: Path) -> None:
+    line = {"process": "p", "seq": 1, "kind": "internal", "origin": "Paris"}
+    events = microcosm_of_logs([written(tmp_path / "log.jsonl", line)]).givens.events
+    assert events is not None
+    assert [row.attributes for row in events] == [{"origin": "Paris"}]

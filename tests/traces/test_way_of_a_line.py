@@ -33,7 +33,10 @@ def entered(path: Path) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("more", "functions", "files"), [({}, 40, 13), ({"label": "x"}, 73, 20)])
+@pytest.mark.parametrize(
+    ("more", "functions", "files"),
+    [({}, 40, 13), ({"label": "x"}, 41, 13), ({"attributes": {"x": 1}}, 71, 20)],
+)
 def test_the_way_of_a_line_is_short(
     tmp_path: Path, more: dict[str, object], functions: int, files: int
 ) -> None:

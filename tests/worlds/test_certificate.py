@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from microcosm.givens.relation import Relation
-from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.sat import Certificate
 from tests import drat
@@ -21,13 +21,13 @@ pytest.importorskip("pysat", reason="the extra `sat` is not installed")
 FIVE, CHORDS = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
 
 
-def stated(known: Knowledge) -> list[Triple]:
+def stated(known: Constraints) -> list[Triple]:
     """The knowledge as statements."""
     parts = (("<", known.before), ("||", known.concurrent), ("<>", known.related), ("!<", known.refuted))
     return [(str(a), sign, str(b)) for sign, pairs in parts for a, b in pairs]
 
 
-def certified(known: Knowledge, a: int, relation: Relation, b: int) -> Certificate:
+def certified(known: Constraints, a: int, relation: Relation, b: int) -> Certificate:
     found = Possibilities(known).certificate(a, relation, b)
     assert found is not None
     names = [f"e{v}" for v in range(known.size)]
@@ -35,7 +35,7 @@ def certified(known: Knowledge, a: int, relation: Relation, b: int) -> Certifica
     return found
 
 
-def clauses_follow(known: Knowledge, assumed: Triple, found: Certificate, some: int) -> None:
+def clauses_follow(known: Constraints, assumed: Triple, found: Certificate, some: int) -> None:
     """All directions that a clause says not to hold together contradict the rest by propagation alone."""
     facts = [*stated(known), assumed]
     assert propagated(facts) is not None
@@ -45,7 +45,7 @@ def clauses_follow(known: Knowledge, assumed: Triple, found: Certificate, some: 
 
 
 def test_the_five_cycle_with_a_chord_left_open() -> None:
-    known = Knowledge.of(5, related=FIVE, concurrent=CHORDS[1:])
+    known = Constraints.of(5, related=FIVE, concurrent=CHORDS[1:])
     found = certified(known, 0, Relation.CONCURRENT, 2)
     clauses_follow(known, ("0", "||", "2"), found, len(found.clauses))
     assert Possibilities(known).certificate(0, Relation.BEFORE, 2) is None, "a world has it"
@@ -53,20 +53,20 @@ def test_the_five_cycle_with_a_chord_left_open() -> None:
 
 def test_what_propagation_alone_refutes_has_an_empty_clause() -> None:
     for known in (
-        Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 2)]),
-        Knowledge.of(4, before=[(0, 1)], concurrent=[(0, 2)], related=[(2, 3)]),
+        Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)]),
+        Constraints.of(4, before=[(0, 1)], concurrent=[(0, 2)], related=[(2, 3)]),
     ):
         assert certified(known, 1, Relation.BEFORE, 2).clauses == [[]]
-    assert certified(Knowledge.of(2, before=[(0, 1), (1, 0)]), 0, Relation.BEFORE, 1).clauses == [[]]
+    assert certified(Constraints.of(2, before=[(0, 1), (1, 0)]), 0, Relation.BEFORE, 1).clauses == [[]]
 
 
 def test_a_crafted_pair_that_a_hundred_others_decide() -> None:
     """No world fits; one does once some `<>` are dropped, the last of which is then refuted."""
     known = crafted(60, 0, 3.0)
     rest = known.related.copy()
-    while not Possibilities(Knowledge.of(known.size, (), known.concurrent, rest)).realisable():
+    while not Possibilities(Constraints.of(known.size, (), known.concurrent, rest)).realisable():
         dropped = rest.pop()
-    fits = Knowledge.of(known.size, (), known.concurrent, rest)
+    fits = Constraints.of(known.size, (), known.concurrent, rest)
     a, b = dropped
     assert [*Possibilities(fits).possible(a, b).worlds] == [Relation.CONCURRENT]
     for relation, assumed in ((Relation.BEFORE, (a, "<", b)), (Relation.AFTER, (b, "<", a))):
@@ -76,7 +76,7 @@ def test_a_crafted_pair_that_a_hundred_others_decide() -> None:
 
 def test_a_certificate_that_was_tampered_with_is_refused() -> None:
     """What the checker accepts is unsatisfiable; every clause of the five-cycle is needed."""
-    known = Knowledge.of(5, related=FIVE, concurrent=CHORDS[1:])
+    known = Constraints.of(5, related=FIVE, concurrent=CHORDS[1:])
     names = "abcde"
     found = certified(known, 0, Relation.CONCURRENT, 2)
     whole = found.clauses

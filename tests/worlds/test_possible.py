@@ -14,11 +14,11 @@ from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.stamps import StampOrder
 from microcosm.worlds import sat
-from microcosm.worlds.candidate import Fit, fault
-from microcosm.worlds.constraints import Knowledge
+from microcosm.worlds.candidate import Candidate, fault
+from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS, Orientation
-from microcosm.worlds.search import Outcome, complete, guess
+from microcosm.worlds.search import NoWorld, complete, guess
 from tests import posets
 from tests.families import crafted, planted
 from tests.posets import Fact
@@ -27,12 +27,12 @@ GIVABLE = ("<", ">", "||", "<>", "!<", "!>")
 STATED = ((), (), ("<>",), ("<",), (">",), ("||",), ("!<",), ("<>", "!>"))
 
 
-def knowledge(size: int, facts: list[Fact], stamps: StampOrder | None = None) -> Knowledge:
+def knowledge(size: int, facts: list[Fact], stamps: StampOrder | None = None) -> Constraints:
     """The facts as constraints."""
     of = {s: [(a, b) for a, r, b in facts if r == s] for s in GIVABLE}
     before = of["<"] + [(b, a) for a, b in of[">"]]
     refuted = of["!<"] + [(b, a) for a, b in of["!>"]]
-    return Knowledge.of(size, before, of["||"], of["<>"], refuted, stamps)
+    return Constraints.of(size, before, of["||"], of["<>"], refuted, stamps)
 
 
 @st.composite
@@ -46,7 +46,7 @@ def stated(draw: st.DrawFn, low: int = 3, high: int = 5) -> tuple[int, list[Fact
     return size, facts
 
 
-def agree(size: int, facts: list[Fact], known: Knowledge, **how: int) -> None:
+def agree(size: int, facts: list[Fact], known: Constraints, **how: int) -> None:
     """Every pair, asked one by one and as a table, and every world."""
     expected = posets.possible(size, facts)
     asked = Possibilities(known, **how)
@@ -111,7 +111,7 @@ def test_propagation_keeps_its_rows_closed(drawn: tuple[int, list[Fact]]) -> Non
     before = [list(rows) for rows in (state.future, state.past, state.beyond, state.open)]
     choice = complete(state)
     assert before == [state.future, state.past, state.beyond, state.open]
-    if isinstance(choice, Outcome):
+    if isinstance(choice, NoWorld):
         return
     mark = state.mark()
     for a, b in state.known.related:
@@ -126,12 +126,12 @@ def test_propagation_keeps_its_rows_closed(drawn: tuple[int, list[Fact]]) -> Non
 
 def test_five_related_in_a_cycle_with_all_chords_concurrent_fit_no_world() -> None:
     cycle, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
-    assert not Possibilities(Knowledge.of(5, related=cycle, concurrent=chords)).realisable()
+    assert not Possibilities(Constraints.of(5, related=cycle, concurrent=chords)).realisable()
     for dropped in range(5):
         rest = chords[:dropped] + chords[dropped + 1 :]
-        assert Possibilities(Knowledge.of(5, related=cycle, concurrent=rest)).realisable()
+        assert Possibilities(Constraints.of(5, related=cycle, concurrent=rest)).realisable()
         rest = cycle[:dropped] + cycle[dropped + 1 :]
-        assert Possibilities(Knowledge.of(5, related=rest, concurrent=chords)).realisable()
+        assert Possibilities(Constraints.of(5, related=rest, concurrent=chords)).realisable()
 
 
 @pytest.mark.parametrize("size", [20, 60, 150])
@@ -155,8 +155,8 @@ def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
         known = crafted(90, seed, ratio)
         one, other = Orientation(known), Orientation(known)
         found = complete(one)
-        assert (sat.solve(other) is Outcome.NONE) is (found is Outcome.NONE)
-        assert (Possibilities(known, solver=False).world() is None) is (found is Outcome.NONE)
+        assert (sat.solve(other) is NoWorld.NONE) is (found is NoWorld.NONE)
+        assert (Possibilities(known, solver=False).world() is None) is (found is NoWorld.NONE)
 
 
 def test_a_guess_finds_a_world_in_what_has_room_for_it() -> None:
@@ -169,8 +169,8 @@ def test_a_guess_finds_a_world_in_what_has_room_for_it() -> None:
         assert fault(known, world.world()) is None
         first_looks += len(world.edges) == len(known.before) + len(known.related)
     assert 0 < first_looks < 10, "both are tried"
-    assert guess(Knowledge.of(3, before=[(0, 1)], concurrent=[(0, 1)], related=[(1, 2)])) is None
-    assert guess(Knowledge.of(3, before=[(0, 1), (1, 2)], concurrent=[(0, 2)], related=[(0, 2)])) is None
+    assert guess(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 1)], related=[(1, 2)])) is None
+    assert guess(Constraints.of(3, before=[(0, 1), (1, 2)], concurrent=[(0, 2)], related=[(0, 2)])) is None
 
 
 def test_a_search_can_be_stopped() -> None:
@@ -207,7 +207,7 @@ def test_a_search_with_a_limit_finds_what_one_without_does(seed: int) -> None:
     pytest.importorskip("pysat", reason="the extra `sat` is not installed")
     known = crafted(90, seed, 2.4)
     found, limited = (sat.solve(Orientation(known), stop=stop) for stop in (None, lambda: False))
-    assert (found is Outcome.NONE) is (limited is Outcome.NONE)
+    assert (found is NoWorld.NONE) is (limited is NoWorld.NONE)
 
 
 def test_an_interrupt_of_the_solver_is_one_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,31 +254,34 @@ def test_worlds_are_checked_some_columns_at_a_time(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tuning, "CLOSURE_COLUMNS", block)
     assert fault(known, world) is None
     assert world.reduction() == whole
+    monkeypatch.setattr(tuning, "ROWS_UP_TO", 0)
+    monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 0)
+    assert world.reduction() == whole  # by labels
     for dropped in whole:
-        less = Fit.of(known.size, [edge for edge in whole if edge != dropped])
+        less = Candidate.of(known.size, [edge for edge in whole if edge != dropped])
         named = {*known.before, *known.related} & {dropped, dropped[::-1]}
         assert not named or fault(known, less) is not None
 
 
 def test_the_checker_of_worlds_finds_each_fault() -> None:
     known = knowledge(4, [(0, "<", 1), (1, "||", 2), (2, "<>", 3)], StampOrder({0: 5, 3: 4}))
-    assert fault(known, Fit.of(4, [(0, 1), (2, 3)])) is None
+    assert fault(known, Candidate.of(4, [(0, 1), (2, 3)])) is None
     for edges, said in (
         ([(2, 3)], "0 < 1 does not hold"),
         ([(0, 1), (1, 2), (2, 3)], "1 < 2 is refuted"),
         ([(0, 1)], "2 and 3 are not ordered"),
         ([(0, 1), (0, 2), (2, 3)], "the stamp of 3 is not above one of its past"),
     ):
-        assert fault(known, Fit.of(4, edges)) == said
-    assert fault(known, Fit([3, 2, 1, 0], [(0, 1), (2, 3)])) == "0 < 1 goes against the order"
-    assert fault(known, Fit([0, 1, 2], [(0, 1)])) == "the order is not one of all events"
+        assert fault(known, Candidate.of(4, edges)) == said
+    assert fault(known, Candidate([3, 2, 1, 0], [(0, 1), (2, 3)])) == "0 < 1 goes against the order"
+    assert fault(known, Candidate([0, 1, 2], [(0, 1)])) == "the order is not one of all events"
 
 
 def test_a_hundred_thousand_stamps_cost_no_rows() -> None:
     size = 100_000
     rng = Random(1)
     times = [rng.randrange(size) for _ in range(size)]
-    known = Knowledge.of(
+    known = Constraints.of(
         size, before=[(3, 4)] if times[3] < times[4] else [], stamps=StampOrder(dict(enumerate(times)))
     )
     asked = Possibilities(known)
@@ -319,7 +322,7 @@ def test_events_with_nothing_but_a_stamp_are_left_out_of_the_search(monkeypatch:
 def test_a_related_pair_among_many_stamps_costs_no_rows_of_all() -> None:
     size = 50_000
     times = {v: v * 7919 % size for v in range(size)}
-    asked = Possibilities(Knowledge.of(size, related=[(3, 4)], stamps=StampOrder(times)))
+    asked = Possibilities(Constraints.of(size, related=[(3, 4)], stamps=StampOrder(times)))
     assert asked.realisable()
     assert list(asked.possible(3, 4).worlds) == [Relation.BEFORE]
     assert list(asked.possible(8, 9).worlds) == [Relation.BEFORE, Relation.CONCURRENT]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-One = Annotated[str, typer.Argument(metavar="FILE", help="A microcosm; - is standard input.")]
+One = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
 Other = Annotated[str, typer.Argument(metavar="FILE", help="Another one.")]
 
 MOST_TOLD = 20
@@ -106,7 +106,7 @@ def _load(one: str, other: str, rules: str | None, strict: bool) -> tuple[Microc
     from microcosm.cli import reading
 
     reading.standard_input_once([one, other])
-    return reading.load(one, rules, strict=strict), reading.load(other, rules, strict=strict)
+    return reading.load([one], rules, strict=strict), reading.load([other], rules, strict=strict)
 
 
 def _witness_fields(witness: Difference) -> dict[str, object]:

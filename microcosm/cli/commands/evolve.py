@@ -33,7 +33,7 @@ class InOrder(TyperCommand):
 @app.command("evolve", cls=InOrder)
 def evolve(
     ctx: typer.Context,
-    file: options.File,
+    files: options.Files,
     internal: Annotated[
         list[str] | None, typer.Option("--internal", metavar="E", help="E becomes the last internal event.")
     ] = None,
@@ -70,7 +70,7 @@ def evolve(
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
     steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
-    givens, book = reading.givens_of(file), reading.rulebook(rules)
+    givens, book = reading.givens_of(files, strict=strict), reading.rulebook(rules)
     old = givens.copy()
     try:
         known = reading.microcosm_of(givens, book, strict=strict)
@@ -133,7 +133,7 @@ def merge(
     from microcosm.cli.show.proofs import proof_object
 
     reading.standard_input_once(files)
-    first, *others = [reading.load(file, rules, strict=strict) for file in files]
+    first, *others = [reading.load([file], rules, strict=strict) for file in files]
     union = first.copy()
     about, told = "", first.givens
     try:

@@ -12,7 +12,7 @@ from microcosm.cli import exits, options, output
 if TYPE_CHECKING:
     from microcosm.protocol.catalogue import Protocol
     from microcosm.simulation.explore import Explored, Surveyed
-    from microcosm.simulation.explore_state import Scope
+    from microcosm.simulation.explore_state import ExploreScope
 
 
 app = typer.Typer()
@@ -64,13 +64,13 @@ def explore(
       microcosm explore cykas --reorder --losses 1
     """
     from microcosm.protocol.catalogue import PROTOCOLS
-    from microcosm.simulation.explore_state import Scope
+    from microcosm.simulation.explore_state import ExploreScope
 
     if protocol not in PROTOCOLS:
         raise exits.UsageError(f"no protocol {protocol!r}; there are: {', '.join(PROTOCOLS)}")
     if workloads and answers:
         raise exits.UsageError("--answers does not go with --workloads: a workload says who sends, not when")
-    scope = Scope(
+    scope = ExploreScope(
         processes=options.natural("--processes", processes, 2, MOST_PROCESSES),
         messages=options.natural("--messages", messages, 0, MOST_MESSAGES),
         reorder=reorder,
@@ -94,7 +94,7 @@ def explore(
     return exits.HOLDS if explored.complete else exits.UNDECIDED
 
 
-def _outside(protocol: Protocol, scope: Scope) -> list[str]:
+def _outside(protocol: Protocol, scope: ExploreScope) -> list[str]:
     """What the network does that the protocol is not made for."""
     tolerated = protocol.machine.TOLERATES
     does = {"loss": scope.losses > 0, "duplicate": scope.doubles > 0, "reorder": scope.reorder}
@@ -102,7 +102,7 @@ def _outside(protocol: Protocol, scope: Scope) -> list[str]:
     return [names[what] for what, happens in does.items() if happens and what not in tolerated]
 
 
-def _explored(protocol: Protocol, scope: Scope, by_workload: bool) -> Explored | Surveyed:
+def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Explored | Surveyed:
     from microcosm.simulation.explore import Explorer, survey, workloads
 
     if not by_workload:
@@ -120,7 +120,7 @@ def _explored(protocol: Protocol, scope: Scope, by_workload: bool) -> Explored |
     return survey(protocol, scope, each)
 
 
-def _fields(protocol: str, scope: Scope, explored: Explored | Surveyed) -> dict[str, object]:
+def _fields(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> dict[str, object]:
     return {
         "protocol": protocol,
         "processes": scope.processes,
@@ -139,7 +139,7 @@ def _fields(protocol: str, scope: Scope, explored: Explored | Surveyed) -> dict[
     }
 
 
-def _show(protocol: str, scope: Scope, explored: Explored | Surveyed) -> None:
+def _show(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> None:
     network = [
         "reordering" if scope.reorder else "FIFO",
         *([f"{scope.losses} lost"] if scope.losses else []),

@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
-from microcosm.cli.reading import (
-    Execution,
-    Format,
-    Pattern,
-    StrictLog,
-    events_of,
-    known_format,
-    report_of,
-    told_rest,
-)
+from microcosm.cli import exits, options, output, progress
+from microcosm.cli.options import StrictLog
 
 app = typer.Typer()
 
@@ -27,16 +18,6 @@ OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
 @app.command("extract")
 def extract(
     traces: options.Traces,
-    format: Format = None,
-    pattern: Pattern = None,
-    process: Annotated[
-        str | None, typer.Option("--process", metavar="P", help="Only what process P could know by the end.")
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option("--token", metavar="ATTR", help="Events with one value of ATTR exclude each other."),
-    ] = None,
-    trace: Execution = None,
     without_clocks: Annotated[
         bool, typer.Option("--without-clocks", help="Use process order and messages only.")
     ] = False,
@@ -56,28 +37,15 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli.reading import standard_input_once
+    from microcosm.cli import reading
     from microcosm.text.mc_reader import givens_to_json
-    from microcosm.traces.extract import microcosm_of_logs
 
-    standard_input_once(traces)
-    report = report_of(strict)
-    known_format(format)
-    found = microcosm_of_logs(
-        traces,
-        format=format,
-        pattern=pattern,
-        process=process,
-        token=token,
-        trace=trace,
-        with_clocks=not without_clocks,
-        report=report,
-    )
-    told_rest(report)
+    found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:
-        output.note(f"events that {output.printable(str(process))} could not know: {found.outside:,}")
+        process = output.printable(str(options.of_logs().get("process")))
+        output.note(f"events that {process} could not know: {found.outside:,}")
     counts = found.counts()
     if out is not None:
         output.write_givens(found.givens, out, out.endswith(".json"))
@@ -97,9 +65,6 @@ def trace(
     to: Annotated[
         str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")
     ],
-    format: Format = None,
-    pattern: Pattern = None,
-    trace: Execution = None,
     strict: StrictLog = False,
     json: options.Json = False,
     rules: options.Rules = None,
@@ -112,21 +77,23 @@ def trace(
       microcosm trace otlp.json --to spans.parquet
     """
     from microcosm import files
-    from microcosm.cli.reading import standard_input_once
+    from microcosm.cli import reading
+    from microcosm.state.opening import expanded
     from microcosm.traces.formats import jsonl, parquet
 
     if not to.endswith(OWN_ENDINGS):
         raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
-    standard_input_once(traces)
-    report = report_of(strict)
-    events = events_of(traces, format, pattern, report, trace)
-    if to.endswith(".parquet"):
-        with files.writing_bytes(to) as binary:
-            count = parquet.write(events, binary)
-    else:
-        with files.writing(to) as stream:
-            count = jsonl.write(events, stream)
-    told_rest(report)
+    reading.standard_input_once(traces)
+    report, paths = reading.report_of(strict), expanded(traces)
+    with progress.reading(paths, report):
+        events = reading.events_of(paths, report, **options.of_logs())
+        if to.endswith(".parquet"):
+            with files.writing_bytes(to) as binary:
+                count = parquet.write(events, binary)
+        else:
+            with files.writing(to) as stream:
+                count = jsonl.write(events, stream)
+    reading.told_rest(report)
     if json:
         output.emit({"events": count, "reported": dict(report.counts)})
     else:

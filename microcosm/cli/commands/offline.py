@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, progress
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.queries.offline import Offline
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Source
     from microcosm.worlds.search import Stop
 
 
@@ -27,9 +28,7 @@ PROFILE_HELP = "How the rules are read: full, or paper (assumptions only where o
 
 @app.command("offline")
 def offline(
-    file: options.File,
-    left: options.First,
-    right: options.Second,
+    asked: options.Pair,
     profile: Annotated[str, typer.Option("--profile", metavar="full|paper", help=PROFILE_HELP)] = "full",
     depth: Annotated[
         str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
@@ -66,17 +65,20 @@ def offline(
 
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
+    files, (left, right) = reading.split(asked, "A", "B")
     reading.distinct(left, right)
-    known = reading.load(file, rules, strict=strict)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
     try:
-        found = known.offline(
-            left,
-            right,
-            profile=profile,
-            depth=None if depth == "exact" else number(depth),
-            stop=options.stop_after(limit),
-            must_exist=must_exist,
-        )
+        with progress.told("deciding", units="steps") as steps:
+            found = known.offline(
+                left,
+                right,
+                profile=profile,
+                depth=None if depth == "exact" else number(depth),
+                stop=steps.stopping(options.stop_after(limit)),
+                must_exist=must_exist,
+            )
     except Inconsistent as problem:
         report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
         return exits.REFUTED
@@ -137,9 +139,7 @@ if TYPE_CHECKING:
 
 @app.command("possible")
 def possible(
-    file: options.File,
-    left: options.First,
-    right: options.Second,
+    asked: options.Pair,
     limit: options.Limit = None,
     json: options.Json = False,
     rules: options.Rules = None,
@@ -161,16 +161,19 @@ def possible(
     from microcosm.cli.show.offline import possible_fields, possible_lines, say_inconsistent, too_wide
     from microcosm.cli.show.verdict import note_unknown_events, unknown_events
 
+    files, (left, right) = reading.split(asked, "A", "B")
     reading.distinct(left, right)
-    known = reading.load(file, rules, strict=strict)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
     stop = options.stop_after(limit)
-    found = known.possible(left, right, stop, must_exist=must_exist)
+    with progress.told("searching", units="steps") as steps:
+        found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
     note_unknown_events(known, left, right)
     told = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
     if found.ignored:
         output.warn(too_wide(known.givens, found.ignored))
     if not found.relations:
-        told["conflict"] = say_inconsistent(file, known.givens, stop)
+        told["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
     if json:
         output.emit(told)
     elif found.relations:
@@ -185,7 +188,11 @@ UNDECIDED = "undecided: the search was stopped before it was known whether any w
 
 @app.command("check")
 def check(
-    files: options.Files, limit: options.Limit = None, json: options.Json = False, rules: options.Rules = None
+    files: options.Files,
+    limit: options.Limit = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+    strict: options.StrictLog = False,
 ) -> int:
     """Whether all that is given can be true together.
 
@@ -198,14 +205,15 @@ def check(
     """
     from microcosm.cli import reading
 
-    reading.standard_input_once(files)
     book = reading.rulebook(rules)
-    codes = [_check(file, json, book, options.stop_after(limit)) for file in files]
+    codes = [
+        _check(source, json, book, strict, options.stop_after(limit)) for source in reading.sources(files)
+    ]
     worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
     return next(code for code in worst if code in codes)
 
 
-def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
+def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop | None) -> int:
     from microcosm.cli import reading
     from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
     from microcosm.cli.show.proofs import proof_object
@@ -214,16 +222,19 @@ def _check(file: str, json: bool, book: RuleBook, stop: Stop | None) -> int:
     from microcosm.queries.possible import Worlds
     from microcosm.worlds.possible import Undecided
 
+    file = source.name
     try:
-        givens = reading.givens_of(file)
+        givens = reading.given_in(source, strict=strict)
         shown: exits.InconsistentGivens | None = None
         try:
             reading.microcosm_of(givens, book)
         except exits.InconsistentGivens as error:
             shown = error
-        fits = shown is None and Worlds(givens).one(stop) is not None
-        found = None if fits else conflict(givens, stop)
-        proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
+        with progress.told(f"checking {file}", units="steps") as steps:
+            stop = steps.stopping(stop)
+            fits = shown is None and Worlds(givens).fits(stop)
+            found = None if fits else conflict(givens, stop)
+            proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
     except Undecided:
         if json:

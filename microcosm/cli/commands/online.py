@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.verdict import (
     note_unknown_events,
     premise_lines,
@@ -30,9 +30,7 @@ app = typer.Typer()
 
 @app.command("online")
 def online(
-    file: options.File,
-    left: options.First,
-    right: options.Second,
+    asked: options.Pair,
     json: options.Json = False,
     rules: options.Rules = None,
     strict: options.Strict = False,
@@ -50,11 +48,14 @@ def online(
     from microcosm.cli import reading
     from microcosm.cli.show.offline import warn_if_inconsistent
 
+    files, (left, right) = reading.split(asked, "A", "B")
     reading.distinct(left, right)
-    known = reading.load(file, rules, strict=strict)
-    verdict, proof = known.online(left, right, must_exist=must_exist), known.why(left, right)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
+    with progress.told("proving"):
+        verdict, proof = known.online(left, right, must_exist=must_exist), known.why(left, right)
     note_unknown_events(known, left, right)
-    warn_if_inconsistent(known, file)
+    warn_if_inconsistent(known, files)
     if json:
         output.emit({**verdict_fields(left, right, verdict, proof), **unknown_events(known, left, right)})
     else:
@@ -67,9 +68,7 @@ def online(
 
 @app.command("why")
 def why(
-    file: options.File,
-    left: options.First,
-    right: options.Second,
+    asked: options.Pair,
     since: Annotated[
         str | None,
         typer.Option(
@@ -103,12 +102,12 @@ def why(
 
         if since is not None:
             raise exits.UsageError("--since explains an online verdict, not an offline one")
-        return decisions.offline(
-            file, left, right, json=json, rules=rules, strict=strict, must_exist=must_exist
-        )
+        return decisions.offline(asked, json=json, rules=rules, strict=strict, must_exist=must_exist)
+    files, (left, right) = reading.split(asked, "A", "B")
     reading.distinct(left, right)
     change = None if since is None else reading.change(since)
-    known = reading.load(file, rules, strict=strict)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, left, right)
     verdict = known.online(left, right, must_exist=must_exist)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
@@ -119,15 +118,18 @@ def why(
     if json:
         output.emit({**verdict_fields(left, right, verdict, proof), **unknown_events(known, left, right)})
     else:
-        _explain(known, file, left, verdict, right, proof)
+        _explain(known, files, left, verdict, right, proof)
     return verdict_exit(verdict)
 
 
 @app.command("why-not")
 def why_not(
-    file: options.File,
-    judgement: Annotated[
-        str, typer.Argument(metavar="'A < B'", help="What does not hold: events and one of < > || <> ?")
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE... 'A < B'",
+            help=f"What to read: {options.WHAT} Then what does not hold: events and one of < > || <> ?",
+        ),
     ],
     json: options.Json = False,
     rules: options.Rules = None,
@@ -146,25 +148,27 @@ def why_not(
     """
     from microcosm.cli import reading
 
-    asked = reading.question(judgement)
-    known = reading.load(file, rules, strict=strict)
-    found = known.why_not(asked.left, asked.relation, asked.right, must_exist=must_exist)
-    note_unknown_events(known, asked.left, asked.right)
+    files, (judgement,) = reading.split(asked, "'A < B'")
+    stated = reading.question(judgement)
+    known = reading.load(files, rules, strict=strict)
+    left, right = reading.pair_of(known, stated.left, stated.right)
+    found = known.why_not(left, stated.relation, right, must_exist=must_exist)
+    note_unknown_events(known, left, right)
     if json:
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
-        unknown = unknown_events(known, asked.left, asked.right)
+        unknown = unknown_events(known, left, right)
         output.emit({"holds": found.holds, "premises": premises, **unknown})
     else:
         from microcosm.cli.show.verdict import statement
 
-        said = statement(asked.left, str(asked.relation), asked.right)
+        said = statement(left, str(stated.relation), right)
         output.say(f"{said} {'holds' if found.holds else 'does not hold'}")
         output.say_all(premise_lines(found.premises))
     return exits.REFUTED if found.holds else exits.HOLDS
 
 
 def _explain(
-    known: Microcosm, file: str, left: str, verdict: Relation, right: str, proof: Derivation | None
+    known: Microcosm, files: list[str], left: str, verdict: Relation, right: str, proof: Derivation | None
 ) -> None:
     from shlex import join
 
@@ -174,7 +178,7 @@ def _explain(
     if proof is None:
         show_verdict(left, verdict, right)
         asked = statement(left, "<", right)
-        output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', file, asked])}")
+        output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
         return
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     asked = statement(left, str(verdict), right)

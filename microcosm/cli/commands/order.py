@@ -9,7 +9,8 @@ import typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.commands.order_input import logs_of
-from microcosm.cli.reading import Execution, Format, Pattern, StrictLog, told_rest
+from microcosm.cli.options import StrictLog
+from microcosm.cli.reading import told_rest
 
 if TYPE_CHECKING:
     from microcosm.cli.show.orderings import Row
@@ -59,9 +60,6 @@ def order(
             "--together/--apart", help="Several files are one log, or one each; else what they hold tells."
         ),
     ] = None,
-    format: Format = None,
-    pattern: Pattern = None,
-    trace: Execution = None,
     strict: StrictLog = False,
     json: options.Json = False,
     rules: options.Rules = None,
@@ -94,6 +92,7 @@ def order(
     from microcosm.cli.show.orderings import svg as picture
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
+    from microcosm.state.opening import expanded
     from microcosm.tuning import gc_paused
 
     if level not in ("application", "network"):
@@ -104,13 +103,15 @@ def order(
     if svg is not None and explain is None:
         raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
     standard_input_once(traces)
+    how = options.of_logs()
     if stream:
         from microcosm.cli.commands.order_input import watch_all
 
-        if explain is not None or incomplete or pattern is not None or format not in (None, "jsonl"):
+        if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
-        return watch_all(traces, level, trace, strict, transit, json)
-    logs = logs_of(traces, format, pattern, trace, strict, together)
+        return watch_all(traces, level, how.get("trace"), strict, transit, json)
+    traces = expanded(traces)
+    logs = logs_of(traces, strict, together, **how)
     if svg is not None and len(logs) > 1:
         raise exits.UsageError("--svg is for one log at a time")
     answers: dict[str, dict[str, object]] = {}

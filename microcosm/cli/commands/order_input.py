@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output
 from microcosm.cli.reading import events_of, report_of, told_rest
@@ -170,14 +170,9 @@ class Log:
 
 
 def logs_of(
-    traces: list[str],
-    format: str | None,
-    pattern: str | None,
-    trace: str | None,
-    strict: bool,
-    together: bool | None,
+    traces: list[str], strict: bool, together: bool | None, trace: str | None = None, **how: Any
 ) -> list[Log]:
-    """The logs of some files, in the order of their first files.
+    """The logs of some files, in the order of their first files; `trace` picks one execution of each.
 
     `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
     then each is read by itself, and what may be one log once more as such. Raises as readers do.
@@ -187,7 +182,7 @@ def logs_of(
 
     def log(files: list[str]) -> Log:
         report = report_of(strict)
-        return Log(files, events_of(files, format, pattern, report, trace), report)
+        return Log(files, events_of(files, report, trace=trace, **how), report)
 
     if together or len(traces) == 1:
         return [log(traces)]
@@ -197,7 +192,7 @@ def logs_of(
     alone = [
         [*events] if trace is None else picked(events, trace, Report())[0]
         for events in (
-            events_of([file], format, pattern, Report(each=irregularities.append), None)
+            events_of([file], Report(each=irregularities.append), **how)
             for file, irregularities in zip(traces, found, strict=True)
         )
     ]
@@ -205,7 +200,7 @@ def logs_of(
     def read_together(files: Sequence[str]) -> Iterable[TraceEvent]:
         if STDIN in files:  # it can be read only once
             return [event for file in files for event in alone[traces.index(file)]]
-        events = events_of(list(files), format, pattern, Report(), None)
+        events = events_of(list(files), Report(), **how)
         return events if trace is None else picked(events, trace, Report())[0]
 
     shown = [display_name(file) for file in traces]

@@ -24,8 +24,8 @@ from microcosm.queries.conflict import Clocked, Given, Stamped, statement
 from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.worlds import candidate as fit
-from microcosm.worlds.candidate import Fit
-from microcosm.worlds.constraints import knowledge_of
+from microcosm.worlds.candidate import Candidate
+from microcosm.worlds.constraints import constraints_of
 
 _REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
 
@@ -77,8 +77,8 @@ def _unfit(
     if sorted(order) != sorted(events):
         return "its order is not one of all events"
     at = {event: number for number, event in enumerate(events)}
-    world = Fit([at[event] for event in order], [(at[a], at[b]) for a, b in before])
-    known = knowledge_of(givens, at, len(at))
+    world = Candidate([at[event] for event in order], [(at[a], at[b]) for a, b in before])
+    known = constraints_of(givens, at, len(at))
     a, b = (at[event] for event in pair)
     match sign:
         case "||":
@@ -194,14 +194,14 @@ def _has_world(givens: Givens) -> bool:
     if world is None:
         return False
     at = {event: number for number, event in enumerate(givens.named())}
-    shown = Fit([at[event] for event in world.order], [(at[a], at[b]) for a, b in world.before])
-    return fit.fault(knowledge_of(givens, at, len(at)), shown) is None
+    shown = Candidate([at[event] for event in world.order], [(at[a], at[b]) for a, b in world.before])
+    return fit.fault(constraints_of(givens, at, len(at)), shown) is None
 
 
 def _reduced(order: Sequence[str], before: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The transitive reduction of what some pairs of events generate, sorted by name."""
     at = {event: number for number, event in enumerate(order)}
-    world = Fit(list(range(len(order))), [(at[a], at[b]) for a, b in before])
+    world = Candidate(list(range(len(order))), [(at[a], at[b]) for a, b in before])
     return sorted((order[a], order[b]) for a, b in world.reduction())
 
 

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.reading import Execution, Format, Pattern
 from microcosm.cli.session.session import PROMPT, Session
 
 app = typer.Typer()
@@ -21,16 +20,10 @@ def repl(
     file: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILE|TRACE",
-            help="A microcosm, or a log of some files; - is standard input. Without, an empty microcosm.",
+            metavar="FILE",
+            help=f"What to read: {options.WHAT} Without, an empty microcosm.",
         ),
     ] = None,
-    format: Format = None,
-    pattern: Pattern = None,
-    process: Annotated[
-        str | None, typer.Option("--process", metavar="P", help="Only what process P of the log could know.")
-    ] = None,
-    trace: Execution = None,
     edit: Annotated[
         bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
     ] = False,
@@ -44,7 +37,7 @@ def repl(
 ) -> int:
     """Ask and change a microcosm in a session.
 
-    FILE is read as `online` reads it, a log as `extract` does. A log is not changed by statements unless
+    FILE is read as every command reads it. A log is not changed by statements unless
     --edit is given; `suppose a < b` takes one as given until `undo`. Each line is a question (`a < b?`,
     `why a < b`, `past of a`), a statement to add (`a < b`), or a command (`undo`, `diff`, `save`); `help`
     lists them. In a terminal there are history, completion (Tab) and Ctrl-C for an answer that takes too
@@ -58,7 +51,7 @@ def repl(
       zcat run.jsonl.gz | microcosm repl - --script questions.txt
       echo 'why unshare < view' | microcosm repl album.mc
     """
-    from microcosm.cli.reading import rulebook, standard_input_once
+    from microcosm.cli.reading import rulebook
     from microcosm.cli.session.commands import COMMANDS
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
@@ -66,8 +59,7 @@ def repl(
     from microcosm.tuning import gc_paused
 
     paths = file or []
-    standard_input_once(paths)
-    how = How(rulebook(rules), strict, format, pattern, process, trace, edit)
+    how = How(rulebook(rules), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
     with gc_paused():
         session = Session(opened(paths, how), how, COMMANDS)

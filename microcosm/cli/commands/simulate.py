@@ -11,7 +11,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.simulation.simulate import Outcome, Setting
+    from microcosm.simulation.simulate import SimulationResult, SimulationSetting
 
 
 app = typer.Typer()
@@ -83,7 +83,7 @@ def simulate(
             raise exits.UsageError("--topology and --budget go with one protocol")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
     from microcosm.protocol.catalogue import PROTOCOLS
-    from microcosm.simulation.simulate import Setting
+    from microcosm.simulation.simulate import SimulationSetting
 
     if protocol not in PROTOCOLS:
         said = f"no protocol {protocol!r}; there" if protocol else "which protocol? There"
@@ -96,7 +96,7 @@ def simulate(
             f"every process of {protocol} keeps account of all others: --processes is at most "
             f"{QUADRATIC[protocol]:,} for it, not {size:,}"
         )
-    setting = Setting(
+    setting = SimulationSetting(
         processes=size,
         messages=options.natural("--messages", messages, 0, 10**9),
         seed=options.natural("--seed", seed, 0, 2**63),
@@ -119,7 +119,7 @@ def simulate(
     return exits.REFUTED if outcome.violations else exits.HOLDS
 
 
-def _run(protocol: str, setting: Setting, trace: str | None) -> Outcome:
+def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
     from microcosm import files
     from microcosm.errors import ProtocolError
     from microcosm.simulation.events import TraceLines
@@ -139,7 +139,7 @@ def _run(protocol: str, setting: Setting, trace: str | None) -> Outcome:
         raise exits.UsageError(str(error)) from None
 
 
-def _fields(protocol: str, setting: Setting, outcome: Outcome) -> dict[str, object]:
+def _fields(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> dict[str, object]:
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name
 
@@ -161,7 +161,7 @@ def _rounded(value: float | None) -> float | None:
     return value
 
 
-def _show(protocol: str, setting: Setting, outcome: Outcome) -> None:
+def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> None:
     from microcosm.cli.show.tables import draw, new_table
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name

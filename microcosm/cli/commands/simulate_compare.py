@@ -10,7 +10,7 @@ from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
     from microcosm.cli.commands.simulate_knowledge import Known
-    from microcosm.simulation.measure import Row
+    from microcosm.simulation.measure import CostRow
 
 
 def compare_all(seed: int, plots: str | None, json: bool) -> int:
@@ -52,12 +52,12 @@ def _rounded(fields: dict[str, object]) -> dict[str, object]:
 COSTS = ("metadata", "octets", "state", "sender", "receiver", "non_causal", "control")
 
 
-def _growths(row: Row) -> dict[str, float | None]:
+def _growths(row: CostRow) -> dict[str, float | None]:
     growths = {cost: row.growth(getattr(row, cost)) for cost in COSTS}
     return {cost: None if growth is None else round(growth, 2) for cost, growth in growths.items()}
 
 
-def _show(rows: list[Row]) -> None:
+def _show(rows: list[CostRow]) -> None:
     from microcosm.cli.show.tables import draw, new_table
     from microcosm.simulation.measure import MESSAGES, RTTS, SIZES, STREAM
 
@@ -108,19 +108,19 @@ def _show_knowledge(known: list[Known]) -> None:
     draw(drawn)
 
 
-def _network(row: Row) -> str:
+def _network(row: CostRow) -> str:
     if not row.tolerates:
         return "reliable, FIFO"
     return "any" if "loss" in row.tolerates else "reliable"
 
 
-def _cost(row: Row, costs: list[float]) -> str:
+def _cost(row: CostRow, costs: list[float]) -> str:
     growth = row.growth(costs)
     shown = f"{costs[0]:.3g} .. {costs[-1]:.3g}"
     return shown if growth is None else f"{shown}  n^{round(growth, 1) + 0.0:.1f}"
 
 
-def _plot(rows: list[Row], folder: str) -> None:
+def _plot(rows: list[CostRow], folder: str) -> None:
     from microcosm import files
     from microcosm.simulation.measure import RTTS, SIZES, STREAM, chart
 

@@ -13,7 +13,7 @@ from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Packet
 from microcosm.queries.possible import Worlds
 from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
-from microcosm.simulation.run import Constant, Link, Network, Run
+from microcosm.simulation.run import Constant, Network, NetworkLink, Run
 from microcosm.simulation.simulate import Mixture
 from microcosm.state.microcosm import Microcosm
 
@@ -45,7 +45,7 @@ def knowledge(seed: int = 0) -> Iterator[Known]:
     for name, protocol in PROTOCOLS.items():
         run = Run(
             protocol.make(PROCESSES),
-            Network(Link(Constant(0.5))),
+            Network(NetworkLink(Constant(0.5))),
             Mixture(MESSAGES),
             seed=seed,
             tick=1.0 if protocol.machine.NEEDS_TICKS else None,

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.reading import Format, Pattern, known_format
+from microcosm.cli.options import Format, Pattern
+from microcosm.cli.reading import known_format
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",

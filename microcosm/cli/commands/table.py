@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +14,7 @@ from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_t
 
 if TYPE_CHECKING:
     from microcosm.givens.relation import Relation
-    from microcosm.queries.possible import Left
+    from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
 
@@ -60,22 +60,23 @@ def table(
         raise exits.UsageError("--limit is for --mode possible: the others need no search")
     if depth and mode != "offline":
         raise exits.UsageError("--depth is for --mode offline")
-    reading.standard_input_once(files)
-    code = exits.HOLDS
-    for number, file in enumerate(files):
+    code, book = exits.HOLDS, reading.rulebook(rules)
+    sources = reading.sources(files)
+    for number, source in enumerate(sources):
+        file = source.name
         try:
-            known = reading.load(file, rules, strict=strict)
+            known = reading.microcosm_of(reading.given_in(source, strict=strict), book, strict=strict)
         except exits.EXPECTED as error:
             code = exits.failure(error, "microcosm table")
             continue
-        if len(files) > 1 and not json:
+        if len(sources) > 1 and not json:
             output.say(*([""] if number else []), f"{file}:")
         if mode == "possible":
             code = max(code, _possible(file, known, every, json, options.stop_after(limit)))
         elif mode == "offline":
             code = max(code, _offline(file, known, every, json, depth))
         else:
-            warn_if_inconsistent(known, file)
+            warn_if_inconsistent(known, source.paths)
             if json:
                 stream_pairs(file, known.events, known.table())
             else:
@@ -125,7 +126,7 @@ def _online_counts(known: Microcosm, events: list[str]) -> None:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
 
-    found: Counter[Relation] = Counter(verdict for _, _, verdict in known.table())
+    found = known.table().counts()
     ordered = found[Relation.BEFORE] + found[Relation.AFTER]
     silent = Style.of(sys.stdout).signs.silent
     drawn = new_table("verdict", "")
@@ -192,7 +193,7 @@ def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -
 
 
 def _left(
-    file: str, events: list[str], pairs: Iterable[Left], every: bool, fields: dict[str, object] | None
+    file: str, events: list[str], pairs: PairsLeft, every: bool, fields: dict[str, object] | None
 ) -> None:
     """The table; `fields`: as JSON, with these at its end."""
     if fields is not None:
@@ -205,12 +206,12 @@ def _left(
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:
-        _left_matrix(events, list(pairs))
+        _left_matrix(events, pairs)
     else:
-        _left_counts(len(events), Counter(left for _, _, left in pairs))
+        _left_counts(len(events), pairs.counts())
 
 
-def _left_matrix(events: list[str], pairs: list[Left]) -> None:
+def _left_matrix(events: list[str], pairs: PairsLeft) -> None:
     from microcosm.cli.show.offline import joined
     from microcosm.worlds.propagation import MEMBERS
 

@@ -18,12 +18,12 @@ app = typer.Typer()
 
 @app.command("verify")
 def verify(
-    file: options.File,
-    proof: Annotated[
-        str,
+    asked: Annotated[
+        list[str],
         typer.Argument(
-            metavar="PROOF",
-            help="A derivation, or a whole answer of online, offline, check or possible.",
+            metavar="FILE... PROOF",
+            help=f"What to read: {options.WHAT} Then a derivation, or a whole answer of online, offline, "
+            "check or possible.",
         ),
     ],
     json: options.Json = False,
@@ -46,8 +46,9 @@ def verify(
     from microcosm.cli.commands import proof_input
     from microcosm.kernel.consistent import surely_consistent
 
-    reading.standard_input_once([file, proof])
-    givens, book = reading.givens_of(file), reading.rulebook(rules)
+    reading.standard_input_once(asked)
+    paths, (proof,) = reading.split(asked, "PROOF")
+    givens, book = reading.givens_of(paths), reading.rulebook(rules)
     if rules is not None:
         _require_strata(book)
     fault: str | None

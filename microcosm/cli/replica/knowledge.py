@@ -145,7 +145,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
     """
     from microcosm.cli import reading
 
-    givens = reading.givens_of(file)
+    givens = reading.givens_of([file])
     left_out = [
         what
         for what in ("stamps", "clocks", "messages", "orderings", "tokens", "complete")

@@ -133,9 +133,11 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     with opened(path) as replica:
         store = NetworkStore(replica.store, replica)
         durable = Durable.opened(
-            *(store, *replica.stream, _refused), snapshot=replica.noted(STATE), recorded=replica.recorded
+            *(store, replica.name, replica.known_as, _refused),
+            snapshot=replica.noted(STATE),
+            recorded=replica.recorded,
         )
-        incarnation = replica.stream[1]
+        incarnation = replica.known_as
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)
         yield replica, durable

@@ -136,10 +136,7 @@ def _narrowed(known: Microcosm, fact: Correspondence) -> Iterator[tuple[str, str
 
     supposed = Microcosm(known.givens, rules=known.rules)
     supposed.add(fact)
-    before = {(a, b): left for a, b, left in known.offline_table()}
-    for a, b, left in supposed.offline_table():
-        if left != before.get((a, b), tuple(_ALL)):
-            yield a, b, left
+    return supposed.offline_table().unlike(known.offline_table())
 
 
 _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)

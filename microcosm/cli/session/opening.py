@@ -10,31 +10,22 @@ from typing import TYPE_CHECKING
 
 from microcosm import files
 from microcosm.cli import reading
-from microcosm.state.opening import givens_in
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Source
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How to read what is opened: the rules, the profile, and the options of `extract` for a log."""
+    """How to read what is opened: the rules and the profile."""
 
     rules: RuleBook
     strict: bool = False
-    format: str | None = None
-    pattern: str | None = None
-    process: str | None = None
-    trace: str | None = None
     edit: bool = False
     """Whether what comes out of a log may be changed."""
-
-    @property
-    def of_a_log(self) -> bool:
-        """Whether an option is given that only logs have."""
-        return any((self.format, self.pattern, self.process, self.trace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +40,20 @@ class Opened:
 
 
 def opened(paths: Sequence[str], how: How) -> Opened:
-    """Open a file or a log, of one file or of several; none is the empty microcosm.
+    """Open a microcosm, or the files of one log; none is the empty microcosm.
 
-    Standard input is a log. Raises as `reading.load` and `extract` do.
+    Raises as `reading.load` does.
     """
     if not paths:
         return Opened(reading.microcosm_of(_nothing(), how.rules, strict=how.strict), None, None, "no file")
-    path = paths[0]
-    if not how.of_a_log and len(paths) == 1 and path != files.STDIN:
-        content = files.read_bytes(path)
-        givens = givens_in(content, path)
-        if givens is not None:
-            known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-            told = f"{path}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
-            return Opened(known, path, digest_of(content), told)
-        del content
-    return _log(list(paths), how)
+    source = reading.one_of(paths)
+    if source.content is None:
+        return _log(source, how)
+    givens = reading.given_in(source, strict=how.strict)
+    known = reading.microcosm_of(givens, how.rules, strict=how.strict)
+    told = f"{source.name}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
+    path = None if files.STDIN in source.paths else source.paths[0]
+    return Opened(known, path, None if path is None else digest_of(source.content), told)
 
 
 def digest_of(content: bytes) -> str:
@@ -80,18 +69,10 @@ def digest_now(path: str) -> str | None:
         return None
 
 
-def _log(paths: list[str], how: How) -> Opened:
-    from microcosm.traces.extract import microcosm_of_logs
-
-    reading.known_format(how.format)
-    report = reading.report_of(strict=False)
-    found = microcosm_of_logs(
-        paths, format=how.format, pattern=how.pattern, process=how.process, trace=how.trace, report=report
-    )
-    reading.told_rest(report)
+def _log(source: Source, how: How) -> Opened:
+    found = reading.extraction_of(source.paths, strict=how.strict)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    told = f"{', '.join(map(files.display_name, paths))}: {found.summary()}"
-    return Opened(known, None, None, told, tuple(paths))
+    return Opened(known, None, None, f"{source.name}: {found.summary()}", source.paths)
 
 
 def _nothing() -> Givens:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
-    from microcosm.text.questions import Part, Sentence
+    from microcosm.text.questions import Sentence, SentencePart
 
 DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
@@ -170,7 +170,7 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     from microcosm.text.mc_reader import givens_to_json, iter_mc
 
     given = session.story.givens
-    lines = (line.rstrip("\n") for line in iter_mc(given))
+    lines = (line.rstrip("\n") for line in iter_mc(given, events=False))
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
 
 
@@ -189,7 +189,7 @@ def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
     return left, SPELLINGS[sign.text], right
 
 
-def distinct(left: str, right: str, part: Part) -> None:
+def distinct(left: str, right: str, part: SentencePart) -> None:
     """Raise `TextError` at `part` where both events are one."""
     if left == right:
         message = f"expected another event than {quote(left)}: none stands in a relation to itself"

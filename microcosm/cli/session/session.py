@@ -22,7 +22,7 @@ from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
-from microcosm.text.questions import ASK, Part, Sentence, read_sentence
+from microcosm.text.questions import ASK, Sentence, SentencePart, read_sentence
 
 PROMPT = "> "
 
@@ -121,7 +121,7 @@ class Session:
         at = bisect_left(names, text)
         return [name for name in names[at : at + at_most] if name.startswith(text)]
 
-    def event(self, part: Part) -> str:
+    def event(self, part: SentencePart) -> str:
         """The event that is meant: the one of this name, or the only one whose name begins so.
 
         A name that nothing begins with, or that is quoted, is taken as it is. Raises `TextError`.
@@ -137,7 +137,7 @@ class Session:
         more = " or …" if len(found) > MOST_NAMED else ""
         raise TextError(f"{shown(part.text)} is ambiguous: {meant}{more}", column=part.column)
 
-    def known_event(self, part: Part) -> str:
+    def known_event(self, part: SentencePart) -> str:
         """The event that is meant (see `event`), which must be one of the microcosm. Raises `TextError`."""
         event = self.event(part)
         if event in self.known or event in self.beginning(event, 1):

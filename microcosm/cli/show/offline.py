@@ -174,7 +174,7 @@ LONGEST = 0.5
 """Seconds that such a search may take."""
 
 
-def warn_if_inconsistent(known: Microcosm, file: str) -> None:
+def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     """Warn where no world fits what is given, though online decision making does not see it."""
     given = known.givens
     stated = (fact.relation.value == "<>" for fact in given.external.values())
@@ -185,11 +185,11 @@ def warn_if_inconsistent(known: Microcosm, file: str) -> None:
     if len(given.clocks) > MOST_EVENTS or len(given.external) > MOST_EVENTS:
         return
     try:
-        fits = known.worlds.one(stop_after(LONGEST)) is not None
+        fits = known.worlds.fits(stop_after(LONGEST))
     except Undecided:
         return
     if not fits:
-        output.warn(f"no world fits all that {file} gives: `microcosm check` says why")
+        output.warn(f"no world fits all that {', '.join(files)} gives: `microcosm check` says why")
 
 
 def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 
 
 class Outgoing:
@@ -32,9 +32,9 @@ class Outgoing:
         self.acked = False
         self.payload = payload
 
-    def packet(self) -> Message:
+    def packet(self) -> HybridMessage:
         """What is sent of it. Cost: constant."""
-        return Message(self.mid, self.pid, self.permit, self.payload)
+        return HybridMessage(self.mid, self.pid, self.permit, self.payload)
 
 
 class HybridBasic(Hybrid):

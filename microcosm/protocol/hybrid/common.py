@@ -24,7 +24,7 @@ from microcosm.protocol.machine import (
     Delivery,
     Machine,
 )
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 
 class Hybrid(Machine):
@@ -46,9 +46,9 @@ class Hybrid(Machine):
         self._last_sent: dict[int, int] = {}
         self._delivered: dict[int, int] = {}
         self._permitted: dict[int, int] = {}
-        self._buffered: dict[int, dict[int, Message]] = {}
+        self._buffered: dict[int, dict[int, HybridMessage]] = {}
 
-    def _on_message(self, sender: int, message: Message) -> str | None:
+    def _on_message(self, sender: int, message: HybridMessage) -> str | None:
         last = self._delivered.get(sender, 0)
         self.operations += 1
         if message.mid <= last:
@@ -112,7 +112,7 @@ class Hybrid(Machine):
         """
         delivered = self._delivered.get(sender, 0)
         silent = silent and not self.unsent
-        if isinstance(packet, Message):
+        if isinstance(packet, HybridMessage):
             # It came before: acknowledged again, now or at any later time, and nothing changes.
             return reorder and packet.mid <= delivered
         if isinstance(packet, Permit):
@@ -135,7 +135,7 @@ class Hybrid(Machine):
     def _awaits(self, receiver: int, mid: int) -> bool:
         """Whether a copy of message `mid` is on its way to this receiver, unacknowledged."""
 
-    def _holds_back(self, message: Message) -> bool:
+    def _holds_back(self, message: HybridMessage) -> bool:
         """Whether a message waits for messages of other senders, though its predecessor is delivered."""
         return False
 
@@ -152,7 +152,7 @@ class Hybrid(Machine):
             assert all(message.pid == pid for pid, message in held.items())
 
     HANDLERS: ClassVar[dict[type, str]] = {
-        Message: "_on_message",
+        HybridMessage: "_on_message",
         Ack: "_on_ack",
         Permit: "_on_permit",
     }

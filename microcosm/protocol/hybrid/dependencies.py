@@ -43,7 +43,7 @@ from microcosm.protocol.machine import (
     WINDOW,
     Delivery,
 )
-from microcosm.protocol.packets import LARGEST, Ack, Dependency, Dependent, Message, Packet, Permit
+from microcosm.protocol.packets import LARGEST, Ack, Dependency, Dependent, HybridMessage, Packet, Permit
 
 BUDGET = 4
 """So many dependencies a message names, at most, unless told otherwise."""
@@ -147,7 +147,7 @@ class HybridDependencies(Hybrid):
                 needs[s, d] = max(mid, needs.get((s, d), 0))
         return None if len(needs) > budget else tuple((s, d, mid) for (s, d), mid in sorted(needs.items()))
 
-    def _on_message(self, sender: int, message: Message) -> str | None:
+    def _on_message(self, sender: int, message: HybridMessage) -> str | None:
         last = self._delivered.get(sender, 0)
         self.operations += 1
         if message.mid <= last:
@@ -197,7 +197,7 @@ class HybridDependencies(Hybrid):
                 return s
         return None
 
-    def _holds_back(self, message: Message) -> bool:
+    def _holds_back(self, message: HybridMessage) -> bool:
         return isinstance(message, Dependent) and self._lacking(message) is not None
 
     def _await_permit(self, sender: int, mid: int) -> None:
@@ -317,6 +317,6 @@ class HybridDependencies(Hybrid):
     }
 
 
-def _named(message: Message | None) -> int:
+def _named(message: HybridMessage | None) -> int:
     """The integers of the dependencies that a message names."""
     return 3 * len(message.needs or ()) if isinstance(message, Dependent) else 0

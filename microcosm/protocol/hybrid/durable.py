@@ -18,9 +18,9 @@ from typing import Any
 
 from microcosm.protocol.hybrid.multicast import Copy, Group, HybridMulticastSPS
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
-State = tuple[Any, ...]
+MachineState = tuple[Any, ...]
 """Tuples of integers, booleans, None and payloads: what MessagePack can write."""
 
 
@@ -32,7 +32,7 @@ class HybridDurable(HybridMulticastSPS):
     (1, 2)
     >>> b = HybridDurable.restored(1, a.state())
     >>> list(b.repeat(3)), b.changes(3, Ack(1)), b.changes(3, Ack(2))
-    ([Message(mid=1, pid=0, permit=True, payload=b'hello')], True, False)
+    ([HybridMessage(mid=1, pid=0, permit=True, payload=b'hello')], True, False)
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class HybridDurable(HybridMulticastSPS):
         """Whether `receive` would change the state; if not, it may still answer. Cost: constant."""
         if not packet.sound():
             return False
-        if isinstance(packet, Message):
+        if isinstance(packet, HybridMessage):
             last = self._delivered.get(sender, 0)
             held = self._buffered.get(sender, {})
             fits = packet.pid == last or packet.pid in held or len(held) < self.window
@@ -58,7 +58,7 @@ class HybridDurable(HybridMulticastSPS):
             return not known or self._missing.index((sender, packet.mid)) is not None
         return False
 
-    def is_next(self, sender: int, message: Message) -> bool:
+    def is_next(self, sender: int, message: HybridMessage) -> bool:
         """Whether a message is the one to be delivered next of its sender. Cost: constant."""
         return message.pid == self._delivered.get(sender, 0)
 
@@ -146,7 +146,7 @@ class HybridDurable(HybridMulticastSPS):
                 self._m2 += 1
         return reason
 
-    def state(self) -> State:
+    def state(self) -> MachineState:
         """Everything that the machine remembers. Cost: its size."""
         groups = tuple(
             (
@@ -175,7 +175,7 @@ class HybridDurable(HybridMulticastSPS):
         )
 
     @classmethod
-    def restored(cls, me: int, state: State, known: Container[int] | None = None) -> HybridDurable:
+    def restored(cls, me: int, state: MachineState, known: Container[int] | None = None) -> HybridDurable:
         """The machine whose `state` this is. Raises `ValueError` or `TypeError` for what is no state.
 
         Cost: linear in the state.
@@ -186,7 +186,7 @@ class HybridDurable(HybridMulticastSPS):
         machine._delivered = dict(delivered)
         machine._permitted = dict(permitted)
         for sender, messages in held:
-            machine._buffered[sender] = {m[1]: Message(*m) for m in messages}
+            machine._buffered[sender] = {m[1]: HybridMessage(*m) for m in messages}
         first, start, end = bases
         machine._groups = SlidingArray[Group](first)
         machine._buffer = SlidingArray[Copy](start)

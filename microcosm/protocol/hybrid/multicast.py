@@ -17,7 +17,7 @@ from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.sps import HybridOptimal
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 
 
 class Multicast:
@@ -36,9 +36,9 @@ class Multicast:
         self.unacked = set(pids)
         self.payload = payload
 
-    def packet(self, receiver: int) -> Message:
+    def packet(self, receiver: int) -> HybridMessage:
         """What is sent of it. Cost: constant."""
-        return Message(self.mid, self.pids[receiver], self.permit, self.payload)
+        return HybridMessage(self.mid, self.pids[receiver], self.permit, self.payload)
 
 
 class HybridMulticast(Hybrid):
@@ -192,9 +192,9 @@ class Copy:
         """It depends on the missing permits before this index."""
         return self.group.waits
 
-    def packet(self) -> Message:
+    def packet(self) -> HybridMessage:
         """What is sent of it. Cost: constant."""
-        return Message(self.group.mid, self.pid, self.flagged, self.group.payload)
+        return HybridMessage(self.group.mid, self.pid, self.flagged, self.group.payload)
 
 
 class HybridMulticastSPS(HybridOptimal[Copy]):

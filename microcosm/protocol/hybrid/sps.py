@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
 from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 
 
 class Outgoing(Protocol):
@@ -164,9 +164,9 @@ class Buffered:
         self.acked = False
         self.payload = payload
 
-    def packet(self) -> Message:
+    def packet(self) -> HybridMessage:
         """What is sent of it. Cost: constant."""
-        return Message(self.mid, self.pid, self.permit, self.payload)
+        return HybridMessage(self.mid, self.pid, self.permit, self.payload)
 
 
 class HybridSPS(HybridOptimal[Buffered]):

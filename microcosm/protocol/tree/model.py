@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-Tree = tuple[int, ...]
+ParentTree = tuple[int, ...]
 """Node i has parent `tree[i]`; the root is its own."""
 
 
@@ -59,12 +59,12 @@ class Configuration(NamedTuple):
     outs: Queues
 
 
-def children(node: int, tree: Tree) -> list[int]:
+def children(node: int, tree: ParentTree) -> list[int]:
     """Definition 3.1. Cost: linear in the tree."""
     return [child for child, parent in enumerate(tree) if parent == node != child]
 
 
-def well_formed_tree(tree: Tree) -> bool:
+def well_formed_tree(tree: ParentTree) -> bool:
     """Definition 3.2, and every parent is a node: one root, no circles. Cost: quadratic in the tree."""
     if any(not 0 <= parent < len(tree) for parent in tree):
         return False
@@ -79,7 +79,7 @@ def well_formed_tree(tree: Tree) -> bool:
     return True
 
 
-def next_hop(a: int, b: int, tree: Tree) -> int:
+def next_hop(a: int, b: int, tree: ParentTree) -> int:
     """Figure 4: the neighbour of a towards b. Cost: the tree, for each node between the two."""
     while b not in children(a, tree):
         if b == tree[b]:
@@ -88,7 +88,7 @@ def next_hop(a: int, b: int, tree: Tree) -> int:
     return b
 
 
-def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
+def path(a: int, b: int, tree: ParentTree) -> tuple[int, ...]:
     """Figure 5: the nodes from a to b.
 
     Cost: `next_hop`, for each node of it.
@@ -102,7 +102,7 @@ def path(a: int, b: int, tree: Tree) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-def edges(tree: Tree) -> list[tuple[int, int]]:
+def edges(tree: ParentTree) -> list[tuple[int, int]]:
     """Both directions of every edge, each with a queue in and a queue out at its first node.
 
     Cost: n log n.
@@ -110,14 +110,14 @@ def edges(tree: Tree) -> list[tuple[int, int]]:
     return sorted({pair for a, b in enumerate(tree) if a != b for pair in ((a, b), (b, a))})
 
 
-def initial(tree: Tree) -> Configuration:
+def initial(tree: ParentTree) -> Configuration:
     """Nothing has been sent. Cost: linear in the tree."""
     empty: Queues = ((),) * len(edges(tree))
     return Configuration((), empty, empty)
 
 
 def steps(
-    tree: Tree, now: Configuration, messages: int, *, premise: bool = True
+    tree: ParentTree, now: Configuration, messages: int, *, premise: bool = True
 ) -> Iterator[tuple[str, Configuration]]:
     """Every next configuration, with the rule of Figure 3 that leads to it, up to so many messages in all.
 
@@ -151,7 +151,7 @@ def steps(
                 yield "M-Route", now._replace(ins=popped, outs=outs)
 
 
-def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Configuration]:
+def reachable(tree: ParentTree, messages: int, *, premise: bool = True) -> Iterator[Configuration]:
     """Every configuration that can be reached. Cost: their number, times the steps of each."""
     start = initial(tree)
     seen, stack = {start}, [start]
@@ -164,7 +164,7 @@ def reachable(tree: Tree, messages: int, *, premise: bool = True) -> Iterator[Co
                 stack.append(following)
 
 
-def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
+def places(tree: ParentTree, now: Configuration) -> Mapping[Mail, list[tuple[str, int, int]]]:
     """Where each message is: `in` or `out`, and the node and neighbour of the queue.
 
     Cost: the queues and their messages.
@@ -177,7 +177,7 @@ def places(tree: Tree, now: Configuration) -> Mapping[Mail, list[tuple[str, int,
     return found
 
 
-def well_formed(tree: Tree, now: Configuration) -> bool:
+def well_formed(tree: ParentTree, now: Configuration) -> bool:
     """Definition 3.7, as corrected: 3.3 by position, 3.4 with the neighbours meant, 3.6 over all messages.
 
     Cost: quadratic in the history, and a path for each message.
@@ -213,7 +213,7 @@ def _popped(queues: Queues, at: int) -> Queues:
     return (*queues[:at], queues[at][1:], *queues[at + 1 :])
 
 
-Before = Callable[[Tree, Configuration, Mail, Mail], bool]
+ArrivalOrder = Callable[[ParentTree, Configuration, Mail, Mail], bool]
 
 
 def causes(now: Configuration) -> set[tuple[Mail, Mail]]:
@@ -237,7 +237,7 @@ def received_first(now: Configuration, m: Mail, other: Mail) -> bool:
     return Rec(m) in history and Rec(other) in history and history.index(Rec(m)) < history.index(Rec(other))
 
 
-def arrives_before(tree: Tree, now: Configuration, m: Mail, other: Mail) -> bool:
+def arrives_before(tree: ParentTree, now: Configuration, m: Mail, other: Mail) -> bool:
     """m ≺ m′ as corrected. Cost: linear in the configuration."""
     where = _channels(tree, now)
     if Rec(m) in now.history:
@@ -260,7 +260,7 @@ def arrives_before(tree: Tree, now: Configuration, m: Mail, other: Mail) -> bool
     return on_the_side_of_w(channel[1])
 
 
-def arrives_before_printed(tree: Tree, now: Configuration, m: Mail, other: Mail) -> bool:
+def arrives_before_printed(tree: ParentTree, now: Configuration, m: Mail, other: Mail) -> bool:
     """m ≺ m′ as Figure 8 has it; case 2 as its prose explains it. Cost: linear in the configuration."""
     history, where = now.history, places(tree, now)
     for queue in (*now.ins, *now.outs):
@@ -278,7 +278,7 @@ def arrives_before_printed(tree: Tree, now: Configuration, m: Mail, other: Mail)
     return Rec(other) not in history or received_first(now, m, other)
 
 
-def consistent(tree: Tree, now: Configuration, before: Before = arrives_before) -> bool:
+def consistent(tree: ParentTree, now: Configuration, before: ArrivalOrder = arrives_before) -> bool:
     """Definition 3.8: well-formed, and what causes another message arrives before it.
 
     Cost: `before`, for each pair of which one causes the other.
@@ -286,7 +286,7 @@ def consistent(tree: Tree, now: Configuration, before: Before = arrives_before) 
     return well_formed(tree, now) and all(before(tree, now, m, other) for m, other in causes(now))
 
 
-def _channels(tree: Tree, now: Configuration) -> dict[Mail, tuple[tuple[int, int], int]]:
+def _channels(tree: ParentTree, now: Configuration) -> dict[Mail, tuple[tuple[int, int], int]]:
     """For each message on its way, its channel (from, to) and its place there, the oldest first."""
     edge = {pair: at for at, pair in enumerate(edges(tree))}
     found = {}

@@ -19,6 +19,15 @@ Stream = tuple[str, int]
 """The evolutions of one incarnation of a replica."""
 
 
+LAST_NUMBER = 1 << 48
+"""No stream has more evolutions: what comes with a greater number is no dot."""
+
+LAST_INCARNATION = (1 << 63) - 1
+
+FARTHEST = 1 << 32
+"""A dot is not taken that is more than so many beyond the last one that was seen of its stream."""
+
+
 class Dot(NamedTuple):
     """The name of an evolution; dots are in order of replica, incarnation, number."""
 

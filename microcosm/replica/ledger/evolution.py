@@ -14,7 +14,7 @@ import msgpack
 
 from microcosm.errors import Malformed
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.ledger.dots import Dot, DotRun
+from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot, DotRun
 from microcosm.text.names import unfit
 
 VERSION = 1
@@ -76,6 +76,33 @@ _CODES: tuple[type[Evolution], ...] = (Append, Add, Remove, Forget)
 """The code of a kind is its place here: append only."""
 
 
+def named(evolution: Evolution) -> tuple[Dot, ...]:
+    """The dots that an evolution names: its own, and those that it takes away."""
+    match evolution:
+        case Add(dot, _, replaces):
+            return (dot, *replaces)
+        case Remove(dot, targets):
+            return (dot, *targets)
+    return (evolution.dot,)
+
+
+def reserved(event: str) -> bool:
+    """Whether only a message can give an event its name: `c:M` its sending, `d:NAME:M` its delivery.
+
+    >>> reserved("c:phone.1.7"), reserved("d:laptop:phone.1.7"), reserved("d"), reserved("dc:")
+    (True, True, False, False)
+    """
+    return event.startswith(("c:", "d:"))
+
+
+def speaks_for_another(append: Append) -> bool:
+    """Whether an event has the name of a sending or a delivery that is not one of its replica."""
+    dot, event = append.dot, append.event
+    if not reserved(event):
+        return False
+    return event != f"c:{dot}" and not event.startswith(f"d:{dot.replica}:")
+
+
 def encode(evolution: Evolution) -> bytes:
     """The bytes of an evolution.
 
@@ -128,8 +155,8 @@ def dot_of(value: object) -> Dot:
     """A dot as MessagePack has it. Raises `Malformed`."""
     if type(value) is tuple and len(value) == 3:  # most of what is read are dots: no pattern, for speed
         replica, incarnation, number = value
-        whole = type(incarnation) is int and type(number) is int
-        if type(replica) is str and whole and number > 0 and incarnation > 0:
+        whole = type(replica) is str and type(incarnation) is int and type(number) is int
+        if whole and 0 < number <= LAST_NUMBER and 0 < incarnation <= LAST_INCARNATION:
             _name(replica)
             return _dot(Dot, value)
     raise Malformed("no dot")
@@ -140,7 +167,7 @@ def run_of(value: object) -> DotRun:
     match value:
         case (str(replica), int(incarnation), int(first), int(end)) if 0 < first < end:
             dot = dot_of((replica, incarnation, first))
-            if type(end) is int:
+            if type(end) is int and end <= LAST_NUMBER + 1:
                 return DotRun(dot.replica, dot.incarnation, first, end)
     raise Malformed("no run of dots")
 

@@ -74,8 +74,8 @@ def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
     raise Malformed("nothing that can be forgotten")
 
 
-VERSION = 1
-"""Of an identity."""
+VERSION = 2
+"""Of an identity; those of version 1 were known by the incarnation of their dots."""
 
 STATE_VERSION = 2
 """Of a snapshot; those of version 1 had no network."""
@@ -87,7 +87,10 @@ class Identity:
 
     name: str
     incarnation: int
+    """That of its dots: another one as soon as they might name two things."""
     members: tuple[str, ...]
+    known_as: int = 0
+    """The incarnation by which the members know it on the network; 0: that of its dots."""
 
 
 @dataclass(slots=True)
@@ -105,7 +108,9 @@ class ReplicaState:
 
 def encode_identity(identity: Identity) -> bytes:
     """The bytes of an identity."""
-    written: bytes = msgpack.packb([VERSION, identity.name, identity.incarnation, list(identity.members)])
+    written: bytes = msgpack.packb(
+        [VERSION, identity.name, identity.incarnation, list(identity.members), identity.known_as]
+    )
     return written
 
 
@@ -114,6 +119,10 @@ def decode_identity(content: bytes) -> Identity:
     match read(content):
         case (1, str(name), int(incarnation), tuple(members)) if all(isinstance(m, str) for m in members):
             return Identity(name, incarnation, members)
+        case (2, str(name), int(incarnation), tuple(members), int(known_as)) if all(
+            isinstance(m, str) for m in members
+        ):
+            return Identity(name, incarnation, members, known_as)
     raise Malformed("no identity of a replica that this program can read")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
-from microcosm.errors import Busy, ReplicaError
+from microcosm.errors import Busy, JournalError, ReplicaError
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import wire
@@ -20,7 +20,7 @@ from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.process import DeliveredMessage
-from microcosm.replica.network.shared import Nesting, NetworkStore, Records, ReplicaStore, Stating
+from microcosm.replica.network.shared import Nesting, NetworkStore, Records, ReplicaStore, Stating, Suspects
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.wire import Assembly, fragments
 from microcosm.replica.network.write_ahead import STATE, run_in_thread
@@ -82,6 +82,7 @@ class Carrier:
         """Whether all that the replica has in memory is committed, or handed over for the next commit, though
         a transaction of it is open."""
         self._delivering = False
+        self.suspects = Suspects()
         self.noting: Callable[[], tuple[str, bytes] | None] | None = None
         """Asked for a note to be kept with the next commit of what has come."""
 
@@ -102,7 +103,7 @@ class Carrier:
     def begin(self) -> Durable:
         """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
-        name, incarnation = replica.stream
+        name, incarnation = replica.name, replica.known_as
         durable = Durable.opened(
             *(self._network, name, incarnation, self._deliver),
             snapshot=replica.noted(STATE),
@@ -218,9 +219,12 @@ class Carrier:
 
     def _deliver(self, letter: DeliveredMessage) -> None:
         self._alone()
-        name, incarnation, _ = letter.id
-        opened = wire.envelope_of(letter.payload, name, incarnation)
-        if opened is None or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
+        name = letter.id.name
+        opened = wire.envelope_of(letter.payload, name)
+        fault = "what is no envelope" if opened is None else self.replica.fault_in(opened.sent)
+        if opened is None or fault is not None:
+            self.suspects.blame(name, f"message {letter.id}: {fault}", self.transport.endpoint.now)
+        if opened is None or fault or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
             self.said["letters that made no sense"] += 1
             return
         self._delivering = True
@@ -232,8 +236,8 @@ class Carrier:
 
     def _sending(self, message: str) -> Append:
         """The evolution of a message's sending, which is about to be committed."""
-        number = int(message.rpartition(".")[2])
-        held = self.replica.held(Dot(*self.replica.stream, number))
+        name, incarnation, number = message.rsplit(".", 2)
+        held = self.replica.held(Dot(name, int(incarnation), int(number)))
         assert isinstance(held, Append)
         return held
 
@@ -250,15 +254,32 @@ class Carrier:
         for name, piece in heard:
             if name not in self.durable.process.membership.named:
                 continue
+            if not self.suspects.heeds(name, endpoint.now):
+                self.said["exchanges not heeded"] += 1
+                continue
             message = self.assembly.add(name, piece)
             if message is None:
                 continue
-            self._alone()
-            with self._held():
-                answers = self.replica.exchange.receive(name, message)
-            for answer in answers:
+            for answer in self._heard(name, message):
                 self._say(name, answer)
         self._stating.follow()
+
+    def _heard(self, name: str, message: bytes) -> list[bytes]:
+        """What to answer a member. Whatever it says, it does not end this: it is blamed, and named."""
+        self._alone()
+        exchange, now = self.replica.exchange, self.transport.endpoint.now
+        answers: list[bytes] = []
+        try:
+            with self._held():
+                answers = exchange.receive(name, message)
+        except (JournalError, OSError, MemoryError):  # not the fault of who speaks
+            raise
+        except Exception as error:
+            self.suspects.blame(name, f"{type(error).__name__}: {error}", now)
+        for told, heed in ((exchange.blamed, False), (exchange.doubted, True)):
+            while told:
+                self.suspects.blame(*told.popleft(), now, heed=heed)
+        return answers
 
     def _alone(self) -> None:
         """Nobody else has a transaction open, which would take what comes now into it."""

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 from microcosm.replica.network.process import (
     ACK,
     BIND,
@@ -186,7 +186,7 @@ class Durable(WriteAhead):
             return
         if not process.changes(number, packet):
             self._follow(process.answer(number, packet))
-        elif isinstance(packet, Message):
+        elif isinstance(packet, HybridMessage):
             part = packet.payload
             if self.full and not (self.spare and process.machine.is_next(number, packet)):
                 self.refused_for_space += 1

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from microcosm.errors import KeyFileError, ReplicaError
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
 from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
 from microcosm.replica.network.keys import Keyring
@@ -135,6 +135,11 @@ class Endpoint:
         fence = self.durable.evict(name)
         self._meet(now)
         return fence
+
+    @property
+    def now(self) -> float:
+        """The time of the last call."""
+        return self._now
 
     def use_keys(self, ring: Keyring) -> None:
         """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
@@ -280,7 +285,7 @@ class Endpoint:
         if content.copies:
             self._deadlock_avoidance.look(now)
         for copy in content.copies:
-            durable.receive(number, Message(*copy))
+            durable.receive(number, HybridMessage(*copy))
         for fence in content.fences:
             durable.fence(fence)
             durable.confirmed(number, fence)

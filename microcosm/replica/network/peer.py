@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, TypeVar
 
-from microcosm.protocol.packets import Ack, Message, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.process import Fence, Member
 from microcosm.replica.network.sealing import OVERHEAD, ReplayWindow
 from microcosm.replica.network.wire import (
@@ -53,7 +53,7 @@ class PeerSession:
 class Flying:
     """A copy that is not acknowledged."""
 
-    message: Message
+    message: HybridMessage
     size: int
     tries: int = 0
     sent: float = 0.0
@@ -112,7 +112,7 @@ class Peer:
 
     def post(self, packet: object) -> None:
         """Something for the member, to leave when it can. The same ack or permit: once in a tick."""
-        if isinstance(packet, Message):
+        if isinstance(packet, HybridMessage):
             if packet.mid not in self._copies:
                 size = len(packet.payload) + COPY_BYTES
                 self._copies[packet.mid] = Flying(packet, size)

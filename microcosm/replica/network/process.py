@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from microcosm.errors import ReplicaError
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 ME = 0
 """The number by which a process knows itself."""
@@ -145,7 +145,7 @@ class Process:
                 self.sent += 1
             machine.causal_send(numbers, part)
         elif kind == MESSAGE:
-            machine.receive(step[1], Message(*step[2:]))
+            machine.receive(step[1], HybridMessage(*step[2:]))
         elif kind == ACK:
             machine.receive(step[1], Ack(step[2]))
         elif kind == PERMIT:

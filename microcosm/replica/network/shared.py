@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
+from typing import NamedTuple
 
-from microcosm.replica.ledger.records import Identity, encode_identity
+from microcosm.replica.ledger.records import encode_identity
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import LogRecord, Store
@@ -124,6 +126,34 @@ class NetworkStore:
         """The replica closes."""
 
 
+class Suspect(NamedTuple):
+    """A member that said what no replica of this program says: what, how often, and until when it is not
+    heeded."""
+
+    why: str
+    times: int
+    until: float
+
+
+class Suspects:
+    """Members whose exchanges are not heeded for a while, twice as long each time; their messages are."""
+
+    LONGEST = 3600.0
+
+    def __init__(self) -> None:
+        self.found: dict[str, Suspect] = {}
+
+    def blame(self, name: str, why: str, now: float, *, heed: bool = False) -> None:
+        """A member has said something wrong; with `heed` it is named, and heeded all the same."""
+        times = self.found[name].times + 1 if name in self.found else 1
+        wait = 0.0 if heed else min(self.LONGEST, 2.0 ** min(times, 16))
+        self.found[name] = Suspect(why, times, now + wait)
+
+    def heeds(self, name: str, now: float) -> bool:
+        """Whether what a member says of its knowledge is looked at."""
+        return name not in self.found or now >= self.found[name].until
+
+
 class Nesting:
     """How deep in what the next flush ends."""
 
@@ -164,6 +194,6 @@ class Stating:
         gone = ({fence.name for fence in process.membership.fences} if before is None else before) - named
         stated = ({*replica.members} | named) - gone
         if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
-            content = encode_identity(Identity(*replica.stream, wanted))
+            content = encode_identity(replace(replica.identity, members=wanted))
             self._durable.include("replica", content)
             replica.recorded("replica", content)

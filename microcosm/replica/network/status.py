@@ -97,7 +97,7 @@ def _message(process: Process, mid: int) -> str:
         return f"part {mid}"
     if len(part) < 1 + COUNT_BYTES + wire.ENVELOPE_BYTES:
         return f"message {int.from_bytes(part[1 : 1 + COUNT_BYTES], 'big')}"
-    return f"{process.name}.{process.incarnation}.{wire.envelope_number(part)}"
+    return f"{process.name}.{wire.envelope_number(part)}"
 
 
 PREFIX = "microcosm_"

@@ -153,6 +153,11 @@ class Transport:
         else:
             self.endpoint.durable.when_durable(then)
 
+    def fail(self, error: BaseException) -> None:
+        """Stop, for what is done beside this has failed."""
+        if self.fault is None and not self._closed:
+            self._stop(error)
+
     def wait(self) -> None:
         """Return when nothing is being written; what has come since may not be durable."""
         if self._writing.busy and not self._closed:

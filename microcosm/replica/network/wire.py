@@ -22,7 +22,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from microcosm.protocol.packets import natural, naturals
-from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network.process import Fence
 
@@ -230,8 +230,8 @@ def _size(parts: dict[int, bytes]) -> int:
     return sum(len(part) + FRAGMENT_COST for part in parts.values())
 
 
-_TAIL = struct.Struct(">dQ")
-"""When it was sent (not a number: nobody said), and the number of the event."""
+_TAIL = struct.Struct(">dQQ")
+"""When it was sent (not a number: nobody said), incarnation and number of the event."""
 
 ENVELOPE_BYTES = _TAIL.size
 """Bytes behind each payload."""
@@ -252,25 +252,24 @@ class OpenedEnvelope(NamedTuple):
 def enveloped(payload: bytes, sent: Append) -> bytes:
     """A payload with the event of its sending.
 
-    >>> letter = envelope_of(enveloped(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone", 1)
+    >>> letter = envelope_of(enveloped(b"look", Append(Dot("phone", 1, 7), "c:phone.1.7")), "phone")
     >>> letter.payload, letter.message, letter.sent.event
     (b'look', 'phone.1.7', 'c:phone.1.7')
     """
-    return payload + _TAIL.pack(float("nan") if sent.at is None else sent.at, sent.dot.number)
+    return payload + _TAIL.pack(float("nan") if sent.at is None else sent.at, *sent.dot[1:])
 
 
-def envelope_of(content: bytes, sender: str, incarnation: int) -> OpenedEnvelope | None:
+def envelope_of(content: bytes, sender: str) -> OpenedEnvelope | None:
     """What `enveloped` made, from this sender; None for anything else."""
     if len(content) < ENVELOPE_BYTES:
         return None
-    at, number = _TAIL.unpack(content[-ENVELOPE_BYTES:])
-    if not number:
+    at, incarnation, number = _TAIL.unpack(content[-ENVELOPE_BYTES:])
+    if not (0 < incarnation <= LAST_INCARNATION and 0 < number <= LAST_NUMBER):
         return None
     dot = Dot(sender, incarnation, number)
     return OpenedEnvelope(content[:-ENVELOPE_BYTES], Append(dot, f"c:{dot}", at if at == at else None))  # noqa: PLR0124
 
 
-def envelope_number(part: bytes) -> int:
-    """The number of the event, from the last part of a message. The part is long enough."""
-    number: int = _TAIL.unpack(part[-ENVELOPE_BYTES:])[1]
-    return number
+def envelope_number(part: bytes) -> str:
+    """Incarnation and number of the event, as in its dot, from the last part of a message, long enough."""
+    return "{}.{}".format(*_TAIL.unpack(part[-ENVELOPE_BYTES:])[1:])

@@ -90,8 +90,8 @@ def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
     try:
         digest = analogy_digest_of(givens, _rules(rules))
     except Contradiction:
-        return None, not seeds and Worlds(givens).one() is not None
-    return digest, (seeds and _only_order(givens)) or Worlds(givens).one() is not None
+        return None, not seeds and Worlds(givens).fits()
+    return digest, (seeds and _only_order(givens)) or Worlds(givens).fits()
 
 
 def _only_order(givens: Givens) -> bool:

@@ -39,7 +39,7 @@ Giants = Sequence[tuple[str | None, Found]]
 _UNREAD = {"unreadable", "bad-line", "long-line"}
 """Where there is no event, these say why."""
 
-_HARMLESS = {"isolated-event", "wide-frontier"}
+_HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 """Said, but no fault of the log."""
 
 
@@ -138,7 +138,7 @@ class _Job:
             tables["renamed"] for name, tables in found.items() if self._output.filled(name, "renamed")
         ]
         if repeated or renamed:
-            kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
+            kept = self._without_lost(good, [tables["lost"] for tables in found.values()], giants)
             for table in renamed:
                 kept = _renamed(kept, table)
             self._output.stage(self._spark, "events", lambda: _named(kept, several or bool(renamed)))
@@ -258,14 +258,7 @@ class _Job:
 
     def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
         """The events without those that are there already."""
-        tables = list(found)
-        for trace, giant in giants:
-            paths = list(map(str, giant.odd))
-            tables.append(_of(trace, self._spark.read.schema(rows.ODD_ROWS).parquet(*paths)))
-        odd = _all(tables)
-        lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
-        same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
-        return events.join(lost, same, "left_anti")
+        return events.join(_all([*found, *(giant.lost for _, giant in giants)]), "at", "left_anti")
 
     def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
         if self._asked.strict and set(reported) - _HARMLESS:
@@ -289,10 +282,8 @@ def _renamed(events: DataFrame, renamed: DataFrame) -> DataFrame:
     """The events with the executions that they are in."""
     from pyspark.sql import functions as F
 
-    same = [events[name].eqNullSafe(renamed[name]) for name in ("trace", "file", "line")]
-    columns = [events[name] for name in events.columns if name != "trace"]
-    trace = F.coalesce(renamed["now"], events["trace"]).alias("trace")
-    return events.join(renamed, same, "left").select(trace, *columns)
+    found = events.join(renamed, "at", "left")
+    return found.withColumn("trace", F.coalesce("now", "trace")).select(*events.columns)
 
 
 def _named(events: DataFrame, several: bool) -> DataFrame:

@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.events import EVENT, OWN, REPORTED, Reading, arrow_schema, rows
+from microcosm.spark.io import reading
+from microcosm.spark.io.events import EVENT, REPORTED, Reading, arrow_schema, rows
 from microcosm.traces import reading as formats
-from microcosm.traces.text.lines import HEAD, LINE_LIMIT
+from microcosm.traces.text.lines import LINE_LIMIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,15 +94,9 @@ class Asked:
 
     def grows(self, path: Path) -> bool:
         """Whether the file is in the own format, whose lines stand for themselves."""
-        if path.suffix == pieces.PARQUET or self.pattern is not None or self.format not in (None, OWN):
+        if path.suffix == pieces.PARQUET or not reading.is_own(path, self.format, self.pattern):
             return False
-        with path.open("rb") as stream:
-            head = stream.read(HEAD)
-        if head.startswith(b"\x1f\x8b"):
-            return False
-        with suppress(TextError):
-            return formats.detect(head.decode("utf-8", "replace").removeprefix("\ufeff"), str(path)) == OWN
-        return False
+        return pieces.has_cuts(path)
 
 
 def _asked(options: Mapping[str, str], schema: Any) -> Asked:

@@ -2,10 +2,13 @@
 
     {"process": "p", "seq": 1, "kind": "send", "message": "m1"}
 
-`process`, `seq` and `kind` are required; `trace`, `id`, `to`, `message`, `clock`, `stamp`, `label`,
-`attributes` and `after` are optional, and fields that are not known become attributes. A copy of a log of
-another format says in `counted` which of `seq` and `message` its reader counted, for want of them in the log.
-A line that is no event is reported and passed over.
+`process` and one of `kind`, `message` and `label` are required; `seq` is the order of lines where it is left
+out, and `kind` what is plain (`microcosm.traces.formats.left_out`). `trace`, `id`, `to`, `clock`, `stamp`,
+`attributes` and `after` are optional, and fields that are not known become attributes. `docs/log-format.md`
+and `microcosm/schemas/event.json` have all of it. A copy of a log of another format says in `counted` which
+of `seq` and `message` its reader counted, for want of them in the log, and any copy in `origin` from which file
+and line an event was read: there it still is said to stand. A line that is no event is reported and passed
+over.
 """
 
 from __future__ import annotations
@@ -14,13 +17,15 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
+from difflib import get_close_matches
 from sys import intern
-from typing import IO
+from typing import IO, cast
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
+from microcosm.traces.formats.left_out import LeftOut
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine, NotJson, json_object
@@ -30,21 +35,25 @@ NAME = "jsonl"
 
 _FIELDS = frozenset(
     (
-        "process",
-        "seq",
-        "kind",
-        "message",
-        "to",
-        "clock",
-        "stamp",
-        "label",
-        "attributes",
-        "trace",
-        "id",
-        "after",
+        *("process", "seq", "kind", "message", "to", "clock", "stamp"),
+        *("label", "attributes", "trace", "id", "after"),
     )
 )
-_REQUIRED = frozenset(("process", "seq", "kind"))
+_MEANT = {
+    "process": ("host", "node", "actor", "proc", "service", "pid", "who"),
+    "seq": ("position", "index", "number", "step"),
+    "kind": ("type", "op"),
+    "message": ("msg", "msg_id", "message_id", "mid"),
+    "to": ("receiver", "receivers", "recipient", "recipients", "dest", "destination", "target"),
+    "label": ("event", "text", "name", "what", "description"),
+    "clock": ("vc", "vclock", "vector", "vector_clock"),
+    "after": ("parents", "deps", "causes"),
+}
+"""What a field is called elsewhere."""
+_SAYING = ("kind", "message", "label")
+"""One of these says what an event is."""
+_OF_LOGGERS = frozenset(("level", "levelname", "severity", "logger", "timestamp", "asctime", "time", "ts"))
+"""Where these stand and nothing else tells, a line is one of an ordinary log, of whatever process."""
 _LOOKED_AT = 20
 """Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
 
@@ -56,13 +65,30 @@ def detects(head: str, path: str) -> int:
     for line in head.split("\n")[:_LOOKED_AT]:
         try:
             record = json_object(line)
-            nearly = nearly or len(_REQUIRED & record.keys()) > 1
+            nearly = nearly or _is_nearly(record)
             promised = False
+            if not record.keys() >= {"seq", "kind"}:
+                record = _completed(record)
             event_of(record, "", 0)
         except BadLine:
             continue
         return 2
     return int(promised or nearly)
+
+
+def _is_nearly(record: dict[str, object]) -> bool:
+    """Whether an object is meant to be an event, whatever is wrong with it."""
+    if len(record.keys() & {"process", "seq", "kind"}) > 1:
+        return True
+    return "process" in record and not record.keys().isdisjoint(_SAYING) and record.keys() <= _FIELDS
+
+
+def _completed(record: dict[str, object]) -> dict[str, object]:
+    """An object that leaves something out as an event that does not. Raises `BadLine`."""
+    if not record.keys() & {"seq", "kind"} and not record.keys().isdisjoint(_OF_LOGGERS):
+        raise BadLine("a line of an ordinary log")
+    kind = _kind(record)
+    return {**record, "seq": record.get("seq", 1), "kind": kind or "receive"}
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
@@ -72,6 +98,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
+    left_out = LeftOut.of(options, report)
+    counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
+    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "counted"})
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -79,13 +108,20 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             record = json_object(text)
             if "stamp" in record:
                 _make_exact(record, text)
-            event = event_of(record, file, number)
+            if "seq" in record and "kind" in record:
+                event = event_of(record, file, number)
+                if counts:
+                    left_out.check_stated(event.process, event.trace)
+            else:
+                event = _event_of_less(record, file, number, left_out)
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
             message = f"half-written last line: {fault}" if unfinished else str(fault)
             lost = max(1, text.count('"process"'))  # a damaged line end makes one line of two
             report.add("bad-line", message, file=file, line=number, lost=lost, lines=1)
             continue
+        if event.attributes is not record.get("attributes", NOTHING) and not record.keys() <= known:
+            _check_names(record, known, report, file, number)
         taken = options.positions_of(event.trace, event.process)
         if options.again or event.seq <= taken.lowest or not taken.lowest:
             event = in_execution(event, text, options, report)
@@ -94,7 +130,55 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
             continue
-        yield event
+        if waiting or not event.kind or (event.message is not None and left_out.remembers):
+            yield from left_out.settled(event)
+        else:
+            yield event
+
+
+def _event_of_less(record: dict[str, object], file: str, line: int, left_out: LeftOut) -> TraceEvent:
+    """The event of an object that leaves out `seq` or `kind`; a kind that only others tell is ``""``.
+
+    Raises `BadLine` where what is there does not make its meaning plain.
+    """
+    kind = _kind(record)
+    event = event_of({"seq": 1, **record, "kind": kind or "receive"}, file, line)
+    if "seq" not in record:
+        event.process, event.seq = left_out.place(event.process, event.trace, file, line)
+        event.numbered = True
+    else:
+        left_out.check_stated(event.process, event.trace)
+    if "kind" not in record:
+        left_out.remember_all()
+    event.kind = kind
+    return event
+
+
+def _kind(record: dict[str, object]) -> str:
+    """The kind of an event that may leave it out; ``""`` where its message is sent or received."""
+    if "process" not in record:
+        raise _wrong(record, "process", "some text")
+    if "kind" in record:
+        return cast(str, record["kind"])
+    if record.keys().isdisjoint(_SAYING):
+        meant = [name for field in _SAYING if (name := _meant(record, field))]
+        hint = f"; is it `{meant[0]}`?" if meant else ""
+        raise BadLine(f"an event has one of `kind`, `message` and `label`{hint}")
+    if record.get("to") and record.get("message") is None:
+        raise BadLine("`to` says that a message is sent, but `message` is missing")
+    if record.get("message") is None:
+        return "internal"
+    return "send" if record.get("to") else ""
+
+
+def _check_names(record: dict[str, object], known: set[str], report: Report, file: str, line: int) -> None:
+    """Report each field that is not known and like one that is, once."""
+    for name in record.keys() - known:
+        known.add(name)
+        like = get_close_matches(name, _FIELDS - record.keys(), n=1, cutoff=0.8)
+        if like and like[0][0] == name[0]:
+            said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
+            report.add("misnamed-field", said, file=file, line=line, fatal=False)
 
 
 def in_execution(event: TraceEvent, text: object, options: Options, report: Report) -> TraceEvent:
@@ -150,6 +234,7 @@ def line_of(event: TraceEvent) -> str:
         ("attributes", event.attributes or None),
         ("after", event.after or None),
         ("counted", event.counted or None),
+        ("origin", [event.file, event.line] if event.file and event.line else None),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json_text(record) + "\n"
@@ -183,6 +268,9 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         more = {key: value for key, value in record.items() if key not in _FIELDS}
         if counted:
             del more["counted"]
+        if "origin" in more and (place := _place(more["origin"])) is not None:
+            file, line = place
+            del more["origin"]
         attributes = {**attributes, **more} if more else attributes
     return TraceEvent(
         intern(process),
@@ -219,6 +307,15 @@ def _counted(record: dict[str, object]) -> list[str]:
     return said if type(said) is list and said and all(name in COUNTED for name in said) else []
 
 
+def _place(origin: object) -> tuple[str, int] | None:
+    """The file and line that a copy says an event was read from; None where it says something else."""
+    if type(origin) is list and len(origin) == 2:
+        file, line = origin
+        if type(file) is str and file and type(line) is int and 0 < line <= LARGEST:
+            return intern(file), line
+    return None
+
+
 def _text(record: dict[str, object], name: str, empty: bool = False) -> str | None:
     value = record.get(name)
     if value is None or (type(value) is str and (value or empty)):
@@ -252,6 +349,18 @@ def _stamp(record: dict[str, object]) -> Stamp | None:
 
 def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
     if name not in record:
-        return BadLine(f"`{name}` is missing")
-    shown = json_text(record[name])
-    return BadLine(f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}")
+        meant = _meant(record, name)
+        return BadLine(f"`{name}` is missing" + (f"; did you mean it by `{meant}`?" if meant else ""))
+    value, shown = record[name], json_text(record[name])
+    said = f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}"
+    like = get_close_matches(value.lower(), KINDS, n=1) if name == "kind" and type(value) is str else ()
+    return BadLine(said + (f"; did you mean {json_text(like[0])}?" if like else ""))
+
+
+def _meant(record: dict[str, object], name: str) -> str | None:
+    """The field of an object that is meant where another one is missing: one like it, or called so
+    elsewhere.
+    """
+    others = [other for other in record if other not in _FIELDS]
+    called = [other for other in others if other.lower() in _MEANT.get(name, ())]
+    return next(iter(get_close_matches(name, others, n=1, cutoff=0.7) or called), None)

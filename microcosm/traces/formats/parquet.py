@@ -1,7 +1,8 @@
 """The own format in columns: Apache Parquet. Needs the extra `parquet` (pyarrow).
 
 The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
-clock stamp label attributes id after counted`. `clock` is a map from processes to 64-bit counts; `stamp` has
+clock stamp label attributes id after counted origin origin_line`; the last two say from which file and line
+of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
 `lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
 ones, so that nothing follows from it that did not, and `written` has both ends as they are. The values of
 `attributes` are JSON. Names are encoded by dictionaries. The metadata has the version of this schema under
@@ -72,6 +73,8 @@ def schema() -> pyarrow.Schema:
         ("id", text),
         ("after", arrow.list_(text)),
         ("counted", arrow.list_(text)),
+        ("origin", name),
+        ("origin_line", arrow.int64()),
     )
     return arrow.schema(
         [arrow.field(column, kind, column not in _REQUIRED) for column, kind in columns],
@@ -159,6 +162,8 @@ def _row(event: TraceEvent) -> dict[str, object]:
         "id": event.name,
         "after": list(event.after) or None,
         "counted": event.counted or None,
+        "origin": event.file if event.file and event.line else None,
+        "origin_line": event.line if event.file and event.line else None,
     }
 
 
@@ -171,7 +176,7 @@ def stamp_columns(stamp: Stamp) -> dict[str, object]:
 
 
 _STAMPED = ("lamport", "earliest", "latest", "written")
-_PLACE = {"file", "line"}
+_PLACES = (("file", "line"), ("origin", "origin_line"))
 """Columns that say where an event was read before it was put into a table."""
 
 
@@ -182,8 +187,9 @@ def record_of(row: Mapping[str, Any]) -> dict[str, object]:
     not know are texts: dates and times, decimals that are no whole numbers. Raises `ValueError`.
     """
     record = {column: value for column, value in row.items() if value is not None}
-    if record.keys() >= _PLACE:
-        record = {column: value for column, value in record.items() if column not in _PLACE}
+    for file, line in _PLACES:
+        if file in record and line in record:
+            record["origin"] = [record.pop(file), record.pop(line)]
     for column, value in record.items():
         if type(value) not in _JSON:
             record[column] = _as_json(column, value)

@@ -188,6 +188,8 @@ class Lines:
                 raise TextError(f"cannot be read: {error.strerror}", file=self.file) from None
             if not block:
                 return
+            if self._report.took is not None:
+                self._report.took(len(block))
             yield block
 
 

@@ -12,8 +12,8 @@ from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Dependent, Packet, Permit
 from microcosm.simulation.events import Event, Strategy, check, sent_too_early
 from microcosm.simulation.explore import Explorer, survey
-from microcosm.simulation.explore_state import Scope
-from microcosm.simulation.run import Constant, Link, Network, Run
+from microcosm.simulation.explore_state import ExploreScope
+from microcosm.simulation.run import Constant, Network, NetworkLink, Run
 from microcosm.simulation.simulate import Mixture
 from microcosm.simulation.statistics import Gauge, Statistics
 from tests.protocol.random_net import RandomNet
@@ -29,7 +29,7 @@ def run_of(budget: int | None, seed: int, size: int = 8) -> tuple[list[Event], S
     events: list[Event] = []
     random = Random(seed)
     delays = {(i, j): random.choice((0.1, 1.0, 5.0)) for i in range(size) for j in range(size)}
-    links = {pair: Link(Constant(delay)) for pair, delay in delays.items()}
+    links = {pair: NetworkLink(Constant(delay)) for pair, delay in delays.items()}
     machines = with_budget(budget).make(size)
     run = Run(machines, Network(links=links), Mixture(200), seed=seed, observers=[events.append])
     gauge = Gauge(run, lambda i, j: delays[i, j])
@@ -143,7 +143,7 @@ def test_random_networks_at_every_budget(budget: int | None) -> None:
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_three_messages_in_all_interleavings_at_every_budget(budget: int | None) -> None:
-    explored = Explorer(with_budget(budget), Scope(messages=3)).run()
+    explored = Explorer(with_budget(budget), ExploreScope(messages=3)).run()
     assert explored.fault is None, explored.scenario
     assert explored.complete
 
@@ -151,9 +151,11 @@ def test_three_messages_in_all_interleavings_at_every_budget(budget: int | None)
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [1, None])
 @pytest.mark.parametrize(
-    "scope", [Scope(messages=4), Scope(messages=4, reorder=False), Scope(messages=3, losses=1)], ids=str
+    "scope",
+    [ExploreScope(messages=4), ExploreScope(messages=4, reorder=False), ExploreScope(messages=3, losses=1)],
+    ids=str,
 )
-def test_larger_scopes_at_every_budget(budget: int | None, scope: Scope) -> None:
+def test_larger_scopes_at_every_budget(budget: int | None, scope: ExploreScope) -> None:
     surveyed = survey(with_budget(budget), scope)
     assert surveyed.fault is None, surveyed.scenario
     assert surveyed.complete

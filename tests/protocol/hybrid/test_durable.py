@@ -9,7 +9,7 @@ import pytest
 
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 
 class Net:
@@ -102,7 +102,7 @@ def test_invariants_hold_when_processes_are_forgotten(seed: int) -> None:
 
 def test_what_waits_for_the_forgotten_waits_no_longer() -> None:
     a = HybridDurable(1, {1, 2, 3})
-    a.receive(2, Message(5, 0, True, b"m"))
+    a.receive(2, HybridMessage(5, 0, True, b"m"))
     a.causal_send([3], b"waits for the permit of 2")
     a.causal_send([2], b"to 2")
     assert a.unsent == 1
@@ -133,8 +133,8 @@ def test_a_copy_to_the_forgotten_that_still_waited_may_go_last() -> None:
     """
     a = HybridDurable(1, {1, 2, 3, 4, 5})
     a.causal_send([4], b"earlier")
-    a.receive(2, Message(5, 0, True, b""))
-    a.receive(3, Message(7, 0, True, b""))
+    a.receive(2, HybridMessage(5, 0, True, b""))
+    a.receive(3, HybridMessage(7, 0, True, b""))
     a.causal_send([5], b"waits for both permits")
     a.forget(5)
     a._check()

@@ -14,7 +14,7 @@ from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticastSPS
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, UNSOUND, Delivery, Machine, Send
-from microcosm.protocol.packets import Ack, Message, Packet, Permit
+from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 ALL = [HybridBasic, HybridSPS, HybridMulticast, HybridMulticastSPS]
 OPTIMAL = [HybridSPS, HybridMulticastSPS]
@@ -46,7 +46,7 @@ def test_e1_ids_start_at_one(kind: type[Hybrid]) -> None:
 def test_e2_a_duplicate_is_acknowledged_again(kind: type[Hybrid]) -> None:
     b = kind(2)
     for mid in (1, 2, 1, 2):
-        b.receive(1, Message(mid, mid - 1, False, "x"))
+        b.receive(1, HybridMessage(mid, mid - 1, False, "x"))
     assert sent(b) == [(1, Ack(1)), (1, Ack(2)), (1, Ack(1)), (1, Ack(2))]
     assert b.refused == {DUPLICATE: 2}
 
@@ -77,17 +77,17 @@ def pump(machines: dict[int, Machine]) -> list[tuple[int, int, Packet]]:
 def test_e4_operations_do_not_depend_on_the_backlog(kind: type[Hybrid], backlog: int) -> None:
     """Clamping m2 instead of maintaining it costs 13, 103, 1003 operations at these backlogs."""
     a = kind(1)
-    a.receive(2, Message(1, 0, True, "x"))  # its permit is missing, so nothing to others than 2 leaves
+    a.receive(2, HybridMessage(1, 0, True, "x"))  # its permit is missing, so nothing to others than 2 leaves
     for _ in range(backlog):
         a.causal_send([3], "y")
     a.take()
     before = a.operations
     for mid in range(2, 12):
-        a.receive(2, Message(mid, mid - 1, True, "x"))
+        a.receive(2, HybridMessage(mid, mid - 1, True, "x"))
         a.receive(2, Permit(mid))
         a.causal_send([3], "z")
     assert (a.operations - before) / 10 <= 12
-    assert not [packet for _, packet in sent(a) if isinstance(packet, Message)]
+    assert not [packet for _, packet in sent(a) if isinstance(packet, HybridMessage)]
 
 
 @pytest.mark.parametrize("kind", OPTIMAL)
@@ -117,7 +117,7 @@ def test_a_permit_goes_out_once(kind: type[Hybrid]) -> None:
 @every
 def test_e6_a_message_to_oneself_is_delivered_at_once(kind: type[Hybrid]) -> None:
     a = kind(1)
-    a.receive(2, Message(1, 0, True, "x"))
+    a.receive(2, HybridMessage(1, 0, True, "x"))
     a.take()
     assert a.causal_send([1], "mine") == 0
     assert a.take() == [Delivery(1, "mine", None)]
@@ -135,9 +135,9 @@ def test_messages_to_oneself_do_not_recurse(kind: type[Hybrid]) -> None:
 def test_e7_a_permit_may_overtake_its_message(kind: type[Hybrid]) -> None:
     b = kind(2)
     b.receive(1, Permit(2))
-    b.receive(1, Message(2, 0, True, "x"))
+    b.receive(1, HybridMessage(2, 0, True, "x"))
     b.causal_send([3], "y")
-    assert {type(packet) for _, packet in sent(b)} == {Ack, Message}
+    assert {type(packet) for _, packet in sent(b)} == {Ack, HybridMessage}
     assert not b.unsent
 
 
@@ -184,7 +184,7 @@ def test_e12_only_an_addressee_acknowledges(kind: type[Hybrid]) -> None:
 @pytest.mark.parametrize("kind", OPTIMAL)
 def test_e12_what_was_not_sent_is_not_acknowledged(kind: type[Hybrid]) -> None:
     a = kind(1)
-    a.receive(2, Message(1, 0, True, "x"))
+    a.receive(2, HybridMessage(1, 0, True, "x"))
     a.causal_send([3], "y")
     a.receive(3, Ack(1))
     assert a.refused == {STRANGER: 1}
@@ -197,10 +197,15 @@ def test_e13_absurd_numbers_are_refused(kind: type[Hybrid]) -> None:
     for packet in (Ack(5), Permit(101), Permit(2**63 - 1)):
         a.receive(2, packet)
     assert a.refused == {OUT_OF_WINDOW: 3}
-    for packet in (Message(3, 3, False), Message(0, 0, False), Message(2**63, 0, False), Ack(0)):
+    for packet in (
+        HybridMessage(3, 3, False),
+        HybridMessage(0, 0, False),
+        HybridMessage(2**63, 0, False),
+        Ack(0),
+    ):
         a.receive(2, packet)
     assert a.refused == {OUT_OF_WINDOW: 3, UNSOUND: 4}
-    a.receive(2, Message(1, 0, True, "x"))
+    a.receive(2, HybridMessage(1, 0, True, "x"))
     a.causal_send([3], "y")
     assert a.unsent == 1  # the permit for message 1 has not come
 
@@ -210,12 +215,12 @@ def test_a_predecessor_older_than_the_last_delivery_is_refused(kind: type[Hybrid
     """It will never be the last one delivered again: held, it would stay for ever (E13)."""
     b = kind(2)
     for mid in (1, 2):
-        b.receive(1, Message(mid, mid - 1, False, "x"))
+        b.receive(1, HybridMessage(mid, mid - 1, False, "x"))
     before = b.integers()
-    b.receive(1, Message(5, 1, False, "absurd"))
+    b.receive(1, HybridMessage(5, 1, False, "absurd"))
     assert b.refused == {UNSOUND: 1}
     assert b.integers() == before
-    b.receive(1, Message(3, 2, False, "next"))  # the predecessor is the last one delivered: sound
+    b.receive(1, HybridMessage(3, 2, False, "next"))  # the predecessor is the last one delivered: sound
     assert b.refused == {UNSOUND: 1}
     assert delivered(b) == ["x", "x", "next"]
 
@@ -224,9 +229,9 @@ def test_a_predecessor_older_than_the_last_delivery_is_refused(kind: type[Hybrid
 def test_e14_the_receive_buffer_is_bounded(kind: type[Hybrid]) -> None:
     b = kind(2, window=10)
     for mid in range(2, 40):
-        b.receive(1, Message(mid, mid - 1, False, mid))
+        b.receive(1, HybridMessage(mid, mid - 1, False, mid))
     assert b.refused == {OUT_OF_WINDOW: 28}
-    b.receive(1, Message(1, 0, False, 1))
+    b.receive(1, HybridMessage(1, 0, False, 1))
     assert delivered(b) == list(range(1, 12))
     b._check()
 
@@ -281,18 +286,18 @@ def test_a_lost_permit_comes_again_though_earlier_messages_are_missing(kind: typ
 def test_permits_are_idempotent() -> None:
     for kind in ALL:
         b = kind(2)
-        b.receive(1, Message(2, 0, True, "x"))
+        b.receive(1, HybridMessage(2, 0, True, "x"))
         b.causal_send([3], "y")
         for _ in range(3):
             b.receive(1, Permit(2))
-        assert {type(packet) for _, packet in sent(b)} == {Ack, Message}
+        assert {type(packet) for _, packet in sent(b)} == {Ack, HybridMessage}
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_a_reaction_from_within_a_delivery_waits_for_the_permit(kind: type[Hybrid]) -> None:
     b = kind(2)
     b.on_deliver = lambda delivery: b.causal_send([3], "reaction") and None
-    b.receive(1, Message(2, 0, True, "x"))
+    b.receive(1, HybridMessage(2, 0, True, "x"))
     assert b.unsent == 1
 
 
@@ -300,7 +305,7 @@ def test_csps_waits_for_what_sps_does_not() -> None:
     """Section 5.6: back to the sender of the flagged message SPS needs no permit."""
     for kind, held in ((HybridBasic, 1), (HybridSPS, 0), (HybridMulticast, 1), (HybridMulticastSPS, 0)):
         b = kind(2)
-        b.receive(1, Message(2, 0, True, "x"))
+        b.receive(1, HybridMessage(2, 0, True, "x"))
         b.causal_send([1], "back")
         assert b.unsent == held
 
@@ -313,8 +318,8 @@ def test_two_askers_hold_up_each_other(kind: type[Hybrid]) -> None:
     two of them far ones that make the others flagged: no smaller scope shows what looks beyond p2.
     """
     b = kind(1)
-    b.receive(2, Message(2, 0, True, "after something to 4"))
-    b.receive(3, Message(2, 0, True, "after something to 5"))
+    b.receive(2, HybridMessage(2, 0, True, "after something to 4"))
+    b.receive(3, HybridMessage(2, 0, True, "after something to 5"))
     b.take()
     b.causal_send([2], "to the first asker")
     assert b.unsent == 1
@@ -333,7 +338,7 @@ def test_the_first_permit_lets_go_up_to_the_next_missing_one_and_no_further(kind
     """Of three permits missing, of 2, 3 and 4, the first comes: what waits for two still waits."""
     b = kind(1)
     for sender in (2, 3, 4):
-        b.receive(sender, Message(2, 0, True, "x"))
+        b.receive(sender, HybridMessage(2, 0, True, "x"))
         b.causal_send([5], sender)
     b.causal_send([3], "back")
     b.take()

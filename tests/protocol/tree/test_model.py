@@ -9,9 +9,9 @@ import pytest
 from microcosm.protocol.tree.model import (
     Configuration,
     Mail,
+    ParentTree,
     Rec,
     Snd,
-    Tree,
     arrives_before,
     arrives_before_printed,
     causes,
@@ -42,7 +42,7 @@ LARGE = [((0, 0, 0), 3), ((0, 0, 1), 3), ((0, 0, 1, 1), 2), ((0, 0, 1, 2), 3)]
 scopes = pytest.mark.parametrize(("tree", "messages"), SCOPES, ids=str)
 
 
-def labelled_trees(size: int) -> list[Tree]:
+def labelled_trees(size: int) -> list[ParentTree]:
     return [tree for tree in product(range(size), repeat=size) if well_formed_tree(tree)]
 
 
@@ -55,7 +55,7 @@ def test_definition_3_1_children() -> None:
 
 
 MAIL = Mail(0, 2)
-PATH: Tree = (0, 0, 1)
+PATH: ParentTree = (0, 0, 1)
 
 
 def placed(*where: tuple[str, int, int], history: tuple[Snd | Rec, ...] = (Snd(MAIL, 0),)) -> Configuration:
@@ -123,23 +123,23 @@ def holds_theorem_4_1(now: Configuration) -> bool:
 
 
 @scopes
-def test_theorem_4_1_message_delivery_is_causal(tree: Tree, messages: int) -> None:
+def test_theorem_4_1_message_delivery_is_causal(tree: ParentTree, messages: int) -> None:
     assert all(holds_theorem_4_1(now) for now in reachable(tree, messages))
 
 
 @scopes
-def test_lemma_4_2_consistency_implies_causality(tree: Tree, messages: int) -> None:
+def test_lemma_4_2_consistency_implies_causality(tree: ParentTree, messages: int) -> None:
     for now in reachable(tree, messages):
         assert not consistent(tree, now) or holds_theorem_4_1(now)
 
 
 @scopes
-def test_lemma_4_3_execution_preserves_well_formedness(tree: Tree, messages: int) -> None:
+def test_lemma_4_3_execution_preserves_well_formedness(tree: ParentTree, messages: int) -> None:
     assert all(well_formed(tree, now) for now in reachable(tree, messages))
 
 
 @scopes
-def test_lemma_4_4_message_order_is_preserved(tree: Tree, messages: int) -> None:
+def test_lemma_4_4_message_order_is_preserved(tree: ParentTree, messages: int) -> None:
     for now in reachable(tree, messages):
         mails = [event.mail for event in now.history if isinstance(event, Snd)]
         ordered = [(a, b) for a, b in product(mails, mails) if a != b and arrives_before(tree, now, a, b)]
@@ -148,7 +148,7 @@ def test_lemma_4_4_message_order_is_preserved(tree: Tree, messages: int) -> None
 
 
 @scopes
-def test_lemma_4_5_only_a_send_adds_causes(tree: Tree, messages: int) -> None:
+def test_lemma_4_5_only_a_send_adds_causes(tree: ParentTree, messages: int) -> None:
     """As corrected: e is Snd(m′, ·); a reception adds none."""
     for now in reachable(tree, messages):
         known = causes(now)
@@ -160,13 +160,13 @@ def test_lemma_4_5_only_a_send_adds_causes(tree: Tree, messages: int) -> None:
 
 
 @scopes
-def test_lemma_4_6_execution_preserves_consistency(tree: Tree, messages: int) -> None:
+def test_lemma_4_6_execution_preserves_consistency(tree: ParentTree, messages: int) -> None:
     assert all(consistent(tree, now) for now in reachable(tree, messages))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tree", "messages"), LARGE, ids=str)
-def test_all_of_it_on_larger_scopes(tree: Tree, messages: int) -> None:
+def test_all_of_it_on_larger_scopes(tree: ParentTree, messages: int) -> None:
     for count, now in enumerate(reachable(tree, messages)):
         assert consistent(tree, now)
         assert holds_theorem_4_1(now)
@@ -208,7 +208,7 @@ def test_erratum_theorem_4_1_needs_the_other_premise() -> None:
 
 def test_erratum_figure_8_is_not_kept_by_execution() -> None:
     """Lemma 4.4 fails for the printed relation: case 5 holds of any two messages to one node on their way."""
-    tree: Tree = (0, 0, 1)
+    tree: ParentTree = (0, 0, 1)
     failures = 0
     for now in reachable(tree, 2):
         mails = [event.mail for event in now.history if isinstance(event, Snd)]
@@ -222,13 +222,13 @@ def test_erratum_figure_8_is_not_kept_by_execution() -> None:
 
 def test_erratum_figure_8_does_not_follow_from_causality() -> None:
     """Reachable, so Lemma 4.6 should call it consistent; by the printed relation it is not."""
-    tree: Tree = (0, 0, 0, 1)
+    tree: ParentTree = (0, 0, 0, 1)
     assert any(not consistent(tree, now, arrives_before_printed) for now in reachable(tree, 2))
 
 
 def test_arrives_before_is_not_transitive() -> None:
     """The seed's own example, in section 3.4: A ≺ B and B ≺ C, and not A ≺ C."""
-    tree: Tree = (0, 0, 1, 1)
+    tree: ParentTree = (0, 0, 1, 1)
     found = False
     for now in reachable(tree, 3):
         mails = [event.mail for event in now.history if isinstance(event, Snd)]
@@ -248,7 +248,7 @@ CREDIT, BUY, DEBIT = range(3)
 """The three messages of section 2, as they are numbered: credit, buy, debit."""
 
 
-def shopping(tree: Tree, customer: int, bank: int, shop: int) -> list[Configuration]:
+def shopping(tree: ParentTree, customer: int, bank: int, shop: int) -> list[Configuration]:
     """Every configuration of the example of section 2: credit, then buy; debit once buy has been received."""
     credit, buy, debit = Mail(CREDIT, bank), Mail(BUY, shop), Mail(DEBIT, bank)
     story = [Snd(credit, customer), Snd(buy, customer), Snd(debit, shop)]
@@ -273,11 +273,11 @@ def complete(configurations: list[Configuration]) -> set[tuple[int, ...]]:
     return {order for order in received if len(order) == 3}
 
 
-FIGURE_1: Tree = (1, 2, 2, 2)
+FIGURE_1: ParentTree = (1, 2, 2, 2)
 """The path ι1 - ι2 - ι3 - ι4: the customer on ι1, the bank on ι3, the shop on ι4 (here from 0)."""
-LEFT: Tree = (1, 1, 1, 2)
+LEFT: ParentTree = (1, 1, 1, 2)
 """The same path; by section 3.4 credit is in the out-queue of ι2 while buy is in the in-queue of ι4."""
-RIGHT: Tree = (3, 3, 3, 3)
+RIGHT: ParentTree = (3, 3, 3, 3)
 """ι4 in the middle, where credit arrives before buy; debit is placed on its queue to ι1."""
 
 
@@ -323,7 +323,9 @@ def test_figure_2_right_credit_arrives_in_the_middle_before_buy() -> None:
 @pytest.mark.parametrize(
     ("tree", "places_of"), [(FIGURE_1, (0, 2, 3)), (LEFT, (1, 0, 3)), (RIGHT, (1, 0, 2))], ids=str
 )
-def test_section_2_debit_never_arrives_before_credit(tree: Tree, places_of: tuple[int, int, int]) -> None:
+def test_section_2_debit_never_arrives_before_credit(
+    tree: ParentTree, places_of: tuple[int, int, int]
+) -> None:
     customer, bank, shop = places_of
     for now in shopping(tree, customer, bank, shop):
         assert consistent(tree, now)
@@ -349,7 +351,7 @@ def test_figure_7_credit_causes_buy_causes_debit() -> None:
 
 
 @scopes
-def test_figure_7_causality_is_transitive_and_irreflexive(tree: Tree, messages: int) -> None:
+def test_figure_7_causality_is_transitive_and_irreflexive(tree: ParentTree, messages: int) -> None:
     for now in reachable(tree, messages):
         pairs = causes(now)
         assert all(a != b for a, b in pairs)
@@ -383,7 +385,7 @@ def test_section_3_4_arrives_before_is_not_transitive_by_its_own_example() -> No
 
 
 @scopes
-def test_section_3_4_nothing_arrives_before_itself(tree: Tree, messages: int) -> None:
+def test_section_3_4_nothing_arrives_before_itself(tree: ParentTree, messages: int) -> None:
     for now in reachable(tree, messages):
         for mail in places(tree, now):
             assert not arrives_before(tree, now, mail, mail)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.protocol.packets import Message
+from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Process
@@ -153,7 +153,7 @@ def test_a_message_without_end_of_a_member(three: Pair, size: int) -> None:
     end.durable.largest = 10_000
     member = end.durable.process.membership.named["a"].number
     for mid in range(2, 2000):
-        end.durable.receive(member, Message(mid, mid - 1, False, MORE + bytes(size)))
+        end.durable.receive(member, HybridMessage(mid, mid - 1, False, MORE + bytes(size)))
         end.flush(three.now, three.wall)
         received += end.durable.process.machine._delivered[member] == mid
     kept = end.durable.process.unfinished(member)
@@ -164,7 +164,7 @@ def test_a_message_without_end_of_a_member(three: Pair, size: int) -> None:
     assert again.unfinished(member) == kept
     three.goes_on("c", "b")
     last = end.durable.process.machine._delivered[member] + 1
-    end.durable.receive(member, Message(last, last - 1, False, LAST + bytes(6) + b"at last"))
+    end.durable.receive(member, HybridMessage(last, last - 1, False, LAST + bytes(6) + b"at last"))
     assert three.letters["b"][-1].payload.endswith(b"at last")
     assert end.durable.process.unfinished(member) == 0
     end.durable.process._check()

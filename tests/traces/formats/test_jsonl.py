@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
 from microcosm.givens.exact import of_float
+from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, LARGEST, TraceEvent
+from microcosm.traces.extract import extract
 from microcosm.traces.formats import jsonl
 from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
@@ -107,10 +111,106 @@ def test_a_wrong_field_is_named(fault: dict[str, object], message: str) -> None:
         read_text(json.dumps({**GOOD, **fault}), report=Report(strict=True))
 
 
-@pytest.mark.parametrize("missing", ["process", "seq", "kind"])
-def test_a_missing_field_is_named(missing: str) -> None:
-    _, report = read_text(json.dumps({name: value for name, value in GOOD.items() if name != missing}))
-    assert [found.message for found in report.findings] == [f"`{missing}` is missing"]
+def shown(events: list[TraceEvent]) -> list[str]:
+    return [f"{event.id} {event.kind} {event.message}" for event in events]
+
+
+LINES = [
+    {"process": "alice", "label": "wakes"},
+    {"process": "bob", "message": "m1"},
+    {"process": "bob", "label": "reads"},
+    {"process": "alice", "message": "m1", "to": ["bob"]},
+    {"process": "alice", "kind": "internal"},
+]
+
+
+def test_what_a_line_leaves_out_is_filled_in_where_it_is_plain() -> None:
+    """The reception stands before its sending: it waits for it, and the order of lines is kept."""
+    events, report = read_text("\n".join(map(json.dumps, LINES)))
+    assert shown(events) == [
+        "alice:1 internal None",
+        "bob:1 receive m1",
+        "bob:2 internal None",
+        "alice:2 send m1",
+        "alice:3 internal None",
+    ]
+    assert not report.counts
+    assert [event.counted for event in events] == [["seq"]] * 5
+    assert [(f.left, f.right) for f in extract(events).givens.external.values()] == [
+        ("alice:1", "alice:2"),
+        ("alice:2", "alice:3"),
+        ("bob:1", "bob:2"),
+        ("alice:2", "bob:1"),
+    ]
+
+
+def test_a_delivery_is_told_by_its_causal_send() -> None:
+    sending = {"process": "a", "kind": "causal_send", "message": "m", "to": ["b"]}
+    events, _ = read_text("\n".join(map(json.dumps, (sending, {"process": "b", "message": "m"}))))
+    assert [event.kind for event in events] == ["causal_send", "deliver"]
+
+
+NOT_PLAIN = [
+    ([{"process": "a", "seq": 1}], 1, "an event has one of `kind`, `message` and `label`"),
+    ([{"process": "a", "event": "x"}], 1, "an event has one of .*; is it `event`?"),
+    ([{"proces": "a", "label": "x"}], 1, "`process` is missing; did you mean it by `proces`?"),
+    ([{"host": "a", "label": "x"}], 1, "`process` is missing; did you mean it by `host`?"),
+    ([{"process": "a", "to": ["b"], "label": "x"}], 1, "`to` says that a message is sent, but `message`"),
+    ([{"process": "a", "message": "m"}], 1, "a does not say whether it sends or receives m"),
+    ([{"process": "a", "message": "m", "to": ["b"]}, {"process": "a", "message": "m"}], 2, "a does not say"),
+    (
+        [{"process": p, "message": "m", "to": ["c"]} for p in "ab"] + [{"process": "c", "message": "m"}],
+        3,
+        "c does not say whether it sends or receives m",
+    ),
+    (
+        [{"process": "a", "seq": 1, "label": "x"}, {"process": "a", "label": "y"}],
+        2,
+        "`seq` is missing, which",
+    ),
+    ([{"process": "a", "label": "x"}, {"process": "a", "seq": 2, "label": "y"}], 2, "`seq` is given"),
+]
+
+
+@pytest.mark.parametrize(("lines", "line", "message"), NOT_PLAIN)
+def test_what_is_not_plain_is_not_made_up(lines: list[dict[str, object]], line: int, message: str) -> None:
+    events, report = read_text("\n".join(map(json.dumps, lines)))
+    assert len(events) == len(lines) - 1
+    assert told(report) == [("bad-line", line)]
+    assert re.match(message, report.findings[0].message)
+    assert report.lost == 1
+
+
+def test_a_field_that_is_like_one_of_the_format_is_told_of_once() -> None:
+    line = json.dumps({"process": "a", "kind": "internal", "lable": "x", "lock": "l"})
+    events, report = read_text(f"{line}\n{line}")
+    assert [event.attributes for event in events] == [{"lable": "x", "lock": "l"}] * 2
+    assert [str(found) for found in report.findings] == [
+        "<test>:1: `lable` is no field of an event, and kept as an attribute; did you mean `label`? "
+        "[misnamed-field]"
+    ]
+
+
+def test_a_kind_that_is_none_is_answered_with_the_one_meant() -> None:
+    _, report = read_text(json.dumps({**GOOD, "kind": "recieve"}))
+    assert report.findings[0].message.endswith('not "recieve"; did you mean "receive"?')
+
+
+def test_a_process_without_positions_is_another_one_in_another_file(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path in paths:
+        path.write_text('{"process": "p", "label": "x"}\n' * 2, encoding="utf-8")
+    report = Report()
+    events = list(formats.read(paths, report=report))
+    assert [event.id for event in events] == ["p:1", "p:2", "p (b.jsonl):1", "p (b.jsonl):2"]
+    assert report.counts == {"scattered-process": 1}
+
+
+def test_a_reception_may_stand_in_a_file_before_that_of_its_sending(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("bob.jsonl", "alice.jsonl")]
+    paths[0].write_text('{"process": "bob", "message": "m"}\n', encoding="utf-8")
+    paths[1].write_text('{"process": "alice", "message": "m", "to": ["bob"]}\n', encoding="utf-8")
+    assert shown(list(formats.read(paths))) == ["bob:1 receive m", "alice:1 send m"]
 
 
 @pytest.mark.parametrize(

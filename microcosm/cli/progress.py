@@ -1,0 +1,115 @@
+"""Progress of whatever takes long: on standard error, with a rate, and only where people look on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from microcosm.cli import output
+
+if TYPE_CHECKING:
+    from microcosm.traces.report import Report
+
+Item = TypeVar("Item")
+
+PATIENCE = 1.0
+"""After so many seconds it is said how far something has come."""
+
+EVERY = 0.2
+"""Seconds from one look to the next."""
+
+_ITEMS = 1024
+"""So many items are counted at a time."""
+
+
+class Progress:
+    """What is done of something: `done` of `total` (None: nobody knows) so many `units`."""
+
+    def __init__(self, doing: str, total: float | None = None, units: str = "") -> None:
+        self.doing = doing
+        self.total = total
+        self.units = units
+        self.done = 0
+
+    def counting(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, counted as they come."""
+        for number, item in enumerate(items, 1):
+            if not number % _ITEMS:
+                self.done += _ITEMS
+            yield item
+
+    def stopping(self, stop: Callable[[], bool] | None) -> Callable[[], bool]:
+        """A condition that a search asks for again and again, each time being counted as a step."""
+
+        def asked() -> bool:
+            self.done += 1
+            return stop is not None and stop()
+
+        return asked
+
+
+@contextmanager
+def told(doing: str, total: float | None = None, units: str = "") -> Iterator[Progress]:
+    """Tell on standard error how far something is, once it takes a second; nothing is told into a pipe.
+
+    >>> with told("counting", 3, "numbers") as progress:
+    ...     list(progress.counting("abc"))
+    ['a', 'b', 'c']
+    """
+    progress = Progress(doing, total, units)
+    if output.is_hushed() or not output.is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
+        yield progress
+        return
+    over = Event()
+    teller = Thread(target=_tell, args=(progress, over), daemon=True)
+    teller.start()
+    try:
+        yield progress
+    finally:
+        over.set()
+        teller.join()
+
+
+@contextmanager
+def reading(paths: Sequence[str], report: Report) -> Iterator[None]:
+    """Tell how far the reading of some files is."""
+    try:
+        total = sum(os.path.getsize(path) for path in paths)
+    except OSError:
+        total = 0
+    with told(
+        f"reading {', '.join(paths[:3])}{', …' if paths[3:] else ''}", total or None, "bytes"
+    ) as progress:
+
+        def took(count: int) -> None:
+            progress.done += count
+
+        report.took = took
+        yield
+
+
+def _tell(progress: Progress, over: Event) -> None:
+    """Draw a bar, or where the end is not known a count and a rate, until it is over."""
+    begun = monotonic()
+    if over.wait(PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = [TextColumn("{task.description}"), TimeElapsedColumn()]
+    if progress.total is not None:
+        columns[1:1] = [BarColumn(), TextColumn("{task.percentage:>3.0f}%")]
+        columns.append(TimeRemainingColumn())
+    console = Console(file=sys.stderr, no_color=not output.styled(sys.stderr))
+    with Bar(*columns, TextColumn("{task.fields[rate]}"), console=console, transient=True) as bar:
+        task = bar.add_task(output.printable(progress.doing), total=progress.total, rate="")
+        while not over.wait(EVERY):
+            seconds = monotonic() - begun
+            rate = f"{progress.done / seconds:,.0f} {progress.units}/s" if progress.done else ""
+            bar.update(task, completed=progress.done, rate=rate)

@@ -1,0 +1,161 @@
+"""Which event is meant, and which there are: by name, by the line of a log, by the words of one.
+
+Events are looked for in the table that goes with a log (`microcosm.givens.event_table`); where there is none,
+by name alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from microcosm.errors import NotOneEvent
+from microcosm.givens.event_table import EventRow, EventTable
+from microcosm.givens.exact import json_text
+from microcosm.givens.givens import Givens
+from microcosm.text.names import natural, quote, string
+
+MOST_NAMED = 10
+"""So many of the events that may be meant are told."""
+
+LABEL_SHOWN = 60
+"""A label beside a name has at most so many characters."""
+
+_PATTERN = re.compile(r"/(.+)/", re.DOTALL)
+_PLACE = re.compile(r"(.+):([1-9][0-9]{0,17})", re.DOTALL)
+
+
+class Named(Protocol):
+    """What names events, as a microcosm does."""
+
+    @property
+    def givens(self) -> Givens: ...
+    @property
+    def events(self) -> list[str]: ...
+    def __contains__(self, event: object, /) -> bool: ...
+    def nearest(self, name: str) -> list[str]: ...
+
+
+def event_meant(text: str, known: Named) -> str:
+    """The event that is meant by its name, by `FILE:LINE`, or by `/regex/` that one event matches.
+
+    A name comes first. A regular expression is looked for in names and labels. What looks like none of these
+    is taken for a name that nothing knows yet. Raises `NotOneEvent` where several events, or none, are meant.
+    Cost: constant for a name, else linear in the events.
+
+    >>> from microcosm import Microcosm
+    >>> album = Microcosm.parse('unshare < upload < "log in"')
+    >>> event_meant("upload", album), event_meant("/^log/", album), event_meant("like", album)
+    ('upload', 'log in', 'like')
+    """
+    table = known.givens.events
+    if text in known or (table is not None and text in table):
+        return text
+    if found := _PATTERN.fullmatch(text):
+        return _only(text, matching(found[1], known), known)
+    if table is not None and (found := _PLACE.fullmatch(text)):
+        file, line = found[1], int(found[2])
+        lines = [*_lines_of(file, table)]
+        if lines:
+            return _only(text, [row for row in lines if row.line == line], known, _beside(line, lines))
+    return text
+
+
+def matching(pattern: str, known: Named) -> list[EventRow]:
+    """The events whose name or label a regular expression is found in, in natural order.
+
+    Raises `NotOneEvent` for what is no regular expression. Cost: linear in the events.
+    """
+    try:
+        search = re.compile(pattern).search
+    except (re.error, RecursionError, OverflowError) as error:
+        raise NotOneEvent(f"/{pattern}/ is no regular expression: {error}") from None
+    return [
+        row for row in rows_of(known) if search(row.name) or (row.label is not None and search(row.label))
+    ]
+
+
+def rows_of(known: Named) -> Iterator[EventRow]:
+    """What is known of every event, in natural order of their names; of a file without a table, its messages.
+
+    Cost: n log n.
+    """
+    table = known.givens.events
+    rows = {} if table is None else {row.name: row for row in table}
+    kinds = {one.event: one for one in known.givens.messages} if table is None else {}
+    for name in sorted({*rows, *known.events}, key=natural):
+        if name in rows:
+            yield rows[name]
+        elif said := kinds.get(name):
+            yield EventRow(name, said.process, 0, said.kind, said.message)
+        else:
+            yield EventRow(name)
+
+
+def having(rows: Iterable[EventRow], wanted: Mapping[str, str]) -> Iterator[EventRow]:
+    """The rows of which each field, or attribute by its dotted name, is as wanted; text beside text."""
+    for row in rows:
+        if all(as_text(member(row, name)) == value for name, value in wanted.items()):
+            yield row
+
+
+def member(row: EventRow, name: str) -> object:
+    """A field of an event, or an attribute by its dotted name; None where it has none."""
+    if name in EventRow._fields and name != "attributes":
+        return getattr(row, name) or None
+    value: object = row.attributes
+    if name in row.attributes:
+        return row.attributes[name]
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def as_text(value: object) -> str | None:
+    """A value as one writes it to search for it: text as it is, anything else as JSON."""
+    return value if value is None or isinstance(value, str) else json_text(value)
+
+
+def caption(name: str, table: EventTable | None) -> str:
+    """An event as people read it: its name, and its words where a log has some.
+
+    >>> from microcosm.givens.event_table import EventTableBuilder
+    >>> builder = EventTableBuilder()
+    >>> builder.add(EventRow("alice:6", label="write x=1"))
+    >>> caption("alice:6", builder.table()), caption("log in", None)
+    ('alice:6 "write x=1"', '"log in"')
+    """
+    label = None if table is None else table.label(name)
+    if not label or label == name:
+        return quote(name)
+    return f"{quote(name)} {string(label if len(label) <= LABEL_SHOWN else label[: LABEL_SHOWN - 1] + '…')}"
+
+
+def _lines_of(file: str, table: EventTable) -> Iterator[EventRow]:
+    """The events of a file, which may be named by the end of its path. Cost: linear."""
+    ending = f"/{file}"
+    same = {each for each in {*table.files} if each == file or each.endswith(ending)}
+    if file in same:
+        same = {file}
+    return (table.at(at) for at, each in enumerate(table.files) if each in same) if same else iter(())
+
+
+def _beside(line: int, rows: Sequence[EventRow]) -> str:
+    """Which lines near one have events."""
+    near = sorted({row.line for row in rows}, key=lambda each: abs(each - line))[:2]
+    return f"; the nearest lines with one: {', '.join(map(str, sorted(near)))}"
+
+
+def _only(asked: str, found: Sequence[EventRow], known: Named, otherwise: str = "") -> str:
+    if len(found) == 1:
+        return found[0].name
+    if not found:
+        near = [] if otherwise else known.nearest(asked.strip("/"))
+        meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else otherwise
+        raise NotOneEvent(f"{asked} is no event{meant}")
+    table = known.givens.events
+    lines = [f"{caption(row.name, table)}{f'   ({row.place})' if row.place else ''}" for row in found]
+    more = [f"and {len(found) - MOST_NAMED:,} more"] if len(found) > MOST_NAMED else []
+    told = "".join(f"\n  {line}" for line in [*lines[:MOST_NAMED], *more])
+    raise NotOneEvent(f"{asked} is {len(found):,} events; say which:{told}", tuple(row.name for row in found))

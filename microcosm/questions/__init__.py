@@ -1,0 +1,1 @@
+"""Questions about a whole log: read, evaluated with three values, shown with witnesses and proofs."""

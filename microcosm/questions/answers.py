@@ -1,0 +1,300 @@
+"""Answers to questions about a log: verdict, counts, witnesses with their evidence, and whether they are vacuous."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from microcosm.errors import readable
+from microcosm.logic.derivation import Derivation
+from microcosm.order.bits import bits
+from microcosm.questions.asked import Asked
+from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Part, Scope, Stopped
+from microcosm.questions.evidence import ATOMS, Atom, Deriver, because
+from microcosm.questions.language import Formula, Quantified, Question, within
+from microcosm.questions.search import decide
+from microcosm.questions.states import Interval
+from microcosm.worlds.search import Stop
+
+HOLDS, VIOLATED, UNDECIDED = "holds", "violated", "open"
+"""The verdicts on a question."""
+
+VALUES = {TRUE: "true", FALSE: "false", OPEN: "open"}
+"""What a value is called."""
+
+SHOWN, PROVED = 5, 1
+"""So many witnesses are shown unless more are asked for, and so many of them proved."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """An atom in names: `left R right`, its value, and its derivation if it was asked for and there is one."""
+
+    left: str
+    relation: str
+    right: str
+    value: str
+    derivation: Derivation | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        sign = f"!{self.relation}" if self.value == "false" else self.relation
+        return f"{self.left} {sign} {self.right}" + (": open" if self.value == "open" else "")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One tuple and its value: the event of each variable, the interval of each state, parameters, atoms.
+
+    `cut` has, where states can be seen at once, the last event of each process in a consistent cut that sees them.
+    """
+
+    events: dict[str, str]
+    intervals: dict[str, tuple[str, str | None]]
+    parameters: dict[str, str]
+    verdict: str
+    atoms: tuple[Said, ...] = ()
+    cut: dict[str, str] | None = None
+    searched: bool = False
+    """Whether the value was found by a search of worlds: it does not follow from those of the atoms."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of a witness, as they stand in the JSON of an answer."""
+        found: dict[str, Any] = {"events": self.events}
+        if self.intervals:
+            found["intervals"] = {name: [*ends] for name, ends in self.intervals.items()}
+        found |= {"parameters": self.parameters, "verdict": self.verdict}
+        found["atoms"] = [[said.left, said.relation, said.right, said.value] for said in self.atoms]
+        found["derivations"] = [
+            said.derivation.to_json() for said in self.atoms if said.derivation is not None
+        ]
+        if self.cut is not None:
+            found["cut"] = self.cut
+        if self.searched:
+            found["searched"] = True
+        return found
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of one question.
+
+    `verdict` is `holds` (true in every world), `violated` (false in every world) or `open`. `exact` says whether
+    worlds were searched to the end, so that an open answer is one that worlds differ about. `counts` are of tuples.
+    """
+
+    question: Question
+    verdict: str
+    exact: bool
+    vacuous: bool
+    counts: dict[str, int]
+    witnesses: tuple[Witness, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        counted = (
+            ", ".join(f"{count:,} {value}" for value, count in self.counts.items() if count) or "nothing"
+        )
+        vacuous = " (vacuous: nothing matches)" if self.vacuous else ""
+        return f"{self.verdict}: {self.question.text}{vacuous} [{counted}]"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{readable(str(self))}</pre>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of a question in the JSON of `assert`."""
+        return {
+            "text": self.question.text,
+            "line": self.question.place.line,
+            "verdict": self.verdict,
+            "exact": self.exact,
+            "vacuous": self.vacuous,
+            "counts": self.counts,
+            "witnesses": [witness.to_json() for witness in self.witnesses],
+            "notes": [*self.notes],
+        }
+
+
+class Answers:
+    """The questions of a text, answered one by one about one log.
+
+    `exact` searches worlds for what stays open; `stop` says when to give up, which leaves it open. `shown` witnesses
+    of each kind are kept, `proved` of them with derivations.
+    """
+
+    def __init__(
+        self,
+        asked: Asked,
+        *,
+        exact: bool = False,
+        stop: Stop | None = None,
+        shown: int = SHOWN,
+        proved: int = PROVED,
+    ) -> None:
+        self.asked, self._exact, self._stop = asked, exact, stop
+        self._shown, self._proved = shown, proved
+        self.evaluation = Evaluation(asked)
+        self._deriver: Deriver | None = None
+
+    def __iter__(self) -> Iterator[Answer]:
+        return map(self.answer, self.asked.questions.questions)
+
+    def answer(self, question: Question) -> Answer:
+        """The answer to one question. Cost: a row operation a tuple but its last variable, and of witnesses proofs."""
+        formula = question.formula
+        counts = {"true": 0, "false": 0, "open": 0}
+        kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
+        exact = True
+        if isinstance(formula, Quantified):
+            at_once = self.evaluation.at_once(formula, Scope()) if formula.some else None
+            if at_once is not None:
+                counts[VALUES[at_once[0]]] = 1
+                if at_once[1]:
+                    kept[TRUE].append(at_once[1])
+            else:
+                exact = self._tally(formula, counts, kept)
+            value = _together(formula, counts, self.asked.complete)
+            vacuous = not sum(counts.values()) or (at_once is not None and self._matches_nothing(formula))
+        else:
+            value = self.evaluation.value(formula, Scope())
+            vacuous = self._matches_nothing(formula)
+            kept[value].append(Scope())
+            counts[VALUES[value]] = 1
+        if value == OPEN and self._exact:
+            value, exact = decide(self.asked, formula, Scope(), self._stop)
+        verdict = {TRUE: HOLDS, FALSE: VIOLATED, OPEN: UNDECIDED}[value]
+        witnesses = self._witnesses(formula, kept)
+        return Answer(
+            question, verdict, self._exact and exact, vacuous, counts, witnesses, self._notes(formula, value)
+        )
+
+    def _tally(
+        self, formula: Quantified, counts: dict[str, int], kept: dict[int, list[Scope | list[Interval]]]
+    ) -> bool:
+        """Count the tuples by their value, and keep the first of each; whether all that are open are truly so."""
+        exact = True
+        for part in self.evaluation.tuples(formula, Scope()):
+            true, false = part.row
+            if self._exact and part.among & ~(true | false):
+                true, false, through = self._decided(formula, part)
+                exact = exact and through
+            rows = {TRUE: true, FALSE: false, OPEN: part.among & ~(true | false)}
+            for value, row in rows.items():
+                counts[VALUES[value]] += row.bit_count()
+                if row and len(kept[value]) < self._shown:
+                    for scope in part.scopes(row):
+                        kept[value].append(scope)
+                        if len(kept[value]) == self._shown:
+                            break
+        return exact
+
+    def _decided(self, formula: Quantified, part: Part) -> tuple[int, int, bool]:
+        """The row of some tuples, with what a search of worlds says of those that are open."""
+        (true, false), through = part.row, True
+        for at in bits(part.among & ~(true | false)):
+            (scope,) = part.scopes(1 << at)
+            value, searched = decide(self.asked, formula.body, scope, self._stop)
+            through = through and searched
+            true |= (value == TRUE) << at
+            false |= (value == FALSE) << at
+        return true, false, through
+
+    def _matches_nothing(self, formula: Formula) -> bool:
+        references = [r for part in within(formula) if isinstance(part, Quantified) for _, r in part.binders]
+        return bool(references) and any(not len(self.asked.matching(one.name)) for one in references)
+
+    def _notes(self, formula: Formula, value: int) -> tuple[str, ...]:
+        """What the answer rests on that the log does not say."""
+        notes = []
+        some = any(isinstance(part, Quantified) and part.some for part in within(formula))
+        if value == OPEN and some and not self.asked.complete:
+            lost = ", ".join(f"{n} of {p}" for p, n in sorted(self.asked.missing.items())[:5])
+            why = f"events are missing ({lost})" if lost else "it is not stated to be complete"
+            notes.append(f"what the log lacks may have happened: {why}")
+        return tuple(notes)
+
+    # -- witnesses -----------------------------------------------------------------------------------------
+
+    def _witnesses(
+        self, formula: Formula, kept: dict[int, list[Scope | list[Interval]]]
+    ) -> tuple[Witness, ...]:
+        some = isinstance(formula, Quantified) and formula.some
+        found = []
+        for value in (TRUE, OPEN) if some else (FALSE, OPEN):
+            for number, chosen in enumerate(kept[value][: self._shown]):
+                found.append(self._witness(formula, chosen, value, prove=number < self._proved))
+        return tuple(found)
+
+    def witness(self, formula: Formula, scope: Scope, value: int, *, prove: bool) -> Witness:
+        """What is chosen, in names, with the atoms from which the value of a tuple follows."""
+        return self._witness(formula, scope, value, prove)
+
+    def _witness(self, formula: Formula, chosen: Scope | list[Interval], value: int, prove: bool) -> Witness:
+        names = self.asked.table.names
+        body = formula.body if isinstance(formula, Quantified) else formula
+        searched = False
+        if isinstance(chosen, list):
+            assert isinstance(formula, Quantified)
+            states = {name: one for (name, _), one in zip(formula.binders, chosen, strict=True)}
+            events, parameters = dict[str, str](), dict[str, str]()
+            atoms = [*islice(because(self.evaluation, formula, Scope(), TRUE), ATOMS)]
+        else:
+            one_of = chosen.variables.items()
+            states = {name: one.interval for name, one in one_of if one.candidates.states is not None}
+            events = {name: names[one.event] for name, one in one_of if one.candidates.states is None}
+            parameters = chosen.parameters
+            follows = self.evaluation.value(body, chosen)
+            searched = follows != value
+            atoms = [*islice(because(self.evaluation, body, chosen, follows), ATOMS)]
+        intervals = {
+            name: (names[one.begin], None if one.end is None else names[one.end])
+            for name, one in states.items()
+        }
+        shown = isinstance(formula, Quantified) and formula.some and value == TRUE and states
+        cut = self._cut(list(states.values())) if shown else None
+        return Witness(
+            events,
+            intervals,
+            parameters,
+            VALUES[value],
+            tuple(self._said(a, prove) for a in atoms),
+            cut,
+            searched,
+        )
+
+    def _said(self, atom: Atom, prove: bool) -> Said:
+        names = self.asked.table.names
+        if self._deriver is None:
+            self._deriver = Deriver(self.asked.judged, self._stop)
+        derivation = self._deriver.derive(atom) if prove else None
+        return Said(names[atom.left], str(atom.relation), names[atom.right], VALUES[atom.value], derivation)
+
+    def _cut(self, states: list[Interval]) -> dict[str, str]:
+        """The last event of each process in the least cut, of the known order, that has all the starts."""
+        table, judged = self.asked.table, self.asked.judged
+        frame = judged.frame(range(len(table)))
+        within_cut = 0
+        for one in states:
+            possible = frame.possible(one.begin)
+            within_cut |= possible.same | possible.after & ~(possible.before | possible.beside)
+        last: dict[str, int] = {}
+        for number in bits(within_cut):
+            process = table.processes[number]
+            if process not in last or judged.before(last[process], number):
+                last[process] = number
+        return {process: table.names[number] for process, number in sorted(last.items())}
+
+
+def _together(formula: Quantified, counts: dict[str, int], complete: bool) -> int:
+    """The value of a quantifier by the values of its tuples."""
+    if formula.some:
+        if counts["true"]:
+            return TRUE
+        return FALSE if complete and not counts["open"] else OPEN
+    if counts["false"]:
+        return FALSE
+    return OPEN if counts["open"] else TRUE
+
+
+__all__ = ["Answer", "Answers", "Said", "Stopped", "Witness"]

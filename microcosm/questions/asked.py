@@ -1,0 +1,225 @@
+"""A log as questions see it: its events, what is known of their order with `know` and `complete`, what patterns match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from microcosm.engine.engine import Engine
+from microcosm.errors import TextError
+from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
+from microcosm.givens.givens import Givens
+from microcosm.order.order import lacking
+from microcosm.questions.judged import Frame, Judgements, arranged
+from microcosm.questions.language import (
+    EventPattern,
+    Parameter,
+    Pattern,
+    Place,
+    Questions,
+    Reference,
+    StatePattern,
+    Value,
+    as_text,
+)
+from microcosm.questions.patterns import Values, matched
+from microcosm.questions.states import Interval, Unordered, intervals, missing
+from microcosm.worlds.search import Stop
+
+
+class Candidates:
+    """What a pattern matches: events, or the intervals of a state, and the parameters of each."""
+
+    def __init__(
+        self, events: Sequence[int], values: list[Values], states: list[Interval] | None = None
+    ) -> None:
+        self.events = events
+        """The event of each, or the one at which the interval begins."""
+        self.values = values
+        self.states = states
+        self._keyed: dict[tuple[int, ...], dict[Values, list[int]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def with_values(self, at: tuple[int, ...], values: Values) -> list[int]:
+        """Those whose parameters at some places are these. Cost: one pass for each choice of places."""
+        if not at:
+            return list(range(len(self)))
+        keyed = self._keyed.get(at)
+        if keyed is None:
+            keyed = {}
+            for number, mine in enumerate(self.values):
+                keyed.setdefault(tuple([mine[place] for place in at]), []).append(number)
+            self._keyed[at] = keyed
+        return keyed.get(values, [])
+
+
+class Group:
+    """Some candidates of one pattern, with frames of their events. What is over it is numbered as `members`."""
+
+    def __init__(self, candidates: Candidates, members: list[int], judged: Judgements) -> None:
+        self.candidates, self._judged = candidates, judged
+        order = arranged(judged, [candidates.events[member] for member in members])
+        self.members = [members[at] for at in order]
+        self.every = (1 << len(members)) - 1
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Of the events, or of the starts of intervals."""
+        return self._judged.frame([self.candidates.events[member] for member in self.members])
+
+    @cached_property
+    def ends(self) -> Frame:
+        """Of the ends of intervals; of the last event where the log has none."""
+        states = self.candidates.states
+        assert states is not None
+        return self._judged.frame([states[member].until for member in self.members])
+
+    def marked(self, holds: Callable[[Interval], bool]) -> int:
+        """The intervals of which something holds."""
+        states = self.candidates.states
+        assert states is not None
+        return sum(1 << at for at, member in enumerate(self.members) if holds(states[member]))
+
+    @cached_property
+    def broken(self) -> int:
+        """The intervals that a gap of the log may have interrupted."""
+        return self.marked(lambda one: one.broken)
+
+    @cached_property
+    def endless(self) -> int:
+        """The intervals without an end in the log."""
+        return self.marked(lambda one: one.end is None)
+
+
+class Asked:
+    """One log and some patterns: what they match, and what is known of the events.
+
+    `like` is a log of the same events of which less is known: what patterns match is the same. Cost: that of
+    `Judgements`; of a pattern one pass, when it is first named.
+    """
+
+    def __init__(
+        self,
+        givens: Givens,
+        engine: Engine,
+        questions: Questions,
+        stop: Stop | None = None,
+        like: Asked | None = None,
+    ) -> None:
+        self.givens, self.questions = givens, questions
+        if like is None:
+            self.table = givens.events if givens.events is not None else table_of(givens)
+            self.missing = missing(self.table)
+            """How many events the log lacks, by process, as far as it numbers them."""
+            self._matched: dict[str, Candidates] = {}
+        else:
+            self.table, self.missing, self._matched = like.table, like.missing, like._matched
+            self.complete = like.complete
+        self.warnings: list[str] = []
+        self._groups: dict[tuple[str, tuple[int, ...], Values], Group] = {}
+        self.judged = Judgements(engine, givens, self.table.names, stop)
+        if self.judged.partial:
+            self.warnings.append(
+                f"{len(self.table):,} events are too many to look at more than what orders them:"
+                " clocks, stamps, || and <> are left out"
+            )
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether what is not in the log did not happen."""
+        return self.givens.complete and not self.missing and lacking(self.givens) is None
+
+    def pattern(self, name: str) -> Pattern:
+        """A pattern by its name."""
+        return self.questions.patterns[name]
+
+    def matching(self, name: str) -> Candidates:
+        """All that a pattern matches. Raises `TextError` where a process of a state is in no known order."""
+        found = self._matched.get(name)
+        if found is None:
+            pattern = self.pattern(name)
+            if isinstance(pattern, EventPattern):
+                events = matched(pattern, self.table)
+                found = Candidates(events.events, events.values)
+            else:
+                found = self._states(pattern)
+            self._matched[name] = found
+        return found
+
+    def group(self, reference: Reference, parameters: dict[str, str]) -> Group:
+        """The candidates of a reference, its arguments being what is bound, or new."""
+        at, values, first = list[int](), list[str](), dict[str, int]()
+        repeated = []
+        for place, argument in enumerate(reference.arguments):
+            value = None
+            if isinstance(argument, Value):
+                value = as_text(argument.value)
+            elif isinstance(argument, Parameter):
+                value = parameters.get(argument.name)
+                if value is None and argument.name in first:
+                    repeated.append((first[argument.name], place))
+                first.setdefault(argument.name, place)
+            if value is not None:
+                at.append(place)
+                values.append(value)
+        name = reference.name + "".join(f" {a}={b}" for a, b in repeated)
+        key = name, tuple(at), tuple(values)
+        found = self._groups.get(key)
+        if found is None:
+            candidates = self.matching(reference.name)
+            members = candidates.with_values(tuple(at), tuple(values))
+            if repeated:
+                mine = candidates.values
+                members = [m for m in members if all(mine[m][a] == mine[m][b] for a, b in repeated)]
+            if len(self._groups) > KEPT:
+                self._groups.clear()
+            found = self._groups[key] = Group(candidates, members, self.judged)
+        return found
+
+    def fail(self, message: str, place: Place, hint: str | None = None) -> TextError:
+        """An error at a place of the questions."""
+        lines = self.questions.text.split("\n")
+        text = lines[place.line - 1] if place.line <= len(lines) else None
+        return TextError(
+            message, file=self.questions.file, line=place.line, column=place.column, text=text, hint=hint
+        )
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _states(self, pattern: StatePattern) -> Candidates:
+        try:
+            found, ended = intervals(pattern, self.table, self.judged.before)
+        except Unordered as error:
+            raise self.fail(f"{pattern.name}: {error}", pattern.place) from None
+        if found and not ended:
+            self.warnings.append(
+                f"{self.at(pattern.place)}the state {pattern.name} never ends: no event matches its `until`"
+            )
+        return Candidates([one.begin for one in found], [one.values for one in found], found)
+
+    def at(self, place: Place) -> str:
+        """A place of the questions, before what is said of it."""
+        return f"{self.questions.file or 'questions'}:{place.line}:{place.column}: "
+
+
+KEPT = 4096
+"""So many groups are remembered at once."""
+
+
+def table_of(givens: Givens) -> EventTable:
+    """The events of a microcosm that was read from no log: their names, and what its messages say of them."""
+    said: dict[str, tuple[str, str, str | None]] = {}
+    for message in givens.messages:
+        said.setdefault(message.event, (message.process, message.kind, message.message))
+    for event, clock in givens.clocks.items():
+        said.setdefault(event, (clock.process, "", None))
+    builder = EventTableBuilder()
+    for name in givens.named():
+        process, kind, message_name = said.get(name, ("", "", None))
+        seq = 0
+        if not process and ":" in name and (end := name.rpartition(":"))[2].isdigit():
+            process, seq = end[0], int(end[2])
+        builder.add(EventRow(name, process, seq, kind, message_name))
+    return builder.table()

@@ -1,0 +1,457 @@
+"""The value of a formula: true in every world, false in every world, or open; row by row, never a pair at a time.
+
+The last variable of a quantifier is evaluated over a whole group at once, as a row of those for which the formula is
+true and one of those for which it is false (Kleene's three values); variables before it are gone through. Groups are
+the candidates whose shared parameters are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from microcosm.errors import Undefined
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import bits
+from microcosm.questions.asked import Asked, Candidates, Group
+from microcosm.questions.language import (
+    And,
+    Compared,
+    Field,
+    Formula,
+    Is,
+    Matches,
+    Not,
+    OneOf,
+    Operand,
+    Or,
+    Parameter,
+    Present,
+    Quantified,
+    Reference,
+    Related,
+    Value,
+    as_text,
+    compared,
+    operands,
+    within,
+)
+from microcosm.questions.patterns import getter
+from microcosm.questions.states import Interval, on_chains, seen_at_once
+from microcosm.worlds.search import Stop
+
+TRUE, FALSE, OPEN = 1, -1, 0
+"""Kleene's values."""
+
+Row = tuple[int, int]
+"""Those of a group for which a formula is true, and those for which it is false."""
+
+COMBINATIONS = 100_000
+"""So many choices of processes for the states of one `possibly` are looked at."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is chosen for a variable: a candidate of a pattern."""
+
+    candidates: Candidates
+    number: int
+
+    @property
+    def event(self) -> int:
+        """Its event; of an interval the first."""
+        return self.candidates.events[self.number]
+
+    @property
+    def interval(self) -> Interval:
+        """Its interval."""
+        assert self.candidates.states is not None
+        return self.candidates.states[self.number]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is chosen for variables, and what their parameters are."""
+
+    variables: dict[str, Chosen] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+
+    def with_choice(self, name: str, reference: Reference, candidates: Candidates, number: int) -> Scope:
+        """The scope with one more variable."""
+        values = candidates.values[number]
+        parameters = self.parameters
+        new = {
+            argument.name: value
+            for argument, value in zip(reference.arguments, values, strict=True)
+            if isinstance(argument, Parameter) and argument.name not in parameters
+        }
+        return Scope(
+            {**self.variables, name: Chosen(candidates, number)}, {**parameters, **new} if new else parameters
+        )
+
+
+class Stopped(Undefined):
+    """The time for an evaluation is over."""
+
+
+class Evaluation:
+    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Stopped` is raised then."""
+
+    def __init__(self, asked: Asked, stop: Stop | None = None) -> None:
+        self.asked = asked
+        self._stop = stop
+        self._is: dict[tuple[Reference, tuple[tuple[str, str], ...]], frozenset[int]] = {}
+        self._getters: dict[Operand, Callable[[int], Any]] = {}
+        self._columns: dict[tuple[int, Operand], tuple[Group, dict[str, int]]] = {}
+
+    # -- one value -----------------------------------------------------------------------------------------
+
+    def value(self, formula: Formula, scope: Scope) -> int:
+        """The value of a formula all of whose variables are chosen."""
+        match formula:
+            case Not(part):
+                return -self.value(part, scope)
+            case And(parts):
+                found = TRUE
+                for part in parts:
+                    found = min(found, self.value(part, scope))
+                    if found == FALSE:
+                        break
+                return found
+            case Or(parts):
+                found = FALSE
+                for part in parts:
+                    found = max(found, self.value(part, scope))
+                    if found == TRUE:
+                        break
+                return found
+            case Related(left, relation, right):
+                one, other = scope.variables[left], scope.variables[right]
+                if relation is None and not formula.same:
+                    return self.overlap(one.interval, other.interval)
+                possible = self.asked.judged.frame((other.event,)).possible(one.event)
+                return _kleene(possible.decided(relation, 1))
+            case Is():
+                at = scope.variables[formula.variable].event
+                return TRUE if at in self.matching(formula.reference, scope) else FALSE
+            case Quantified():
+                return self._quantified(formula, scope)
+        return TRUE if self.test(formula, scope) else FALSE
+
+    def _quantified(self, formula: Quantified, scope: Scope) -> int:
+        if formula.some and (found := self.at_once(formula, scope)) is not None:
+            return found[0]
+        seen = True
+        for part in self.tuples(formula, scope):
+            true, false = part.row
+            if formula.some and true:
+                return TRUE
+            if not formula.some and false:
+                return FALSE
+            seen = seen and not part.among & ~(true | false)
+        if formula.some:
+            return FALSE if seen and self.asked.complete else OPEN
+        return TRUE if seen else OPEN
+
+    def test(self, formula: Formula, scope: Scope) -> bool:
+        """Whether what is chosen compares so; the same in all worlds."""
+        match formula:
+            case Compared(left, sign, right):
+                return compared(self.operand(left, scope), sign, self.operand(right, scope))
+            case Matches():
+                value = as_text(self.operand(formula.operand, scope))
+                return value is not None and formula.pattern.search(value) is not None
+            case OneOf():
+                value = self.operand(formula.operand, scope)
+                return any(compared(value, "=", self.operand(one, scope)) for one in formula.among)
+            case Present():
+                return self.operand(formula.field, scope) not in (None, False, "")
+        raise AssertionError(formula)
+
+    def operand(self, operand: Operand, scope: Scope) -> Any:
+        """What an operand is here."""
+        match operand:
+            case Value(value):
+                return value
+            case Parameter(name):
+                return scope.parameters[name]
+            case Field(_, variable):
+                assert variable is not None
+                return self._field(operand)(scope.variables[variable].event)
+
+    def _field(self, operand: Field) -> Callable[[int], Any]:
+        get = self._getters.get(operand)
+        if get is None:
+            get = self._getters[operand] = getter(Field(operand.name), self.asked.table)
+        return get
+
+    def matching(self, reference: Reference, scope: Scope) -> frozenset[int]:
+        """The events that a reference names, its arguments being what they are here."""
+        named = tuple(
+            (one.name, scope.parameters[one.name])
+            for one in reference.arguments
+            if isinstance(one, Parameter) and one.name in scope.parameters
+        )
+        found = self._is.get((reference, named))
+        if found is None:
+            group = self.asked.group(reference, dict(named))
+            found = frozenset(group.candidates.events[member] for member in group.members)
+            self._is[reference, named] = found
+        return found
+
+    def overlap(self, one: Interval, other: Interval) -> int:
+        """Whether two intervals can be seen at once."""
+        blocked = max(self.ends_before(one, other), self.ends_before(other, one))
+        return OPEN if blocked == FALSE and (one.broken or other.broken) else -blocked
+
+    def ends_before(self, one: Interval, other: Interval) -> int:
+        """Whether an interval ends at or before the start of another."""
+        possible = self.asked.judged.frame((other.begin,)).possible(one.until)
+        if one.end is not None:
+            true, false = possible.decided(Relation.BEFORE, 1)
+            return TRUE if true or possible.same else FALSE if false else OPEN
+        return FALSE if self.asked.complete or not possible.before else OPEN
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def tuples(self, formula: Quantified, scope: Scope) -> Iterator[Part]:
+        """The tuples of a quantifier, those that differ in the last variable only together."""
+        yield from self._chosen(formula, 0, scope)
+
+    def _chosen(self, formula: Quantified, depth: int, scope: Scope) -> Iterator[Part]:
+        if self._stop is not None and self._stop():
+            raise Stopped("the time is over")
+        name, reference = formula.binders[depth]
+        group = self.asked.group(reference, scope.parameters)
+        if depth + 1 == len(formula.binders):
+            among = self._distinct(formula, scope, group)
+            if formula.where is not None and among:
+                among = self.row(formula.where, scope, formula.binders[depth], group, among)[0]
+            if among:
+                row = self.row(formula.body, scope, formula.binders[depth], group, among)
+                yield Part(scope, formula.binders[depth], group, among, row)
+            return
+        for member in group.members:
+            yield from self._chosen(
+                formula, depth + 1, scope.with_choice(name, reference, group.candidates, member)
+            )
+
+    def _distinct(self, formula: Quantified, scope: Scope, group: Group) -> int:
+        """Those of the last group that make a tuple: of a pair that is taken once, those after the first."""
+        if not formula.distinct or len(formula.binders) != 2:
+            return group.every
+        (first, reference), (_, other) = formula.binders
+        chosen = scope.variables[first]
+        if formula.once:
+            return sum(1 << at for at, member in enumerate(group.members) if member > chosen.number)
+        if chosen.candidates.states is not None:
+            if reference.name != other.name:
+                return group.every
+            return sum(1 << at for at, member in enumerate(group.members) if member != chosen.number)
+        return group.every & ~group.frame.possible(chosen.event).same
+
+    def row(
+        self, formula: Formula, scope: Scope, last: tuple[str, Reference], group: Group, among: int
+    ) -> Row:
+        """The value of a formula for those of a group that are `among`, as the variable `last`."""
+        match formula:
+            case Not(part):
+                true, false = self.row(part, scope, last, group, among)
+                return false, true
+            case And(parts):
+                true, false = among, 0
+                for part in parts:
+                    if not among & ~false:
+                        break
+                    more = self.row(part, scope, last, group, among & ~false)
+                    true, false = true & more[0], false | more[1]
+                return true, false
+            case Or(parts):
+                true, false = 0, among
+                for part in parts:
+                    if not among & ~true:
+                        break
+                    more = self.row(part, scope, last, group, among & ~true)
+                    true, false = true | more[0], false & more[1]
+                return true, false & ~true
+            case Related():
+                true, false = self._related(formula, scope, last[0], group, among)
+                return true & among, false & among
+            case Compared() if (found := self._compared(formula, scope, last, group)) is not None:
+                return found & among, among & ~found
+        if not self._speaks_of(formula, last):
+            found = self.value(formula, scope)
+            return (among, 0) if found == TRUE else (0, among) if found == FALSE else (0, 0)
+        true = false = 0
+        for at in bits(among):
+            chosen = scope.with_choice(*last, group.candidates, group.members[at])
+            found = self.value(formula, chosen)
+            true |= (found == TRUE) << at
+            false |= (found == FALSE) << at
+        return true, false
+
+    def _speaks_of(self, formula: Formula, last: tuple[str, Reference]) -> bool:
+        """Whether the value may depend on the last variable, or on a parameter of it."""
+        name, reference = last
+        parameters = {one for one in reference.arguments if isinstance(one, Parameter)}
+        for part in within(formula):
+            if isinstance(part, Quantified):
+                return True
+            if isinstance(part, Related) and name in (part.left, part.right):
+                return True
+            if isinstance(part, Is) and (name == part.variable or parameters & {*part.reference.arguments}):
+                return True
+            for one in operands(part):
+                if one in parameters or (isinstance(one, Field) and one.variable == name):
+                    return True
+        return False
+
+    def _compared(
+        self, formula: Compared, scope: Scope, last: tuple[str, Reference], group: Group
+    ) -> int | None:
+        """`=` and `!=` between what is chosen and the last variable: a look-up in a column of it."""
+        if formula.sign not in ("=", "!="):
+            return None
+        left, right = formula.left, formula.right
+        if self._of_last(left, scope, last):
+            left, right = right, left
+        if not self._of_last(right, scope, last) or self._of_last(left, scope, last):
+            return None
+        column = self._column(right, last, group)
+        value = as_text(self.operand(left, scope))
+        found = 0 if value is None else column.get(value, 0)
+        if formula.sign == "=":
+            return found
+        return 0 if value is None else column[""] & ~found
+
+    def _of_last(self, operand: Operand, scope: Scope, last: tuple[str, Reference]) -> bool:
+        if isinstance(operand, Field):
+            return operand.variable == last[0]
+        return isinstance(operand, Parameter) and operand.name not in scope.parameters
+
+    def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str, int]:
+        """For each value of an operand those of a group that have it; under the empty text all that have any."""
+        known = self._columns.get((id(group), operand))
+        if known is not None and known[0] is group:
+            return known[1]
+        rows: dict[str, int] = {}
+        every = 0
+        for at, member in enumerate(group.members):
+            scope = Scope().with_choice(*last, group.candidates, member)
+            value = as_text(self.operand(operand, scope))
+            if value is not None:
+                rows[value] = rows.get(value, 0) | 1 << at
+                every |= 1 << at
+        rows.setdefault("", 0)
+        found = {**rows, "": every} if not rows[""] else rows
+        if len(self._columns) > 256:
+            self._columns.clear()
+        self._columns[id(group), operand] = group, found
+        return found
+
+    def _related(self, formula: Related, scope: Scope, last: str, group: Group, among: int) -> Row:
+        left, relation, right = formula.left, formula.relation, formula.right
+        if last not in (left, right):
+            found = self.value(formula, scope)
+            return (among, 0) if found == TRUE else (0, among) if found == FALSE else (0, 0)
+        if left == right:
+            if relation is None and not formula.same:
+                return among & ~group.broken, 0
+            return (among, 0) if formula.same else (0, among)
+        if left == last:
+            other, relation = scope.variables[right], relation.converse if relation is not None else None
+        else:
+            other = scope.variables[left]
+        if relation is None and not formula.same:
+            return self._overlaps(other.interval, group)
+        return group.frame.possible(other.event).decided(relation, group.every)
+
+    def _overlaps(self, one: Interval, group: Group) -> Row:
+        """Which intervals of a group can be seen at once with one, and which cannot."""
+        every, complete = group.every, self.asked.complete
+        starts = group.frame.possible(one.until)
+        if one.end is None:
+            blocked, free = 0, every if complete else every & ~starts.before
+        else:
+            blocked, free = starts.decided(Relation.BEFORE, every)
+            blocked, free = blocked | starts.same, free & ~starts.same
+        ends = group.ends.possible(one.begin)
+        ended, begun = ends.decided(Relation.AFTER, every)
+        ended, begun = (ended | ends.same) & ~group.endless, begun & ~(ends.same & ~group.endless)
+        if complete:
+            begun |= group.endless
+        whole = 0 if one.broken else every & ~group.broken
+        return free & begun & whole, blocked | ended
+
+    # -- more than two states at once ----------------------------------------------------------------------
+
+    def at_once(self, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
+        """Whether states can all be seen at once, and intervals that show it; None for any other formula.
+
+        By elimination, for each choice of parameters and processes. Cost: O(k²·m) for each of these choices.
+        """
+        names = [name for name, _ in formula.binders]
+        if len(names) < 3 or formula.where is not None or not isinstance(formula.body, And):
+            return None
+        atoms = {
+            (part.left, part.right)
+            for part in formula.body.parts
+            if isinstance(part, Related) and part.relation is None and not part.same
+        }
+        if len(atoms) != len(formula.body.parts) or atoms != {
+            (a, b) for i, a in enumerate(names) for b in names[i + 1 :]
+        }:
+            return None
+        left, certain = COMBINATIONS, True
+        for chains in self._combinations(formula, 0, scope, []):
+            left -= 1
+            if not left:
+                raise Undefined(
+                    f"more than {COMBINATIONS:,} choices of processes for one `possibly`: name some"
+                )
+            shown = seen_at_once(
+                [[one for one in chain if not one.broken] for chain in chains],
+                lambda a, b: self.ends_before(a, b) != FALSE,
+            )
+            if shown is not None:
+                return TRUE, shown
+            certain = certain and seen_at_once(chains, lambda a, b: self.ends_before(a, b) == TRUE) is None
+        return (FALSE if certain and self.asked.complete else OPEN), []
+
+    def _combinations(
+        self, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
+    ) -> Iterator[list[list[Interval]]]:
+        if depth == len(formula.binders):
+            yield chains
+            return
+        name, reference = formula.binders[depth]
+        group = self.asked.group(reference, scope.parameters)
+        states = group.candidates.states
+        assert states is not None
+        numbers = {id(states[member]): member for member in group.members}
+        for chain in on_chains(
+            sorted((states[m] for m in group.members), key=lambda one: states.index(one)), self.asked.table
+        ):
+            chosen = scope.with_choice(name, reference, group.candidates, numbers[id(chain[0])])
+            yield from self._combinations(formula, depth + 1, chosen, [*chains, chain])
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
+
+    scope: Scope
+    last: tuple[str, Reference]
+    group: Group
+    among: int
+    row: Row
+
+    def scopes(self, row: int) -> Iterator[Scope]:
+        """What is chosen in each tuple of a row."""
+        for at in bits(row & self.among):
+            yield self.scope.with_choice(*self.last, self.group.candidates, self.group.members[at])
+
+
+def _kleene(row: Row) -> int:
+    return TRUE if row[0] else FALSE if row[1] else OPEN

@@ -1,0 +1,132 @@
+"""Why a formula has its value: the atoms on which the value of a tuple rests, each with its derivation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from microcosm.engine.prove import Witness as Prover
+from microcosm.engine.refutation import Refutation
+from microcosm.errors import MicrocosmError
+from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import Derivation
+from microcosm.queries.offline import REFUTED, Decisions
+from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Scope
+from microcosm.questions.judged import Judgements
+from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related
+from microcosm.questions.states import Interval
+from microcosm.worlds.search import Stop
+
+ATOMS = 64
+"""So many atoms of one tuple are shown at most."""
+
+
+@dataclass(frozen=True)
+class Atom:
+    """`left R right` for two events, by their numbers, and its value."""
+
+    left: int
+    relation: Relation
+    right: int
+    value: int
+
+    @property
+    def judged(self) -> Relation:
+        """The relation that is derived: itself, or that it is refuted."""
+        return REFUTED[self.relation] if self.value == FALSE else self.relation
+
+
+def because(evaluation: Evaluation, formula: Formula, scope: Scope, value: int) -> Iterator[Atom]:
+    """Atoms from whose values that of a formula follows; of an open one those that are open, too."""
+    match formula:
+        case Not(part):
+            yield from because(evaluation, part, scope, -value)
+        case And(parts) | Or(parts):
+            values = [evaluation.value(part, scope) for part in parts]
+            alone = FALSE if isinstance(formula, And) else TRUE
+            if value == alone:
+                at = values.index(alone)
+                yield from because(evaluation, parts[at], scope, alone)
+                return
+            for part, found in zip(parts, values, strict=True):
+                if found == value or value != OPEN:
+                    yield from because(evaluation, part, scope, found)
+        case Related():
+            yield from _of_atom(evaluation, formula, scope, value)
+        case Quantified():
+            yield from _of_quantified(evaluation, formula, scope, value)
+        case Is():
+            return
+
+
+def _of_atom(evaluation: Evaluation, formula: Related, scope: Scope, value: int) -> Iterator[Atom]:
+    one, other = scope.variables[formula.left], scope.variables[formula.right]
+    if formula.relation is None and not formula.same:
+        yield from overlap(evaluation, one.interval, other.interval, value)
+    elif formula.relation is not None and one.event != other.event:
+        yield Atom(one.event, formula.relation, other.event, value)
+
+
+def overlap(evaluation: Evaluation, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+    """Why two intervals can be seen at once, or cannot, or why that is open."""
+    for first, second in ((one, other), (other, one)):
+        ended = evaluation.ends_before(first, second)
+        wanted = (value == FALSE and ended == TRUE) or (value == TRUE) or (value == OPEN and ended == OPEN)
+        if wanted and first.until != second.begin:
+            if value == TRUE and first.end is None and evaluation.asked.complete:
+                continue  # it has no end at all
+            yield Atom(first.until, Relation.BEFORE, second.begin, ended)
+            if value == FALSE:
+                return
+        elif wanted and value == FALSE:
+            return  # one event ends the one and begins the other
+
+
+def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, value: int) -> Iterator[Atom]:
+    found = evaluation.at_once(formula, scope) if formula.some and value == TRUE else None
+    if found is not None:
+        shown = found[1]
+        for i, one in enumerate(shown):
+            for other in shown[i + 1 :]:
+                yield from overlap(evaluation, one, other, TRUE)
+        return
+    alone = TRUE if formula.some else FALSE
+    for part in evaluation.tuples(formula, scope):
+        true, false = part.row
+        rows = {TRUE: true, FALSE: false, OPEN: part.among & ~(true | false)}
+        for found_value in (alone,) if value == alone else (OPEN,) if value == OPEN else (-alone,):
+            for chosen in part.scopes(rows[found_value]):
+                yield from because(evaluation, formula.body, chosen, found_value)
+                if value == alone:
+                    return
+
+
+class Deriver:
+    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens change."""
+
+    def __init__(self, judged: Judgements, stop: Stop | None = None) -> None:
+        self._judged, self._stop = judged, stop
+        self._engine = judged.engine
+        self._prover = Prover(self._engine, judged.givens)
+
+    def derive(self, atom: Atom) -> Derivation | None:
+        """The derivation of an atom's value; None where it is open, or only a search found it.
+
+        Cost: that of an order's proof, else of an offline verdict.
+        """
+        if atom.value == OPEN:
+            return None
+        names, relation = self._judged.names, atom.judged
+        a, b = names[atom.left], names[atom.right]
+        if relation in (Relation.AFTER, Relation.NOT_AFTER):
+            a, b, relation = b, a, relation.converse
+        memo, x, y = self._engine.locate(a, b)
+        rules = self._engine.rules
+        search = Refutation(rules, self._prover.steps, memo, sorted({x, y}), self._stop)
+        if search.clash is None and search.hypothesis.holds(relation, x, y):
+            return search.hypothesis.derivation(relation, x, y)
+        decisions = Decisions(self._engine, self._prover, rules, self._judged.givens)
+        try:
+            return decisions.verdict(a, b, None, self._stop).derivations.get(str(relation))
+        except MicrocosmError:
+            return None

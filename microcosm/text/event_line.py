@@ -1,0 +1,193 @@
+"""What a log says of an event, as one line of a microcosm file or as one JSON object; both ways.
+
+    event alice:6 process alice seq 6 kind send message m7 "write x=1" key="x" tries=[1, 2] at alice.log:12
+
+After the name everything is optional and stands in any order: a text in double quotes is the label,
+`KEY=VALUE` an attribute with a value in JSON, `trace NAME` the execution and `time VALUE` the time of day
+where no attribute says it. `event` is no keyword: it begins such a line only where a name follows it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from json import JSONDecodeError, JSONDecoder
+from typing import Any
+
+from microcosm.givens.event_table import NOTHING, EventRow
+from microcosm.givens.exact import json_text
+from microcosm.text.names import KEYWORDS, OPERAND, SHOWN, STRING, quote, shown, unfit, unquote
+from microcosm.text.statement import BadStatement
+
+KINDS = ("internal", "send", "receive", "causal_send", "deliver")
+"""What an event may be."""
+
+FORM = 'An event is `event NAME process P seq N kind K message M "label" KEY=VALUE at FILE:LINE`.'
+_WORDS = ("process", "seq", "kind", "message", "trace", "time", "at")
+
+_begins = re.compile(rf"\s*+event\s++(?=({OPERAND}))").match
+_item = re.compile(
+    rf"\s*+(?:(?P<key>{OPERAND})\s*+=\s*+"
+    rf"|(?P<time>time)(?=\s)\s*+"
+    rf"|(?P<word>{'|'.join(_WORDS)})\s++(?P<value>{OPERAND})"
+    rf"|(?P<label>{STRING}))"
+).match
+_blank = re.compile(r"\s*+(?:#.*)?\Z").match
+_decode = JSONDecoder().raw_decode
+
+
+def event_on(line: str) -> EventRow | None:
+    """What a line says of an event; None where it is no such line. Raises `BadStatement`. Cost: linear.
+
+    >>> event_on('event p:1 process p "log in" n=3 at "my log:7"')
+    EventRow(name='p:1', process='p', seq=0, kind='', message=None, label='log in', trace=None, \
+attributes={'n': 3}, time=None, file='my log', line=7)
+    >>> event_on("event < b")
+    """
+    begin = _begins(line)
+    if begin is None:
+        return None
+    name = _text(begin[1], begin.end())
+    if begin[1] in KEYWORDS:
+        raise BadStatement(f"`{name}` is a keyword", f'Quote it: "{name}".', column=begin.end() + 1)
+    if fault := unfit(name):
+        raise BadStatement(fault, None, column=begin.end() + 1)
+    said: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
+    at = begin.end(1)
+    while not _blank(line, at):
+        found = _item(line, at)
+        if found is None or (found.end("key") == at and found["key"]):
+            raise _unreadable(line, at)
+        start = found.end() - len(found[0].lstrip())
+        if found["key"] or found["time"]:
+            key = _text(found["key"], start) if found["key"] else "time"
+            into = attributes if found["key"] else said
+            if key in into:
+                raise BadStatement(f"{shown(key)} is stated twice", "Keep one of the two.", column=start + 1)
+            into[key], at = _value(line, found.end())
+            continue
+        word = found["word"] or "label"
+        if word in said or (word == "at" and "line" in said):
+            raise BadStatement(
+                f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1
+            )
+        group = "value" if found["word"] else "label"
+        said.update(_said(word, _text(found[group], found.start(group)), found.start(group)))
+        at = found.end()
+    said.setdefault("time", attributes.get("time"))
+    return EventRow(name=name, attributes=attributes or NOTHING)._replace(**said)
+
+
+def line_of_event(row: EventRow, names: Mapping[str, str]) -> str:
+    """The line that says so, with its end; `names` has each name as it is written.
+
+    >>> from microcosm.text.names import Quoted
+    >>> line_of_event(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3), Quoted())
+    'event p:1 process p seq 1 "log in" at a.log:3\\n'
+    """
+    parts = [f"event {names[row.name]}"]
+    if row.process:
+        parts.append(f"process {names[row.process]}")
+    if row.seq:
+        parts.append(f"seq {row.seq}")
+    if row.kind:
+        parts.append(f"kind {row.kind}")
+    if row.message is not None:
+        parts.append(f"message {quote(row.message)}")
+    if row.trace is not None:
+        parts.append(f"trace {names[row.trace]}")
+    if row.label is not None:
+        parts.append(_shown(row.label))
+    parts += [f"{names[key]}={_shown(value)}" for key, value in row.attributes.items()]
+    if row.time != row.attributes.get("time"):
+        parts.append(f"time {_shown(row.time)}")
+    if row.file or row.line:
+        parts.append(f"at {quote(f'{row.file}:{row.line}')}")
+    return " ".join(parts) + "\n"
+
+
+def event_to_json(row: EventRow) -> dict[str, object]:
+    """The same as a JSON object, without what is not known.
+
+    >>> event_to_json(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3))
+    {'name': 'p:1', 'process': 'p', 'seq': 1, 'label': 'log in', 'file': 'a.log', 'line': 3}
+    """
+    optional = (
+        ("process", row.process or None),
+        ("seq", row.seq or None),
+        ("kind", row.kind or None),
+        ("message", row.message),
+        ("label", row.label),
+        ("trace", row.trace),
+        ("attributes", dict(row.attributes) or None),
+        ("file", row.file or None),
+        ("line", row.line or None),
+    )
+    found: dict[str, object] = {"name": row.name}
+    found.update((key, value) for key, value in optional if value is not None)
+    if row.time != row.attributes.get("time"):
+        found["time"] = row.time
+    return found
+
+
+def _said(word: str, text: str, at: int) -> dict[str, object]:
+    """The fields of the row that a word and its value say."""
+    if word == "seq":
+        if not (text.isascii() and text.isdecimal() and len(text) < 20):
+            raise BadStatement(f"`seq` is a whole number, not {shown(text)}", None, column=at + 1)
+        return {"seq": int(text)}
+    if word == "kind" and text not in KINDS:
+        raise BadStatement(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=at + 1)
+    if word == "at":
+        file, _, line = text.rpartition(":")
+        if not (line.isascii() and line.isdecimal() and len(line) < 20) or ":" not in text:
+            raise BadStatement(f"expected FILE:LINE, not {shown(text)}", None, column=at + 1)
+        return {"file": file, "line": int(line)}
+    return {word: text}
+
+
+def _text(word: str, at: int) -> str:
+    if not word.startswith('"'):
+        return word
+    try:
+        text = unquote(word)
+    except JSONDecodeError as error:
+        raise BadStatement("not an escape", "Escapes are those of JSON.", column=at + error.pos + 1) from None
+    if text and (fault := unfit(text)):
+        raise BadStatement(fault, None, column=at + 1)
+    return text
+
+
+def _value(line: str, at: int) -> tuple[object, int]:
+    """The JSON value that begins at a place, and where it ends."""
+    try:
+        value, end = _decode(line, at)
+    except JSONDecodeError as error:
+        hint = 'The value of an attribute is JSON: key="x", key=3, key=[1, 2].'
+        raise BadStatement(f"not JSON: {error.msg}", hint, column=error.pos + 1) from None
+    except RecursionError:
+        raise BadStatement("the value is nested too deeply", None, column=at + 1) from None
+    except ValueError:
+        raise BadStatement("the number has too many digits", None, column=at + 1) from None
+    if end < len(line) and not line[end].isspace():
+        raise BadStatement(f"unexpected {shown(line[end])} after the value", None, column=end + 1)
+    if "\\u" in line and (fault := unfit(json.dumps(value, ensure_ascii=False))):
+        raise BadStatement(fault, None, column=at + 1)
+    return value, end
+
+
+def _unreadable(line: str, at: int) -> BadStatement:
+    at += len(line[at:]) - len(line[at:].lstrip())
+    word = line[at:].split(None, 1)[0]
+    near = difflib.get_close_matches(word[:SHOWN], _WORDS, 1)
+    hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != word else FORM
+    return BadStatement(f"unexpected {shown(word)} in what is said of an event", hint, column=at + 1)
+
+
+def _shown(value: object) -> str:
+    """A value as JSON in which a terminal shows every sign."""
+    text = json_text(value)
+    return text if text.isprintable() else json_text(value, ensure_ascii=True)

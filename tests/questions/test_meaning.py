@@ -1,0 +1,82 @@
+"""Verdicts and counts against every world that fits, every consistent cut, and every tuple."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from microcosm.engine.engine import Engine
+from microcosm.givens.givens import Givens
+from microcosm.logic.rulebook import read_rules
+from microcosm.questions.answers import Answers
+from microcosm.questions.asked import Asked
+from microcosm.questions.reader import read_questions
+from microcosm.worlds.world import all_worlds
+from tests.enumeration import as_givens, enumerated, up_to_renaming
+from tests.questions.enumerated import PATTERNS, Log, Meaning, Order, agreed, random_log, random_question
+
+VERDICTS = {1: "holds", -1: "violated", 0: "open"}
+
+
+def worlds_of(givens: Givens, events: str) -> list[Order]:
+    return [world.before for world in WORLDS[len(events)] if world.fits(givens)]
+
+
+WORLDS = {size: list(all_worlds("abcde"[:size])) for size in (3, 4, 5)}
+
+
+def surely(worlds: list[Order]) -> Order:
+    return frozenset.intersection(*worlds)
+
+
+def held(log: Log, worlds: list[Order], seed: object, rng: Random) -> None:
+    """One random question, with and without the search of worlds, against the enumeration."""
+    text, formula = random_question(rng)
+    meanings = [Meaning(log, before) for before in worlds]
+    values = [meaning.value(formula, {}, {}) for meaning in meanings]
+    expected = agreed(values)
+    questions = read_questions(PATTERNS + text)
+    engine = Engine(read_rules(), log.givens)
+    said = (seed, text, log)
+    asked = Asked(log.givens, engine, questions)
+    (quick,) = Answers(asked)
+    if quick.verdict != "open":
+        assert quick.verdict == VERDICTS[expected], said
+    (exact,) = Answers(asked, exact=True)
+    assert exact.verdict == VERDICTS[expected], said
+    assert exact.exact, said
+    if formula[0] in ("all", "some", "pairs") and "S(n)" not in text:
+        each = zip(
+            *([m.value(formula[2], *t) for t in m.tuples(formula, {}, {})] for m in meanings), strict=True
+        )
+        agreements = [agreed(one) for one in each]
+        counts = {"true": agreements.count(1), "false": agreements.count(-1), "open": agreements.count(0)}
+        assert exact.counts == counts, said
+        assert quick.counts["true"] <= counts["true"], said
+        assert quick.counts["false"] <= counts["false"], said
+        assert exact.vacuous == (not agreements), said
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_all_microcosms_of_three_events(part: int) -> None:
+    for number, facts in enumerate(enumerated("abc", superseding=True)):
+        for seed in range(3):
+            rng = Random(f"{number} {seed} {part}")
+            givens = as_givens(facts)
+            worlds = worlds_of(givens, "abc")
+            if worlds:
+                held(random_log(givens, "abc", surely(worlds), rng), worlds, (number, seed), rng)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_all_microcosms_of_four_events(part: int) -> None:
+    for number, facts in enumerate(up_to_renaming("abcd", superseding=True)):
+        if number % 4 == part:
+            rng = Random(number)
+            givens = as_givens(facts)
+            worlds = worlds_of(givens, "abcd")
+            if worlds:
+                log = random_log(givens, "abcd", surely(worlds), rng)
+                for _ in range(3):
+                    held(log, worlds, number, rng)
