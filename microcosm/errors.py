@@ -186,6 +186,10 @@ class LockedJournal(JournalError):
     """Another process, or another part of this one, has the journal open for writing."""
 
 
+class LostJournal(JournalError):
+    """The files of a journal that is open were deleted, or others put in their place."""
+
+
 class DamagedJournal(JournalError):
     """What is found is not what was written: `faults` says where, `copy` is a folder that keeps it so."""
 

@@ -95,6 +95,7 @@ _asked: dict[str, object] = {}
 
 TOLD = 5
 _warnings: list[float] = [TOLD]
+_full: list[bool] = []
 
 
 def of_logs() -> dict[str, Any]:
@@ -111,6 +112,12 @@ def forget_logs() -> None:
     """Begin anew: nothing is said of how logs are to be read."""
     _asked.clear()
     _warnings[0] = TOLD
+    _full.clear()
+
+
+def is_full() -> bool:
+    """Whether proofs are to be shown whole, however long."""
+    return bool(_full)
 
 
 def _keep(param: typer.CallbackParam, value: str | None) -> None:
@@ -128,6 +135,11 @@ def _keep_warnings(value: str | None) -> None:
     if value is not None:
         named = {"all": inf, "none": 0.0}
         _warnings[0] = named[value] if value in named else natural("--warnings", value)
+
+
+def _keep_full(value: bool) -> None:
+    if value:
+        _full.append(True)
 
 
 def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
@@ -179,5 +191,11 @@ def readers_of_microcosms(
             keep=_keep_complete,
         ),
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full", callback=_keep_full, expose_value=False, help="Proofs whole, however long their chains."
+        ),
+    ] = False,
 ) -> None:
     """What besides them every command takes that makes a microcosm of a log."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
@@ -119,7 +120,14 @@ def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
     if len(arguments) <= len(asked):
         wanted = ("FILE", *asked)
         raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
-    return list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
+    from microcosm.state.opening import GLOB
+
+    paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
+    for path in paths[1:]:
+        if path != files.STDIN and not exists(path) and not GLOB(path):
+            what = f"{' '.join(last)} would be what is asked, behind some FILE"
+            raise UsageError(f"there is no file {path!r}: {what}")
+    return paths, last
 
 
 def pair_of(known: Microcosm, left: str, right: str) -> tuple[str, str]:

@@ -184,7 +184,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         return {event for event, to in copies.items() if len(to) == 1 and next(iter(to))[1] is not None}
 
     @cached_property
-    def _answered(self) -> tuple[_Keys, _Keys]:
+    def answered(self) -> tuple[_Keys, _Keys]:
         """For each event what it sends and what it receives, each reception by the one that it answers."""
         sendings: dict[str, list[Message]] = {}
         receptions: dict[tuple[str, str], dict[str, None]] = {}
@@ -220,7 +220,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
             return self._keys[0], self._keys[1]
         if name in _ORDERED and _ORDERED[name].isdisjoint(self._orderings):
             return {}, {}
-        return self._answered
+        return self.answered
 
     def _columns(self, name: str) -> _Columns:
         """The same, and the other way round: from what is shared to the events."""

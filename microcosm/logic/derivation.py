@@ -12,8 +12,9 @@ would be indented too far is drawn by itself, under a number, further down.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Protocol
 
 from microcosm.errors import readable
@@ -181,9 +182,37 @@ DEEPEST = 12
 """What is more than one step high and stands further in than this is drawn by itself, under a number."""
 
 
-def tree_lines(derivation: Derivation, look: Look, source: Source | None = None) -> Iterator[str]:
-    """The lines of the tree of a derivation. Cost: linear in its distinct steps."""
-    return _Tree(look, source).lines(derivation)
+Run = Callable[[Derivation], str | None]
+"""What several links of a chain have in common that may be told as one; None where there is nothing such."""
+
+SHORTEST_RUN = 3
+"""Fewer links of a run are drawn one by one."""
+
+LINKS_DRAWN = (20, 5)
+"""Of a chain that is folded so many links are drawn at its beginning, and so many at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """How chains are shortened: the links of a run are one line, and `more` says how to see the rest."""
+
+    run: Run
+    more: str
+
+
+def tree_lines(
+    derivation: Derivation,
+    look: Look,
+    source: Source | None = None,
+    *,
+    words: Callable[[str], str] = quote,
+    fold: Fold | None = None,
+) -> Iterator[str]:
+    """The lines of the tree of a derivation, whole unless chains are to `fold`; `words` shows an event.
+
+    Cost: linear in its distinct steps.
+    """
+    return _Tree(look, source, words, fold).lines(derivation)
 
 
 def links(derivation: Derivation) -> list[Derivation]:
@@ -217,12 +246,14 @@ def is_transitive(node: Derivation) -> bool:
     )
 
 
-def conclusion_text(conclusion: Conclusion, look: Look, *, absent: bool = False) -> str:
+def conclusion_text(
+    conclusion: Conclusion, look: Look, *, absent: bool = False, words: Callable[[str], str] = quote
+) -> str:
     """`⊢₀ a < b`, `⊬₀ a _ b`, `a not in M`, …, every name readable as one. Cost: linear in the text."""
-    left = quote(conclusion.left)
+    left = words(conclusion.left)
     if conclusion.right is None:
         return f"{left} not in M"
-    right = quote(conclusion.right)
+    right = words(conclusion.right)
     if conclusion.relation in ("in-both", "none"):
         return f"no event related to both {left} and {right}"
     if conclusion.relation == "contradiction":
@@ -231,10 +262,22 @@ def conclusion_text(conclusion: Conclusion, look: Look, *, absent: bool = False)
     return f"{signs[conclusion.judgement.value]} {left} {conclusion.relation} {right}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """Some links of a chain on one line."""
+
+    text: str
+    note: str
+
+
 class _Tree:
-    def __init__(self, look: Look, source: Source | None) -> None:
+    def __init__(
+        self, look: Look, source: Source | None, words: Callable[[str], str], fold: Fold | None
+    ) -> None:
         self.look = look
         self.source = source
+        self.words = words
+        self.fold = fold
         self.drawn: dict[int, str] = {}  # by id: where the premises of a step stand
         self.later: deque[tuple[int, Derivation]] = deque()
         self.numbers = 0
@@ -250,18 +293,22 @@ class _Tree:
         """One tree, from `root` down to where the indentation gets too deep."""
         signs = self.look.signs
         margin = " " * len(label)
+        waiting: list[tuple[Derivation | _Folded, str, str, int]]
         waiting = [(root, label, margin, 0)]  # a step, what stands before it, before its premises, its depth
         while waiting:
             node, before, under, depth = waiting.pop()
+            if isinstance(node, _Folded):
+                yield from self._line(before, node.text, node.note, under, depth)
+                continue
             premises, note = self._premises(node, depth)
-            text = conclusion_text(node.conclusion, self.look, absent=node.rule == ABSENT)
+            text = conclusion_text(node.conclusion, self.look, absent=node.rule == ABSENT, words=self.words)
             yield from self._line(before, text, note, under, depth)
             last = len(premises) - 1
             for at in range(last, -1, -1):
                 branch, below = (signs.last, signs.gap) if at == last else (signs.tee, signs.bar)
                 waiting.append((premises[at], under + branch, under + below, depth + 1))
 
-    def _premises(self, node: Derivation, depth: int) -> tuple[list[Derivation], str]:
+    def _premises(self, node: Derivation, depth: int) -> tuple[Sequence[Derivation | _Folded], str]:
         """The steps to draw under `node`, and the note beside it."""
         note = self._note(node)
         if not node.premises:
@@ -279,7 +326,29 @@ class _Tree:
         if not is_transitive(node):
             return list(node.premises), note
         chain = links(node)
-        return chain, f"{note}, {len(chain)} links" if len(chain) > 2 else note
+        shown = chain if self.fold is None else self._folded(chain, self.fold)
+        return shown, f"{note}, {len(chain):,} links" if len(chain) > 2 else note
+
+    def _folded(self, chain: list[Derivation], fold: Fold) -> Sequence[Derivation | _Folded]:
+        """The links of a chain with its runs as one each, and not more than a page of them."""
+        shown: list[Derivation | _Folded] = []
+        sizes: list[int] = []
+        for run, grouped in groupby(chain, fold.run):
+            links = [*grouped]
+            if run is None or len(links) < SHORTEST_RUN:
+                shown += links
+                sizes += [1] * len(links)
+            else:
+                first, last = links[0].conclusion.left, links[-1].conclusion.right
+                ends = f"{self.words(first)} … {self.words(last or '')}"
+                shown.append(_Folded(ends, f"{run}, {len(links):,} steps"))
+                sizes.append(len(links))
+        first_drawn, last_drawn = LINKS_DRAWN
+        if len(shown) <= first_drawn + last_drawn + 1:
+            return shown
+        hidden = sum(sizes[first_drawn:-last_drawn])
+        left_out = _Folded(f"… {hidden:,} links", fold.more)
+        return [*shown[:first_drawn], left_out, *shown[-last_drawn:]]
 
     def _note(self, node: Derivation) -> str:
         if node.rule == ABSENT:

@@ -35,8 +35,21 @@ def _addressed(to: object) -> bool:
     return type(to) is tuple and bool(to) and naturals(to) and len(set(to)) == len(to)
 
 
+class Shape:
+    """What packets have in common."""
+
+    __slots__ = ()
+
+    integers = 0
+    """How many integers it carries about causality."""
+
+    def sound(self) -> bool:
+        """Whether each field is what it has to be. Cost: linear in the packet."""
+        return True
+
+
 @dataclass(frozen=True, slots=True)
-class HybridMessage:
+class HybridMessage(Shape):
     """Hybrid protocols: message `mid`, its predecessor to the same receiver, whether a permit follows."""
 
     mid: int
@@ -47,7 +60,6 @@ class HybridMessage:
     integers = 3
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         mid, pid = self.mid, self.pid
         return (
             type(mid) is int
@@ -79,47 +91,34 @@ class Dependent(HybridMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class Ack:
+class _Identified(Shape):
+    mid: int
+
+    integers = 1
+
+    def sound(self) -> bool:
+        return natural(self.mid, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ack(_Identified):
     """Message `mid` of the receiver of this packet has been delivered."""
 
-    mid: int
-
-    integers = 1
-
-    def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
-        return natural(self.mid, 1)
-
 
 @dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(_Identified):
     """What the sender had sent to others before message `mid` has been delivered."""
 
-    mid: int
-
-    integers = 1
-
-    def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
-        return natural(self.mid, 1)
-
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class Numbered(_Identified):
     """Mattern and Fünfrocken: message `mid`, all earlier ones of this sender being delivered."""
 
-    mid: int
     payload: Any = None
-
-    integers = 1
-
-    def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
-        return natural(self.mid, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Shape):
     """Cykas: a message; an eager one puts its receiver into secret mode until a `YouCanTell`."""
 
     mid: int
@@ -129,23 +128,16 @@ class Secret:
     integers = 1
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.mid, 1) and type(self.eager) is bool
 
 
 @dataclass(frozen=True, slots=True)
-class YouCanTell:
+class YouCanTell(Shape):
     """Cykas: one secret is none any more. It carries no id: counting it twice is an error nobody sees."""
-
-    integers = 0
-
-    def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixStamped:
+class MatrixStamped(Shape):
     """Raynal, Schiper, Toueg: the sender's matrix before this message; `to` are all receivers."""
 
     matrix: tuple[Counts, ...]
@@ -153,16 +145,15 @@ class MatrixStamped:
     payload: Any = None
 
     @property
-    def integers(self) -> int:
+    def integers(self) -> int:  # type: ignore[override]
         return sum(map(len, self.matrix))
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return _matrix(self.matrix) and _addressed(self.to)
 
 
 @dataclass(frozen=True, slots=True)
-class Vectored:
+class Vectored(Shape):
     """Monitor: for each monitor, how many messages of each process to it are in the causal past."""
 
     vectors: tuple[Counts, ...]
@@ -170,11 +161,10 @@ class Vectored:
     payload: Any = None
 
     @property
-    def integers(self) -> int:
+    def integers(self) -> int:  # type: ignore[override]
         return sum(map(len, self.vectors))
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return _matrix(self.vectors) and _addressed(self.to)
 
 
@@ -183,7 +173,7 @@ LogEntry = tuple[int, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(Shape):
     """Kshemkalyani and Singhal: the sender's clock and what is left to remember of the causal past."""
 
     clock: int
@@ -192,11 +182,10 @@ class Logged:
     payload: Any = None
 
     @property
-    def integers(self) -> int:
+    def integers(self) -> int:  # type: ignore[override]
         return 1 + sum(2 + len(receivers) for _, _, receivers in self.log)
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return (
             natural(self.clock, 1) and _addressed(self.to) and type(self.log) is tuple and _entries(self.log)
         )
@@ -214,7 +203,7 @@ def _entries(log: Iterable[object]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class LamportClocked:
+class LamportClocked(Shape):
     """Newtop: the sender's Lamport clock; a null has no payload and is not delivered.
 
     `null` is 0 for a message, 1 where the message is for others, 2 for a null that only breaks a silence.
@@ -227,22 +216,18 @@ class LamportClocked:
     integers = 1
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.clock, 1) and natural(self.null) and self.null <= 2
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(Shape):
     """Tree: a message of `origin` on its way to the receivers in `to`. Addresses, and no metadata at all."""
 
     origin: int
     to: tuple[int, ...]
     payload: Any = None
 
-    integers = 0
-
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.origin) and _addressed(self.to)
 
 
@@ -250,35 +235,29 @@ CHANGES = ("joined", "retire", "last", "done", "gone")
 
 
 @dataclass(frozen=True, slots=True)
-class TreeChange:
+class TreeChange(Shape):
     """Changing tree: what happens to `node`; `other` is its parent where it joins, itself else."""
 
     what: int
     node: int
     other: int
 
-    integers = 0
-
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.what) and self.what < len(CHANGES) and natural(self.node) and natural(self.other)
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(Shape):
     """Changing tree: the nodes and their parents, for one that joins."""
 
     parents: tuple[tuple[int, int], ...]
 
-    integers = 0
-
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return _matrix(self.parents) and all(len(pair) == 2 for pair in self.parents)
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(Shape):
     """Snapshot of a tree: all that comes behind it was sent after its sender recorded its state."""
 
     origin: int
@@ -287,22 +266,18 @@ class Marker:
     integers = 2
 
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.origin) and natural(self.number, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(Shape):
     """Tree with actors: a message of one actor on its way to another. Addresses, and no metadata."""
 
     origin: int
     to: int
     payload: Any = None
 
-    integers = 0
-
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.origin) and natural(self.to)
 
 
@@ -310,7 +285,7 @@ MOVES = ("move", "flush", "flushed")
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Shape):
     """Tree with actors: one moves along this link, on its way to node `goal`; or the link back is emptied."""
 
     what: int
@@ -318,10 +293,7 @@ class Migration:
     goal: int
     payload: Any = None
 
-    integers = 0
-
     def sound(self) -> bool:
-        """Whether each field is what it has to be. Cost: linear in the packet."""
         return natural(self.what) and self.what < len(MOVES) and natural(self.actor) and natural(self.goal)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from secrets import randbits
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from microcosm.errors import Undefined, WrongReplica
+from microcosm.errors import MicrocosmError, Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
@@ -356,12 +356,16 @@ class Subscriptions:
 
     def settle(self, known: Microcosm) -> None:
         """Tell those whose pair is decided. Who is told may add others, and change the replica."""
-        told = []
+        told, failed = [], set()
         for each in self.waiting:
-            verdict = known.online(each.left, each.right)
+            try:
+                verdict = known.online(each.left, each.right)
+            except MicrocosmError:  # there is no answer, and what has changed has changed
+                failed.add(id(each))
+                continue
             if verdict in DECIDED and not (each.accurate and verdict is Relation.RELATED):
                 told.append((each, verdict))
-        done = {id(each) for each, _ in told}
+        done = {id(each) for each, _ in told} | failed
         self.waiting = [each for each in self.waiting if id(each) not in done]
         for each, verdict in told:
             each.tell(each.left, each.right, verdict)

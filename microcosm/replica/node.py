@@ -29,7 +29,7 @@ from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys
 from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.network.status import Blocked, blocked
+from microcosm.replica.network.status import Blocked, blocked, divergences
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.write_ahead import Then, run_in_thread
 from microcosm.replica.replica import Replica
@@ -146,10 +146,19 @@ class ReplicaNode:
         self.transport.add_member(name, address)
         self.transport.flush()
 
-    def evict(self, name: str) -> None:
-        """Give a member up for good, here and, as soon as they hear of it, at all others."""
+    def evict(self, name: str) -> list[str]:
+        """Give a member up for good, here and, as soon as they hear of it, at all others.
+
+        The messages to it that it has not acknowledged: they are lost, unless they are sent again.
+        """
+        lost = sorted({each.message for each in self.blocked() if each.to == name})
         self.transport.evict(name)
         self.transport.flush()
+        return lost
+
+    def pause(self, paused: bool) -> None:
+        """Take no messages for a while: they stay with their senders. All else goes on."""
+        self._carrier.durable.paused = paused
 
     def use_keys(self, keys: Keyring) -> None:
         """The keys of a rotation, from now on."""
@@ -233,6 +242,20 @@ class ReplicaNode:
     def suspects(self) -> dict[str, str]:
         """Members that have said what no replica of this program says, and the last of it."""
         return {name: suspect.why for name, suspect in self._carrier.suspects.found.items()}
+
+    def divergences(self) -> list[dict[str, str]]:
+        """With whom it is not agreed what happened: `member`, and `why`, with what to do."""
+        return divergences(self.replica)
+
+    def unreadable(self) -> dict[str, int]:
+        """Members in whose name packets come that cannot be opened, and how many."""
+        found = self.transport.metrics()["members"].items()
+        return {name: about["unreadable"] for name, about in found if about["unreadable"] > 2}
+
+    def moved(self) -> dict[str, tuple[Address, Address]]:
+        """Members that speak from another address than theirs, and both."""
+        found = self.transport.metrics()["members"].items()
+        return {name: (about["address"], about["source"]) for name, about in found if about["source"]}
 
     def strangers(self) -> list[tuple[str, int]]:
         """Members to whose name another incarnation answers, which is not let in, and that incarnation."""

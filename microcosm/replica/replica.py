@@ -99,8 +99,9 @@ class Questions(Core):
         """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
-        each that waits after each transaction.
+        each that waits after each transaction. Raises what the question does, and waits for nothing then.
         """
+        self.known.online(a, b)
         self.subscriptions.add(a, b, tell, accurate)
         if not self._depth:
             self.subscriptions.settle(self.known)
@@ -131,6 +132,7 @@ class Questions(Core):
             "held": len(ledger.held),
             "seen": len(ledger.seen),
             "removals": len(ledger.removals()),
+            "divergences": len(self.divergences),
             "quarantined": sum(len(conflict.facts) for conflict in self.conflicts),
         }
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.protocol.catalogue import Protocol
-from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Packet
 
@@ -134,7 +134,7 @@ def _packed(machine: Machine) -> bytes:
         value = getattr(machine, name, None)
         if type(value) is dict and len(value) > 1:
             setattr(machine, name, {key: value[key] for key in sorted(value)})
-        elif isinstance(value, SlidingArray | SlidingMap | IndexableSlidingMap):
+        elif isinstance(value, SlidingArray | SlidingMap):
             value.compact()
     return pickle.dumps(machine, 5)
 

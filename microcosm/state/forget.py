@@ -3,7 +3,8 @@
 Initial judgements about the others are kept exactly, and so is each `a !< b` that propagation alone refutes:
 it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten
 event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
-so may what only a search by cases sees.
+so may what only a search by cases sees. Of a message that was received twice, or sent by two events, nothing
+more is known when one of the two is forgotten.
 
 All this is so of the rules in force. Where these make anything but a transitive order of the givens, what was
 judged of the others is compared with what is judged without the event; and where no givens would keep that as
@@ -18,6 +19,8 @@ from itertools import permutations
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.rule import Judgement
@@ -27,11 +30,6 @@ from microcosm.order.happens_before import Cycle
 from microcosm.queries.offline import are_shipped, refuted_orders
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
-
-
-def without_event(givens: Givens, event: str, rules: RuleBook) -> Givens:
-    """`without_events` of one event."""
-    return without_events(givens, [event], rules)
 
 
 def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> Givens:
@@ -179,10 +177,30 @@ def _dropped(givens: Givens, gone: Set[str]) -> Givens:
     for event in gone:
         left.stamps.pop(event, None)
         left.clocks.pop(event, None)
-    left.messages = [m for m in givens.messages if m.event not in gone]
+    left.messages = _messages(givens, gone)
     left.tokens = {
         token: kept
         for token, group in givens.tokens.items()
         if len(kept := tuple(e for e in group if e not in gone)) > 1
     }
     return left
+
+
+def _messages(givens: Givens, gone: Set[str]) -> list[Message]:
+    """The messages of the other events, but for receptions that only now seem to answer one sending.
+
+    Where a process received a message twice, or two events may have sent it, nothing is known of which is
+    meant. With one of them forgotten the other would count; so it is forgotten, too, that it is a reception
+    of that message.
+    """
+    kept = [message for message in givens.messages if message.event not in gone]
+    if len(kept) == len(givens.messages):
+        return kept
+    was, now = (BaseFacts(some, bool).answered[1] for some in (givens, Givens(messages=kept)))
+    seeming = {
+        (event, key[0])
+        for event, keys in now.items()
+        for key in keys
+        if isinstance(key, tuple) and key not in was.get(event, ())
+    }
+    return [m for m in kept if m.kind == "send" or (m.event, m.message) not in seeming]

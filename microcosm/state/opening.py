@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, cast
 from microcosm import files
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
-from microcosm.kernel.check import check
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.text.mc_reader import read_givens
@@ -35,7 +34,8 @@ IN_MEMORY = 64 << 20
 SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
 
-_GLOB = re.compile(r"[*?\[]").search
+GLOB = re.compile(r"[*?\[]").search
+"""Whether a path may be a pattern of paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def expanded(paths: Sequence[files.AnyPath]) -> list[str]:
             if not inside:
                 raise TextError("is a directory without files", file=path)
             found += sorted(inside, key=natural)
-        elif _GLOB(path) and not exists(path):
+        elif GLOB(path) and not exists(path):
             from glob import glob
 
             matching = [each for each in glob(path, recursive=True) if not isdir(each)]
@@ -217,15 +217,20 @@ def _is_no_microcosm(head: str) -> bool:
 def _put_aside() -> None:
     """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
     if not sys.stdin.buffer.seekable():
-        from io import TextIOWrapper
+        from io import BytesIO, TextIOWrapper
         from shutil import copyfileobj
-        from tempfile import SpooledTemporaryFile
+        from tempfile import TemporaryFile
 
-        kept = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (it is standard input from now on)
+        stream = sys.stdin.buffer
         with files.explaining(files.display_name(files.STDIN)):
-            copyfileobj(sys.stdin.buffer, kept)
+            kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
+            if more := stream.read(1):
+                begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
+                copyfileobj(begun, kept)
+                kept.write(more)
+                copyfileobj(stream, kept)
         kept.seek(0)
-        sys.stdin = TextIOWrapper(cast(BinaryIO, kept), encoding="utf-8", errors="surrogateescape")
+        sys.stdin = TextIOWrapper(kept, encoding="utf-8", errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +270,8 @@ def verify(
     >>> verify(album, album.why("a", "c"))
     Verification(valid=True, fault=None)
     """
+    from microcosm.kernel.check import check
+
     if isinstance(given, str | PathLike):
         given = read(given)
     if not isinstance(given, Givens):

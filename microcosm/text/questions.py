@@ -30,12 +30,16 @@ ADD = "add"
 STATEMENT_WORDS = KEYWORDS - {"internal", "from", "interior", "unticked"}
 """The words that begin a statement of a file, and are no commands themselves."""
 
-_START = re.compile(rf"\s*(?P<event>{STRING}|{NAME})\s*(?P<sign>!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮])")
+_WORDS_OF_ONE = r"/(?:[^/\\]|\\.)+/(?![^\s<>|?≺≻→∥≬≮!])"
+"""A regular expression by which an event is meant."""
+
+_START = re.compile(rf"\s*(?P<event>{STRING}|{_WORDS_OF_ONE}|{NAME})\s*(?P<sign>!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮])")
 _QUOTED = re.compile(r'\s*"(?:[^"\\]|\\.)*+(?P<end>"?)\s*')
 _WORD = re.compile(r"\s*(?P<word>[A-Za-z][\w-]*)")
 
 _WORDS = {
     "EVENT": "an event",
+    "FIELD": "what events have (process=alice)",
     "SIGN": "a relation (<, >, ||, <>, ?)",
     "FILE": "the name of a file",
     "WORD": "a command",

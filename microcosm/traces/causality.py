@@ -91,12 +91,14 @@ class Causality:
                 return True
         return False
 
-    def foreign(self) -> list[tuple[int, str, bool]]:
-        """Links to events outside: who comes after, after whom, and whether nothing comes after it."""
+    def foreign(self) -> list[tuple[int, str, str, bool]]:
+        """Links to events outside: who comes after, after whom, what the link is called, and whether nothing
+        comes after the event.
+        """
         if not self.run.foreign:
             return []
         leading = {*self.run.previous, *chain.from_iterable(self.before.sources.values())}
-        return [(event, name, event not in leading) for event, name in self.run.foreign]
+        return [(event, name, link, event not in leading) for event, name, link in self.run.foreign]
 
     def isolated(self, events: Iterable[int]) -> int:
         """Report events that nothing relates to another; how many there are."""

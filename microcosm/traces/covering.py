@@ -152,7 +152,7 @@ class _Part:
             for seen in sources:
                 edges.setdefault((seen, event), f"vector time of {self._names[event]}")
         for pair in self._said.before.links:
-            edges.setdefault(pair, "link")
+            edges.setdefault(pair, self._run.link(*pair))
         for a, b in edges:
             self._related.update((a, b))
         return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
@@ -200,7 +200,7 @@ class _Part:
         """The links to events that are not here."""
         return [
             Foreign(name, self._names[event], last, entry.file, entry.line)
-            for event, name, last in self._said.foreign()
+            for event, name, _, last in self._said.foreign()
             for entry in (self._run.events[event],)
         ]
 

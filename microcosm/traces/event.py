@@ -54,7 +54,8 @@ class TraceEvent:
     Lamport time or a physical interval. `trace` names the execution where a log holds several,
     `name` the event where the log names it. `after` has the ids of events that the log says came
     before this one: parents in a graph of commits, what a span links to. Those of another execution
-    are named in full. `file` and `line` say where it was read.
+    are named in full. `links` says of each of them what it is, such as `parent`; empty: not recorded.
+    `file` and `line` say where it was read.
 
     Nothing changes an event that its reader has handed on. It is not frozen: to make one would take four
     times as long, and reading a log a tenth longer.
@@ -79,6 +80,16 @@ class TraceEvent:
     line: int = field(default=0, compare=False)
     numbered: bool = field(default=False, compare=False)
     """Whether `seq` is the reader's: what a log that has none says by its clocks and lines."""
+
+    in_own_format: bool = field(default=False, compare=False)
+    """Whether it was read from a log in the own format that names no other place: a copy is as good then."""
+
+    links: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> tuple[str, int] | None:
+        """The file and line that a copy of the log has to name; None where it need not, or nobody knows."""
+        return (self.file, self.line) if self.file and self.line and not self.in_own_format else None
 
     @property
     def counted(self) -> list[str]:

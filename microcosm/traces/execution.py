@@ -13,11 +13,14 @@ Then every fall is a boundary: what is on one side of it says nothing of what is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, zip_longest
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
+
+LINK = "link"
+"""What a link is called where the log does not say what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Execution:
     without, each further one an event whose clock is that of one in the first: nothing orders the two, and
     neither is known to have ticked (`unticked`). `previous[i]` is the event
     before i in its chain, or -1. `links[i]` are the events that the log says came before i;
-    `foreign` pairs an event with the id of one that did and is not in this execution.
+    `foreign` are an event, the id of one that did and is not in this execution, and what the link is called;
+    `called` has that of links within, by their ends, where the log says it.
     """
 
     trace: str | None
@@ -38,8 +42,13 @@ class Execution:
     discredited: frozenset[str]
     previous: list[int]
     links: dict[int, list[int]]
-    foreign: list[tuple[int, str]]
+    foreign: list[tuple[int, str, str]]
     unticked: frozenset[int] = frozenset()
+    called: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def link(self, before: int, after: int) -> str:
+        """What a link is called."""
+        return self.called.get((before, after), LINK)
 
 
 def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
@@ -83,25 +92,28 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
             events += chain
             chains.setdefault(process, []).append(list(range(first, len(events))))
             previous += [-1, *range(first, len(events) - 1)] if chain else []
-    links, foreign = _links(events) if any(event.after for event in events) else ({}, [])
+    links, foreign, called = _links(events) if any(event.after for event in events) else ({}, [], {})
     sure, doubtful = frozenset(discredited), frozenset(unticked)
-    return Execution(trace, events, chains, sure, previous, links, foreign, doubtful)
+    return Execution(trace, events, chains, sure, previous, links, foreign, doubtful, called)
 
 
 def _links(
     events: list[TraceEvent],
-) -> tuple[dict[int, list[int]], list[tuple[int, str]]]:
-    """What `after` says: the links within an execution, and the ids that are not in it."""
+) -> tuple[dict[int, list[int]], list[tuple[int, str, str]], dict[tuple[int, int], str]]:
+    """What `after` says: the links within an execution, the ids that are not in it, what links are called."""
     links: dict[int, list[int]] = {}
-    foreign: list[tuple[int, str]] = []
+    foreign: list[tuple[int, str, str]] = []
+    called: dict[tuple[int, int], str] = {}
     number = {event.id: index for index, event in enumerate(events)}
     for index, event in enumerate(events):
-        for name in event.after:
+        for name, link in zip_longest(event.after, event.links, fillvalue=LINK):
             if name in number:
                 links.setdefault(index, []).append(number[name])
+                if link != LINK:
+                    called[number[name], index] = link
             else:
-                foreign.append((index, name))
-    return links, foreign
+                foreign.append((index, name, link))
+    return links, foreign, called
 
 
 def _once(events: list[TraceEvent], several: bool, ids: set[str], report: Report) -> list[TraceEvent]:

@@ -162,10 +162,10 @@ def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Repor
     links = [link for part in parts for link in part.foreign()]
     known = {name for part in parts for name in part.names} if links and not view else set()
     believed: dict[str, list[str]] = {}
-    for entry, name, last in links:
+    for entry, name, _, last in links:
         if name in known and last:
             believed.setdefault(entry.full_id, []).append(name)
-    for entry, name, last in links:
+    for entry, name, _, last in links:
         if name not in known or not last:
             what = "is not in the log" if name not in known else "is of another execution"
             report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
@@ -181,10 +181,10 @@ def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Repor
             if not open_[other]:
                 settled.append(other)
     sure = set(settled)
-    for entry, name, last in links:
+    for entry, name, link, last in links:
         if name in known and last:
             if entry.full_id in sure or name not in believed or name in sure:
-                givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, "link"))
+                givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, link))
             else:
                 message = f"{entry.id}: is after {name} and before it"
                 report.add("link-cycle", message, file=entry.file, line=entry.line)
@@ -250,12 +250,13 @@ class _Part:
         internal = set(self._internal)
         for before, after in self.said.before.links:
             if after in self.kept and not (before in internal and after in internal):
-                self._add(givens, before, after, "link")
+                self._add(givens, before, after, self.run.link(before, after))
 
-    def foreign(self) -> list[tuple[TraceEvent, str, bool]]:
-        """Links to events outside: who comes after, after whom, and whether nothing comes after it."""
+    def foreign(self) -> list[tuple[TraceEvent, str, str, bool]]:
+        """Links to events outside, as of `Causality`."""
         found = self.said.foreign()
-        return [(self.run.events[event], name, last) for event, name, last in found if event in self.kept]
+        entries = self.run.events
+        return [(entries[event], name, link, last) for event, name, link, last in found if event in self.kept]
 
     def add_stamps(self, givens: Givens) -> None:
         """Add the stamps that are believed."""

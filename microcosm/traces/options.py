@@ -76,7 +76,8 @@ class Positions:
 class Options:
     """What a user may tell a reader, and what the readers of the files of one trace share.
 
-    `pattern` is a regular expression for the records of a text format. `positions` are those taken
+    `pattern` is a regular expression for the records of a text format, `delimiter` one for the lines between
+    executions. `positions` are those taken
     so far, by execution and process: a process may go on from one file to the next. `state` has what
     else a format, by its name, must know of the files before; where it is `Waiting`, its events come
     after the last file. Executions that a log tells apart are `begun` one after the
@@ -88,6 +89,7 @@ class Options:
     """
 
     pattern: str | None = None
+    delimiter: str | None = None
     positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
     state: dict[str, object] = field(default_factory=dict)
     begun: int = 0

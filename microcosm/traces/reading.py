@@ -101,8 +101,10 @@ def detect(head: str, path: str) -> str:
     surest, name = min(found, key=lambda one: one[0])
     if surest < 0:
         return name
-    hint = f"Say which it is with --format ({', '.join(names())}), or describe its records with --pattern."
-    raise TraceError("is in no trace format known here", file=path, hint=hint)
+    from microcosm.traces.formats.plain.guess import might_be
+
+    which = f"Say which it is with --format ({', '.join(names())}), or describe its records with --pattern."
+    raise TraceError("is in no trace format known here", file=path, hint=f"{which}\n{might_be(head)}")
 
 
 def read(
@@ -111,16 +113,19 @@ def read(
     pattern: str | None = None,
     report: Report | None = None,
     trace: str | None = None,
+    delimiter: str | None = None,
 ) -> Iterator[TraceEvent]:
     """The events of one trace that may be spread over several files, file by file as they stand.
 
-    `format` is told from each file where it is not given (a `pattern` means ShiViz text). `trace`
-    picks one execution of several: by its name, or "1" for one that has none. Irregularities go to `report`.
-    Raises `TextError` for what cannot be read at all, and for a file of which nothing can. Memory: what the
-    format must keep, never the file; and the events of an execution that is picked.
+    `format` is told from each file where it is not given (a `pattern` means ShiViz text, or a plain log
+    where it has no clock). `delimiter` is a regular expression for the lines between executions, which may
+    name them by a group `trace`. `trace` picks one execution of several: by its name, or "1" for one that
+    has none. Irregularities go to `report`. Raises `TextError` for what cannot be read at all, and for a
+    file of which nothing can. Memory: what the format must keep, never the file; and the events of an
+    execution that is picked.
     """
     report = Report() if report is None else report
-    events = _events(paths, format, report, Options(pattern))
+    events = _events(paths, format, report, Options(pattern, delimiter))
     if trace is None:
         yield from events
         return
@@ -150,6 +155,13 @@ def picked(
     return (runs[names[trace]] if trace in names else []), names
 
 
+def _described(pattern: str | None) -> str | None:
+    """The format whose records a pattern describes."""
+    if pattern is None:
+        return None
+    return "shiviz" if "<clock>" in pattern else "plain"
+
+
 def _unread(report: Report) -> int:
     """How many parts of files could not be read so far."""
     kinds = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
@@ -163,7 +175,7 @@ def _events(
     for path in paths:
         before = _unread(report)
         with open_lines(path, report) as stream:
-            name = format or ("shiviz" if options.pattern is not None else detect(stream.head, stream.file))
+            name = format or _described(options.pattern) or detect(stream.head, stream.file)
             event = None
             for event in format_of(name).read(stream, stream.file, report, options):
                 yield event
@@ -180,7 +192,8 @@ def _events(
 def nearest(name: str, known: Iterable[str], what: str) -> str:
     """What to say beside "there is no such name": the names like it, or some of those that there are."""
     every = sorted(known)
-    close = get_close_matches(name, every, n=3, cutoff=0.5)
+    begun = [one for one in every if one.startswith(name)] if len(name) > 2 else []
+    close = begun[:3] or get_close_matches(name, every, n=3, cutoff=0.5)
     if close:
         return "Did you mean " + " or ".join(map(repr, close)) + "?"
     if not every:

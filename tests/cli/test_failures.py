@@ -104,7 +104,7 @@ def test_a_fault_of_the_program_is_one_line(run: Run, album: str, monkeypatch: p
     def fault(path: object) -> bytes:
         raise ZeroDivisionError("of\nours")
 
-    monkeypatch.setattr(files, "read_text", fault)
+    monkeypatch.setattr(files, "read_bytes", fault)
     ran = run("online", album, "a", "b")
     assert (ran.code, ran.out) == (exits.FAULT, "")
     assert ran.err == (
@@ -119,7 +119,7 @@ def test_a_traceback_where_it_is_asked_for(
     from microcosm.cli.app import main
 
     monkeypatch.setenv(exits.DEBUG, "1")
-    monkeypatch.setattr(files, "read_text", lambda path: 1 / 0)
+    monkeypatch.setattr(files, "read_bytes", lambda path: 1 / 0)
     assert main(["online", album, "a", "b"]) == exits.FAULT
     assert "Traceback" in capsys.readouterr().err
 

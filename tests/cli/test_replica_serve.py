@@ -198,10 +198,15 @@ def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     told.durable(None)
     assert [*Untold.left(replica)] == [{"n": 1}, {"n": 2}]
     assert commit()
-    assert [*Untold.left(replica)] == [{"n": 2}, {"n": 3}]
+    assert [*Untold.left(replica)] == [{"n": 1}, {"n": 2}, {"n": 3}]  # told, perhaps, and not written yet
+    told.written()
+    told.add({"n": 4})
+    assert commit()
+    assert [*Untold.left(replica)] == [{"n": 2}, {"n": 3}, {"n": 4}]
     told.durable(None)
     told.durable(OSError())
     assert said == [{"n": 1}, {"n": 2}]
+    assert len(told) == 2
     Untold.all_told(replica)
     assert [*Untold.left(replica)] == []
 

@@ -86,7 +86,7 @@ def test_many_irregularities_of_a_kind_are_counted(run: Run) -> None:
     ran = run("extract", "bad.jsonl", "--format", "jsonl", "--json")
     assert ran.json["reported"] == {"bad-line": 50, "unreceived-send": 1}
     assert ran.err.count("[bad-line]") == 6
-    assert "warning: 45 more of [bad-line]\n" in ran.err
+    assert "warning: 45 more of [bad-line] (--warnings all lists them)\n" in ran.err
 
 
 def test_a_pattern_says_what_a_record_is(run: Run) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm import kernel as package
+from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
@@ -25,6 +26,7 @@ from microcosm.kernel.consistent import surely_consistent
 from microcosm.kernel.givens import GivenRows
 from microcosm.logic.rulebook import read_rules
 from microcosm.order.order import lacking
+from tests.strategies import microcosms
 
 ROOT = Path(__file__).parents[2]
 MOST_CODE, MOST_LINES = 1_680, 2_620
@@ -161,12 +163,35 @@ def test_whether_a_log_is_whole_is_told_as_elsewhere(log: Givens, before: list[t
     assert GivenRows(GivenFacts(log)).whole() == (lacking(log) is None)
 
 
+@given(microcosms())
+def test_of_what_fits_a_world_nothing_contradicts(givens: Givens) -> None:
+    """Clocks, tokens, stamps and refutations of one world: no engine need be asked of any of it."""
+    assert surely_consistent(givens, read_rules())
+
+
 STATED = st.sampled_from([Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED])
+RECORDED = st.dictionaries(
+    EVENTS,
+    st.builds(
+        Clock,
+        st.sampled_from("pq"),
+        st.dictionaries(st.sampled_from("pq"), st.integers(0, 3)),
+        st.booleans(),
+        st.sampled_from([None, None, None, "x"]),
+    ),
+    max_size=4,
+)
 
 
-@given(st.lists(st.tuples(EVENTS, STATED, EVENTS).filter(lambda fact: fact[0] != fact[2]), max_size=7))
-def test_what_is_surely_consistent_makes_a_microcosm(stated: list[tuple[str, Relation, str]]) -> None:
-    givens = Givens()
+@given(
+    st.lists(st.tuples(EVENTS, STATED, EVENTS).filter(lambda fact: fact[0] != fact[2]), max_size=7),
+    RECORDED,
+    st.lists(EVENTS, unique=True, max_size=3),
+)
+def test_what_is_surely_consistent_makes_a_microcosm(
+    stated: list[tuple[str, Relation, str]], clocks: dict[str, Clock], held: list[str]
+) -> None:
+    givens = Givens(clocks=clocks, tokens={"t": tuple(held)})
     for fact in stated:
         givens.add(Correspondence(*fact))
     if surely_consistent(givens, read_rules()):

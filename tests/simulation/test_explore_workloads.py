@@ -12,7 +12,7 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.multicast import Copy, HybridMulticast, HybridMulticastSPS
-from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.sps import HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
@@ -24,7 +24,7 @@ HYBRIDS = ("hybrid-basic", "hybrid-sps", "hybrid-multicast", "hybrid-multicast-s
 
 def content(thing: object) -> object:
     """What a machine or a packet holds, whatever it is made of; not what it has forgotten."""
-    if isinstance(thing, SlidingArray | SlidingMap | IndexableSlidingMap):
+    if isinstance(thing, SlidingArray | SlidingMap):
         thing.compact()
     if isinstance(thing, dict):
         return sorted((repr(content(key)), content(value)) for key, value in thing.items())

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 from random import Random
 
-from hypothesis import given
+import pytest
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from microcosm.givens.facts import STRONGER
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
+from microcosm.queries.offline import Inconsistent
 from microcosm.state.forget import without_events
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
@@ -138,3 +141,36 @@ def test_what_the_stamp_of_a_forgotten_event_refuted_of_the_others_stays() -> No
         known.forget("a")
         assert [str(fact) for fact in known.givens.refuted.values()] == ["b !< c"]
         assert Relation.BEFORE in known.offline("b", "c").refuted
+
+
+@pytest.mark.parametrize("again", ["receive y = m q", "send y = m o"])
+def test_one_of_two_that_a_message_may_mean_does_not_count_when_the_other_is_forgotten(again: str) -> None:
+    """m was received twice, or sent by two: which is meant is not known, and does not become known."""
+    text = f"send s = m p\nsend t = n p\nreceive r = n q\nreceive x = m q\n{again}\ns < t\nordering causal\n"
+    counting = Microcosm.parse(text.replace(f"{again}\n", ""))
+    assert counting.offline("x", "r").relation is Relation.BEFORE
+    known = Microcosm.parse(text)
+    before = known.offline("x", "r").possible
+    known.forget("y")
+    assert (
+        known.offline("x", "r").possible == before == (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+    )
+
+
+@given(st.integers(0, 10**6))
+def test_nothing_more_is_known_of_the_others_by_the_messages_of_what_is_forgotten(seed: int) -> None:
+    rng = Random(seed)
+    events = rng.sample("abcdefg", 7)
+    said = [f"{a} < {b}" for a, b in combinations(events, 2) if rng.random() < 0.25]
+    for event in events:
+        kind, message, process = rng.choice(("send", "receive")), rng.choice("mn"), rng.choice("pq")
+        to = f" -> {rng.choice(('p', 'q', 'p, q'))}" if kind == "send" and rng.random() < 0.5 else ""
+        said.append(f"{kind} {event} = {message} {process}{to}")
+    said.append(f"ordering {rng.choice(list(STRONGER))}{rng.choice(('', ' interior'))}")
+    known = Microcosm.parse("\n".join(said))
+    try:
+        before = {(a, b): set(left) for a, b, left in known.offline_table()}
+    except Inconsistent:
+        reject()
+    known.forget(events[0])
+    assert all(before[a, b] <= set(left) for a, b, left in known.offline_table())

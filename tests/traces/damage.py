@@ -118,6 +118,7 @@ def joined(one: Sample, other: Sample, separated: bool, files: bool) -> tuple[Sa
         one.footer,
         one.each,
         binary=one.binary,
+        pattern=one.pattern,
     )
     first: list[Piece] = [*range(count)]
     second: list[Piece] = [*range(count, len(both.records))]
@@ -166,7 +167,7 @@ def read_pieces(sample: Sample, files: list[list[Piece]], folder: Path) -> Claim
         path.write_bytes(sample.binary("".join((*texts, sample.footer))))
         paths.append(path)
     report = Report()
-    events = list(formats.read(paths, format=sample.format, report=report))
+    events = list(formats.read(paths, format=sample.format, pattern=sample.pattern, report=report))
     met: dict[tuple[str, int], int] = {}
     known: dict[tuple[str, int, str, int, str | None], int] = {}
     for event in events:

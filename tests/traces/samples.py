@@ -34,6 +34,7 @@ class Sample:
     shuffles: bool = False
     separator: str | None = None
     binary: Callable[[str], bytes] = str.encode
+    pattern: str | None = None
 
 
 @dataclass
@@ -527,23 +528,177 @@ def concuerror(seed: int, size: int = 60) -> Sample:
     return Sample("concuerror", records, past, process, header=header)
 
 
+def _clock(at: int) -> str:
+    """A time of day, the later the further on."""
+    return f"12:{at // 60:02}:{at % 60:02}.{at % 7}25"
+
+
+def _when(at: int) -> str:
+    return f"2024-05-01T{_clock(at)}Z"
+
+
+MESSAGES = r"(?:(?<kind>send|recv) (?<message>\S+)(?: -> (?<to>\S+))? )?(?<event>.*)"
+
+
+def plain(seed: int, size: int = 60) -> Sample:
+    """Lines that a pattern describes, in which words say what is sent and received."""
+
+    def record(at: int, step: _Step) -> str:
+        said = {"send": f"send m{step.message} -> p{step.peer} ", "receive": f"recv m{step.message} "}
+        return f"{_clock(at)} [p{step.process}] {said.get(step.kind, '')}step {seed}.{at}\n"
+
+    pattern = r"(?<time>\S+) \[(?<host>\w+)\] " + MESSAGES
+    return _World.run(seed, size).sample("plain", record, separator=f"=== run {seed} ===\n", pattern=pattern)
+
+
+def logfmt(seed: int, size: int = 60) -> Sample:
+    def record(at: int, step: _Step) -> str:
+        said = {
+            "send": f" message=m{step.message} to=p{step.peer}",
+            "receive": f" message=m{step.message} kind=receive",
+        }
+        line = f'time={_when(at)} level=info msg="step {seed}.{at}" host=p{step.process}'
+        return f"{line}{said.get(step.kind, '')}\n"
+
+    return _World.run(seed, size).sample("logfmt", record, separator=f"=== run {seed} ===\n")
+
+
+def columns(seed: int, size: int = 60) -> Sample:
+    """Comma-separated values; half of the logs have positions."""
+    counts: dict[int, int] = {}
+
+    def record(at: int, step: _Step) -> str:
+        counts[step.process] = counts.get(step.process, 0) + 1
+        seq = counts[step.process] if seed % 2 else ""
+        ends = (f"m{step.message}", f"p{step.peer}" if step.kind == "send" else "")
+        said = ",".join(ends if step.kind != "internal" else ("", ""))
+        return f'{_when(at)},p{step.process},"step {seed}, {at}",{step.kind},{said},{seq}\n'
+
+    return _World.run(seed, size).sample(
+        "csv", record, header="Time,Process,Label,Kind,Message,To,Seq\n", separator=f"=== run {seed} ===\n"
+    )
+
+
+def _lines(format: str, seed: int, size: int, processes: int, record: Callable[[int, int], str]) -> Sample:
+    """Lines of some processes that tell of no message."""
+    random = Random(seed)
+    past: list[int] = []
+    last = [0] * processes
+    wrote = [random.randrange(processes) for _ in range(size // 2)]
+    for at, who in enumerate(wrote):
+        past.append(last[who])
+        last[who] |= 1 << at
+    records = [record(at, who) + "\n" for at, who in enumerate(wrote)]
+    separator = f"=== run {seed} ===\n"
+    return Sample(format, records, past, [*map(str, wrote)], separator=separator)
+
+
+def structlog(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return json.dumps(
+            {"event": f"step {seed}.{at}", "level": "info", "timestamp": _when(at), "service": f"s{who}"}
+        )
+
+    return _lines("structlog", seed, size, 3, record)
+
+
+def loguru(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        inner: dict[str, object] = {"message": f"step {seed}.{at}", "level": {"name": "INFO", "no": 20}}
+        inner.update(time={"timestamp": 1e9 + at}, process={"id": 100 + who, "name": "MainProcess"}, extra={})
+        return json.dumps({"text": "", "record": inner})
+
+    return _lines("loguru", seed, size, 2, record)
+
+
+def logging(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return json.dumps(
+            {"levelname": "INFO", "message": f"step {seed}.{at}", "asctime": _when(at), "hostname": f"h{who}"}
+        )
+
+    return _lines("logging", seed, size, 3, record)
+
+
+def journald(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        entry = {"__CURSOR": f"i={at}", "__REALTIME_TIMESTAMP": str(10**15 + at), "_HOSTNAME": "web"}
+        entry |= {
+            "SYSLOG_IDENTIFIER": "sshd",
+            "_PID": str(who + 1),
+            "PRIORITY": "6",
+            "MESSAGE": f"step {seed}.{at}",
+        }
+        return json.dumps(entry)
+
+    return _lines("journald", seed, size, 3, record)
+
+
+def docker(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        stream = ("stdout", "stderr")[who]
+        return json.dumps({"log": f"step {seed}.{at}\n", "stream": stream, "time": _when(at)})
+
+    return _lines("docker", seed, size, 2, record)
+
+
+def cri(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return f"{_when(at)} {('stdout', 'stderr')[who]} F step {seed}.{at}"
+
+    return _lines("cri", seed, size, 2, record)
+
+
+def klog(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return f"I0501 {_clock(at)}000 {who + 1:7} leader.go:92] step {seed}.{at}"
+
+    return _lines("klog", seed, size, 3, record)
+
+
+def syslog(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return f"May  1 {_clock(at)[:8]} web app[{who + 1}]: step {seed}.{at}"
+
+    return _lines("syslog", seed, size, 3, record)
+
+
+def syslog_new(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return f'<165>1 {_when(at)} web app {who + 1} ID47 [a@1 b="c"] step {seed}.{at}'
+
+    return _lines("syslog", seed, size, 3, record)
+
+
 SAMPLES: dict[str, Callable[..., Sample]] = {
     "akka": akka,
     "bare_lines": bare_lines,
+    "columns": columns,
     "concuerror": concuerror,
     "crdt": crdt,
+    "cri": cri,
     "csight": csight,
     "csight_2pc": csight_2pc,
     "csight_channels": csight_channels,
     "dag": dag,
+    "docker": docker,
     "etcd": etcd,
     "jaeger": jaeger,
+    "journald": journald,
     "jsonl": jsonl,
+    "klog": klog,
+    "logfmt": logfmt,
+    "logging": logging,
+    "loguru": loguru,
     "mpi": mpi,
     "nezha": nezha,
     "otlp": otlp,
     "parquet": parquet,
+    "plain": plain,
     "shiviz": shiviz,
+    "structlog": structlog,
+    "syslog": syslog,
+    "syslog_new": syslog_new,
     "tlc": tlc,
     "tlc_states": tlc_states,
     "zipkin": zipkin,

@@ -52,7 +52,7 @@ def written(folder: Path, lines: list[dict[str, object]], end: str = "\n") -> Pa
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=1, max_size=30)
 
 
-ORIGINS = st.none() | st.tuples(st.sampled_from(["a.log", "b.log"]), st.integers(1, 9))
+ORIGINS = st.none() | st.tuples(st.sampled_from(["a.log", "b.log"]), st.integers(1, 99))
 LABELS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
@@ -62,7 +62,7 @@ LABELS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=
     st.sampled_from(["\n", ""]),
     st.integers(0, 3),
     st.lists(LABELS, max_size=30),
-    st.lists(ORIGINS, max_size=30),
+    st.lists(ORIGINS, max_size=30, unique_by=lambda each: each or object()),
 )
 def test_sound_logs_take_the_lane_and_come_out_the_same(
     tmp_path_factory: pytest.TempPathFactory,

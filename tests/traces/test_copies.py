@@ -80,7 +80,7 @@ def test_a_copy_of_a_damaged_log_says_what_the_log_says(
     for seed in seeds:
         sample = SAMPLES[name](seed)
         paths = written(sample, done(sample, Random(seed)), tmp_path)
-        check([*formats.read(paths, format=sample.format)], tmp_path)
+        check([*formats.read(paths, format=sample.format, pattern=sample.pattern)], tmp_path)
 
 
 @SEEDS
@@ -95,4 +95,4 @@ def test_a_copy_of_two_executions_says_what_they_say(
             continue
         both, pieces = joined(one, other, separated, files=False)
         paths = written(both, pieces, tmp_path)
-        check([*formats.read(paths, format=both.format)], tmp_path)
+        check([*formats.read(paths, format=both.format, pattern=both.pattern)], tmp_path)

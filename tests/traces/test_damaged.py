@@ -28,7 +28,13 @@ from tests.traces.damage import (
 from tests.traces.logs import REAL
 from tests.traces.samples import SAMPLES, Sample
 
-LINES_ARE_ORDER = {
+PLAIN = {
+    "columns", "cri", "docker", "journald", "klog", "logfmt", "logging", "loguru", "plain", "structlog",
+    "syslog", "syslog_new",
+}  # fmt: skip
+"""Plain logs: nothing but the order of lines, and times that order nothing."""
+
+LINES_ARE_ORDER = PLAIN | {
     "bare_lines", "concuerror", "crdt", "csight", "csight_2pc", "csight_channels", "etcd", "mpi",
 }  # fmt: skip
 """Formats in which program order is that of the lines: shuffled they are another log."""
@@ -46,6 +52,7 @@ UNDETECTABLE: dict[str, set[Damage]] = {
         damage.split_backwards,
         damage.each_line_doubled,
     },
+    **{name: {damage.each_line_doubled} for name in PLAIN},
 }
 """What cannot be told from the log, and is assumed not to have happened (docs/traces.md)."""
 
@@ -83,7 +90,7 @@ def joints() -> list[object]:
             for files in (False, True):
                 if separated and (separator is None or not separator):
                     continue
-                if not separated and name in ("mpi", "csight_2pc"):
+                if not separated and (name in ("mpi", "csight_2pc") or (name in PLAIN and not files)):
                     continue
                 how = ("separated" if separated else "bare") + ("-files" if files else "")
                 found.append(pytest.param(name, separated, files, id=f"{name}-{how}"))

@@ -87,25 +87,40 @@ def test_a_process_knows_the_events_of_its_past(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_a_copy_says_where_its_events_were_read(tmp_path: Path, ending: str) -> None:
     """So its table is that of the log of which it is a copy; also that of a copy of it."""
+    path = tmp_path / "chat.log"
+    path.write_text('asked\np {"p": 1}\nheard\nq {"q": 1, "p": 1}\n', "utf-8")
+    table = microcosm_of_logs([path]).givens.events
+    assert table is not None
+    assert [(row.label, row.place) for row in table] == [("asked", f"{path}:1"), ("heard", f"{path}:3")]
+    for name in ("copy", "again"):
+        path = copied(path, tmp_path / f"{name}.{ending}")
+        assert microcosm_of_logs([path]).givens.events == table
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_copy_of_the_own_format_is_a_log_of_its_own(tmp_path: Path, ending: str) -> None:
     path = written(
         tmp_path / "log.jsonl",
         {"process": "p", "seq": 1, "kind": "send", "message": "m", "label": "asked"},
         {"process": "q", "seq": 1, "kind": "internal", "attributes": {"time": 3, "key": [1]}},
         {"process": "q", "seq": 2, "kind": "receive", "message": "m", "label": ""},
     )
-    table = microcosm_of_logs([path]).givens.events
-    for name in ("copy", "again"):
-        copy = tmp_path / f"{name}.{ending}"
-        if ending == "parquet":
-            with copy.open("wb") as binary:
-                parquet.write(reading.read([path]), binary)
-        else:
-            with copy.open("w", encoding="utf-8") as stream:
-                jsonl.write(reading.read([path]), stream)
-        found = microcosm_of_logs([copy])
-        assert found.givens.events == table
-        assert microcosm_of_logs([copy], format=ending).givens.events == table
-        path = copy
+    copy = copied(path, tmp_path / f"copy.{ending}")
+    first, again = (microcosm_of_logs([each]).givens.events for each in (path, copy))
+    assert first is not None
+    assert again is not None
+    assert [row._replace(file=str(copy)) for row in first] == [*again]
+
+
+def copied(path: Path, to: Path) -> Path:
+    """The copy of a log that `trace --to` makes."""
+    if to.suffix == ".parquet":
+        with to.open("wb") as binary:
+            parquet.write(reading.read([path]), binary)
+    else:
+        with to.open("w", encoding="utf-8") as stream:
+            jsonl.write(reading.read([path]), stream)
+    return to
 
 
 def test_what_is_no_origin_is_an_attribute(tmp_path: Path) -> None:
@@ -113,3 +128,26 @@ def test_what_is_no_origin_is_an_attribute(tmp_path: Path) -> None:
     events = microcosm_of_logs([written(tmp_path / "log.jsonl", line)]).givens.events
     assert events is not None
     assert [row.attributes for row in events] == [{"origin": "Paris"}]
+
+
+def test_a_link_says_what_it_is_also_in_a_copy(tmp_path: Path) -> None:
+    log = written(
+        tmp_path / "log.jsonl",
+        {"process": "p", "seq": 1, "kind": "internal"},
+        {"process": "q", "seq": 1, "kind": "internal"},
+        {
+            "process": "r",
+            "seq": 1,
+            "kind": "internal",
+            "after": ["p:1", "q:1"],
+            "links": ["spawn", "barrier"],
+        },
+        {"process": "s", "seq": 1, "kind": "internal", "after": ["p:1"]},
+        {"process": "t", "seq": 1, "kind": "internal", "after": ["p:1"], "links": ["a", "b"]},
+    )
+    expected = {"r:1": ["spawn", "barrier"], "s:1": ["link"], "t:1": ["link"]}
+    for path in (log, copied(log, tmp_path / "copy.jsonl"), copied(log, tmp_path / "copy.parquet")):
+        found: dict[str, list[str | None]] = {}
+        for fact in microcosm_of_logs([path]).givens.external.values():
+            found.setdefault(fact.right, []).append(fact.source)
+        assert found == expected

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.show.proofs import events_field
+from microcosm.cli.show.verdict import Words, words_of
 
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
@@ -57,7 +59,9 @@ def bisim(
     found = bisimilar(left, right, backward)
     if json:
         witness = None if found.witness is None else _witness_fields(found.witness)
-        output.emit({"bisimilar": found.holds, "witness": witness})
+        pair = () if found.witness is None or found.witness.pair is None else found.witness.pair
+        named = events_field(right, *pair) | events_field(left, *pair)
+        output.emit({"bisimilar": found.holds, "witness": witness, **named})
     elif found.witness is None:
         files = _both(one, other)
         if backward:
@@ -65,7 +69,7 @@ def bisim(
         else:
             output.say(f"{files} are bisimilar: every pair of events has the same verdict in both")
     else:
-        output.say_all(_told(found.witness, (one, other), backward))
+        output.say_all(_told(found.witness, (one, other), backward, words_of(left, right)))
     return exits.HOLDS if found.holds else exits.REFUTED
 
 
@@ -98,7 +102,7 @@ def diff(
     if json:
         output.emit(_difference_fields(found))
     else:
-        output.say_all(_compared(found, (one, other), None if every else MOST_TOLD))
+        output.say_all(_compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right)))
     return exits.HOLDS if found.same else exits.REFUTED
 
 
@@ -143,7 +147,7 @@ def _members(fact: Correspondence) -> list[str]:
     return [fact.left, str(fact.relation), fact.right]
 
 
-def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterator[str]:
+def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
     """Why two microcosms are not bisimilar."""
     from microcosm.cli.show.verdict import statement
 
@@ -157,49 +161,49 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool) -> Iterat
         else:
             yield "no removals were found that lead to different verdicts; not all of them were tried"
     elif witness.path:
-        gone = [output.printable(statement(f.left, str(f.relation), f.right)) for f in witness.path]
+        gone = [output.printable(statement(f.left, str(f.relation), f.right, words)) for f in witness.path]
         yield f"after removing {_list(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"
     if witness.pair is not None and witness.verdicts is not None:
-        yield from _verdicts(witness.pair, witness.verdicts, files)
+        yield from _verdicts(witness.pair, witness.verdicts, files, words)
 
 
 def _verdicts(
-    pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str]
+    pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str], words: Words
 ) -> Iterator[str]:
     from microcosm.cli.show.verdict import verdict_line
 
     width = max(map(len, files))
     for file, verdict in zip(files, verdicts, strict=True):
-        yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1]))}"
+        yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1], words))}"
 
 
-def _compared(found: Comparison, files: tuple[str, str], most: int | None) -> Iterator[str]:
+def _compared(found: Comparison, files: tuple[str, str], most: int | None, words: Words) -> Iterator[str]:
     if found.same:
         yield f"{_both(*files)} know the same"
     for at, items in enumerate(found.news):
         if items:
             pairs = _count(found.more[at], "pair")
             yield f"{files[at]} knows more about {pairs}; it could tell {files[1 - at]}:"
-            yield from _cut([_news_line(item) for item in items], most)
+            yield from _cut([_news_line(item, words) for item in items], most)
     if found.conflicts:
         yield f"{_count(len(found.conflicts), 'conflict')}: these cannot both be true"
-        yield from _cut([_conflict_line(each, files) for each in found.conflicts], most)
+        yield from _cut([_conflict_line(each, files, words) for each in found.conflicts], most)
 
 
-def _news_line(item: News) -> str:
+def _news_line(item: News, words: Words) -> str:
     from microcosm.cli.show.verdict import statement
 
     fact = item.fact
-    said = output.printable(statement(fact.left, str(fact.relation), fact.right))
+    said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
     notes = [f"decides {_count(item.decides, 'pair')}"] if item.decides > 1 else []
     notes += ["known as <> there"] if item.instead is not None else []
     return f"  {said}   ({', '.join(notes)})" if notes else f"  {said}"
 
 
-def _conflict_line(each: Disagreement, files: tuple[str, str]) -> str:
+def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> str:
     from microcosm.cli.show.verdict import statement
 
-    sides = (output.printable(statement(each.left, str(v), each.right)) for v in each.verdicts)
+    sides = (output.printable(statement(each.left, str(v), each.right, words)) for v in each.verdicts)
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))
 
 

@@ -50,7 +50,8 @@ def extract(
     if out is not None:
         output.write_givens(found.givens, out, out.endswith(".json"))
     if json:
-        output.emit(counts if out is not None else {**counts, "microcosm": givens_to_json(found.givens)})
+        form = {} if out is not None else {"microcosm": givens_to_json(found.givens, events=False)}
+        output.emit({**counts, **form})
     elif out is None:
         output.write_givens(found.givens, None, False)
         output.note(found.summary())

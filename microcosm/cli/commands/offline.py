@@ -60,6 +60,7 @@ def offline(
     """
     from microcosm.cli import reading
     from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
+    from microcosm.cli.show.proofs import events_field
     from microcosm.cli.show.verdict import note_unknown_events, unknown_events
     from microcosm.queries.offline import Inconsistent
 
@@ -85,8 +86,9 @@ def offline(
     note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
     if json:
-        unknown = unknown_events(known, left, right)
-        output.emit({**offline_fields(left, right, found), **written, **unknown})
+        proofs = found.derivations.values()
+        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
+        output.emit({**offline_fields(left, right, found), **written, **named})
     else:
         show_offline(known, left, right, found)
     return offline_exit(found)
@@ -159,7 +161,8 @@ def possible(
     """
     from microcosm.cli import reading
     from microcosm.cli.show.offline import possible_fields, possible_lines, say_inconsistent, too_wide
-    from microcosm.cli.show.verdict import note_unknown_events, unknown_events
+    from microcosm.cli.show.proofs import events_field
+    from microcosm.cli.show.verdict import note_unknown_events, unknown_events, words_of
 
     files, (left, right) = reading.split(asked, "A", "B")
     reading.distinct(left, right)
@@ -169,7 +172,11 @@ def possible(
     with progress.told("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
     note_unknown_events(known, left, right)
-    told = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
+    told = {
+        **possible_fields(left, right, found),
+        **unknown_events(known, left, right),
+        **events_field(known, left, right),
+    }
     if found.ignored:
         output.warn(too_wide(known.givens, found.ignored))
     if not found.relations:
@@ -177,7 +184,7 @@ def possible(
     if json:
         output.emit(told)
     elif found.relations:
-        output.say(*possible_lines(left, right, found))
+        output.say(*possible_lines(left, right, found, words_of(known)))
     if not found.relations:
         return exits.REFUTED
     return exits.HOLDS if found.decided else exits.UNDECIDED
@@ -216,7 +223,7 @@ def check(
 def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop | None) -> int:
     from microcosm.cli import reading
     from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
-    from microcosm.cli.show.proofs import proof_object
+    from microcosm.cli.show.proofs import events_field, proof_object
     from microcosm.cli.show.verdict import show_proof
     from microcosm.queries.conflict import conflict
     from microcosm.queries.possible import Worlds
@@ -246,7 +253,9 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
         return exits.failure(error, "microcosm check")
     if json:
         derivation = None if proof is None else proof_object(proof)
-        output.emit({"consistent": consistent, "derivation": derivation, "conflict": statements(found)})
+        named = events_field(givens, proofs=[proof])
+        answer = {"consistent": consistent, "derivation": derivation, "conflict": statements(found)}
+        output.emit({**answer, **named})
     elif shown is not None:
         output.say(f"{file}: {shown}")
         exits.show_sides(shown, sys.stdout, givens)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output, progress
+from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     note_unknown_events,
     premise_lines,
@@ -17,6 +18,7 @@ from microcosm.cli.show.verdict import (
     unknown_events,
     verdict_exit,
     verdict_fields,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -57,9 +59,10 @@ def online(
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
     if json:
-        output.emit({**verdict_fields(left, right, verdict, proof), **unknown_events(known, left, right)})
+        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
+        output.emit({**verdict_fields(left, right, verdict, proof), **named})
     else:
-        show_verdict(left, verdict, right)
+        show_verdict(left, verdict, right, words_of(known))
         if proof is not None:
             output.say("")
             show_proof(known, proof)
@@ -116,7 +119,8 @@ def why(
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
     note_unknown_events(known, left, right)
     if json:
-        output.emit({**verdict_fields(left, right, verdict, proof), **unknown_events(known, left, right)})
+        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
+        output.emit({**verdict_fields(left, right, verdict, proof), **named})
     else:
         _explain(known, files, left, verdict, right, proof)
     return verdict_exit(verdict)
@@ -156,12 +160,12 @@ def why_not(
     note_unknown_events(known, left, right)
     if json:
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
-        unknown = unknown_events(known, left, right)
+        unknown = {**unknown_events(known, left, right), **events_field(known, left, right)}
         output.emit({"holds": found.holds, "premises": premises, **unknown})
     else:
         from microcosm.cli.show.verdict import statement
 
-        said = statement(left, str(stated.relation), right)
+        said = statement(left, str(stated.relation), right, words_of(known))
         output.say(f"{said} {'holds' if found.holds else 'does not hold'}")
         output.say_all(premise_lines(found.premises))
     return exits.REFUTED if found.holds else exits.HOLDS
@@ -176,12 +180,12 @@ def _explain(
     from microcosm.cli.show.verdict import sentences, statement
 
     if proof is None:
-        show_verdict(left, verdict, right)
+        show_verdict(left, verdict, right, words_of(known))
         asked = statement(left, "<", right)
         output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
         return
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    asked = statement(left, str(verdict), right)
+    asked = statement(left, str(verdict), right, words_of(known))
     for sentence in sentences(asked, proof, provenance):
         show_prose(sentence)
     output.say("")

@@ -21,10 +21,10 @@ POSSIBLE = {"pair", "possible", "worlds", "exact"}
 """The fields that an answer of each kind has."""
 
 _MORE = {
-    "online": {"schema", "lemmas", "unknown_events"},
-    "offline": {"schema", "certificate", "unknown_events"},
-    "check": {"schema", "lemmas", "conflict"},
-    "possible": {"schema", "conflict", "unknown_events", "ignored"},
+    "online": {"events", "schema", "lemmas", "unknown_events"},
+    "offline": {"events", "schema", "certificate", "unknown_events"},
+    "check": {"events", "schema", "lemmas", "conflict"},
+    "possible": {"events", "schema", "conflict", "unknown_events", "ignored"},
 }
 """The fields that it may have."""
 

@@ -32,6 +32,8 @@ _REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
 
 def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> str | None:
     """What of an answer of this kind, whose derivations are valid, is not so; None where all of it is."""
+    if (stated.get("events") or None) != (_events(stated, givens) or None):
+        return "`events` is not what the log says of the events of this answer"
     named = set(givens.named())
     pair = stated.get("pair", [])
     strangers = [event for event in pair if event not in named]
@@ -52,6 +54,14 @@ def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> 
         case "possible":
             return _possible(stated, pair, givens)
     return None
+
+
+def _events(stated: dict[str, Any], givens: Givens) -> object:
+    """What the log says of the events that an answer lists, where it lists any."""
+    from microcosm.cli.show.proofs import events_field
+
+    listed = stated.get("events")
+    return events_field(givens, *listed).get("events") if isinstance(listed, dict) else listed
 
 
 def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens) -> str | None:

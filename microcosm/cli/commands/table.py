@@ -11,8 +11,10 @@ import typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, stream_pairs
+from microcosm.cli.show.verdict import words_of
 
 if TYPE_CHECKING:
+    from microcosm.cli.show.verdict import Words
     from microcosm.givens.relation import Relation
     from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
@@ -98,11 +100,12 @@ def _online(known: Microcosm, every: bool) -> None:
 
 def _lines(known: Microcosm) -> Iterator[str]:
     from microcosm.cli.show.proofs import Style
+    from microcosm.cli.show.verdict import words_of
     from microcosm.givens.relation import Relation
-    from microcosm.text.names import quote
 
     silent = Style.of(sys.stdout).signs.silent
-    names = {event: quote(event) for event in known.events}
+    words = words_of(known)
+    names = {event: words(event) for event in known.events}
     signs = {verdict: silent if verdict is Relation.SILENT else str(verdict) for verdict in Relation}
     for a, b, verdict in known.table():
         yield f"{names[a]} {signs[verdict]} {names[b]}"
@@ -117,7 +120,7 @@ def _online_matrix(known: Microcosm, events: list[str]) -> None:
     for a, b, verdict in known.table():
         cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
         cell[b, a] = silent if verdict is Relation.SILENT else str(verdict.converse)
-    draw_matrix(events, cell)
+    draw_matrix(events, cell, words_of(known))
     if silent in cell.values():
         output.say(f"{silent} is silence: no rule says anything about the pair.")
 
@@ -162,7 +165,7 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
     fields: dict[str, object] = {"exact": decided and not ignored}
     if ignored:
         fields["ignored"] = list(ignored)
-    _left(file, events, pairs, every, fields if json else None)
+    _left(file, known, pairs, every, fields if json else None)
     if not decided:
         output.warn(NOT_DECIDED)
     if ignored:
@@ -188,30 +191,29 @@ def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -
             output.say(f"inconsistent: {INCONSISTENT}", "")
             show_proof(known, problem.derivation)
         return exits.REFUTED
-    _left(file, known.events, pairs, every, {} if json else None)
+    _left(file, known, pairs, every, {} if json else None)
     return exits.HOLDS
 
 
 def _left(
-    file: str, events: list[str], pairs: PairsLeft, every: bool, fields: dict[str, object] | None
+    file: str, known: Microcosm, pairs: PairsLeft, every: bool, fields: dict[str, object] | None
 ) -> None:
     """The table; `fields`: as JSON, with these at its end."""
+    events, words = known.events, words_of(known)
     if fields is not None:
         stream_pairs(file, events, pairs, fields)
     elif every:
-        from microcosm.text.names import quote
-
-        name = {event: quote(event) for event in events}
+        name = {event: words(event) for event in events}
         output.say_all(f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:
-        _left_matrix(events, pairs)
+        _left_matrix(events, pairs, words)
     else:
         _left_counts(len(events), pairs.counts())
 
 
-def _left_matrix(events: list[str], pairs: PairsLeft) -> None:
+def _left_matrix(events: list[str], pairs: PairsLeft, words: Words) -> None:
     from microcosm.cli.show.offline import joined
     from microcosm.worlds.propagation import MEMBERS
 
@@ -219,7 +221,7 @@ def _left_matrix(events: list[str], pairs: PairsLeft) -> None:
     for a, b, left in pairs:
         cell[a, b] = joined(left)
         cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
-    draw_matrix(events, cell)
+    draw_matrix(events, cell, words)
     output.say("<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three.")
 
 

@@ -8,11 +8,16 @@ an orderly end there is nothing left to tell.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import select
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 from microcosm.replica.replica import Replica
@@ -60,31 +65,40 @@ Line = dict[str, Any]
 
 
 class Untold:
-    """The lines that are not told yet. `tell` writes one."""
+    """The lines that are not told yet: `tell` is given one, and `written` called once it is written."""
 
     def __init__(self, tell: Callable[[Line], None]) -> None:
         self._tell = tell
         self._waiting: deque[Line] = deque()
-        self._noted = 0
-        """So many of them are in the note."""
+        self._telling: deque[Line] = deque()
+        self._added = False
+        """Whether something was added that is in no note."""
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._telling)
 
     def add(self, line: Line) -> None:
         """A line of something that is not durable yet."""
         self._waiting.append(line)
+        self._added = True
 
     def note(self) -> tuple[str, bytes] | None:
         """What the next commit is to keep, if something was added since the last."""
-        if self._noted == len(self._waiting):
+        if not self._added:
             return None
-        self._noted = len(self._waiting)
-        return KIND, json.dumps([*self._waiting]).encode()
+        self._added = False
+        return KIND, json.dumps([*self._telling, *self._waiting]).encode()
 
     def durable(self, error: BaseException | None) -> None:
         """What the oldest line says is durable; or never will be."""
         line = self._waiting.popleft()
-        self._noted -= 1
         if error is None:
+            self._telling.append(line)
             self._tell(line)
+
+    def written(self) -> None:
+        """The oldest line that was told has been written."""
+        self._telling.popleft()
 
     @staticmethod
     def left(replica: Replica) -> Iterator[Line]:
@@ -96,3 +110,66 @@ class Untold:
         """An orderly end."""
         if replica.noted(KIND):
             replica.note(KIND, b"")
+
+
+class Outlet:
+    """Standard output, written in a thread: nobody here waits for who reads it, or does not.
+
+    `broken` is called in the loop's thread when nobody will ever read it again.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, broken: Callable[[], object]) -> None:
+        self._loop, self._broken = loop, broken
+        self._lines: SimpleQueue[tuple[bytes, Callable[[], object] | None]] = SimpleQueue()
+        self._open = 0
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self.failed: OSError | None = None
+        try:
+            self._sink: int | None = sys.stdout.fileno()
+        except OSError:  # none of the system's: it takes whatever comes
+            self._sink = None
+        else:
+            threading.Thread(target=self._write, args=(self._sink,), daemon=True, name="lines").start()
+
+    def put(self, line: str, written: Callable[[], object] | None = None) -> None:
+        """Write a line; `written` is called in the loop's thread when it is, or when nobody reads."""
+        text = f"{line}\n"
+        if self._sink is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            if written is not None:
+                written()
+            return
+        self._open += 1
+        self._drained.clear()
+        self._lines.put((text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"), written))
+
+    async def drained(self, patience: float) -> bool:
+        """Wait until all is written, but not longer than that; whether it is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._drained.wait()
+        return self._open == 0
+
+    def _write(self, sink: int) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            while True:
+                content, written = self._lines.get()
+                try:
+                    while self.failed is None and content:
+                        try:
+                            content = content[os.write(sink, content) :]
+                        except BlockingIOError:
+                            select.select([], [sink], [])
+                except OSError as error:
+                    self.failed = error
+                    self._loop.call_soon_threadsafe(self._broken)
+                self._loop.call_soon_threadsafe(self._done, written)
+
+    def _done(self, written: Callable[[], object] | None) -> None:
+        self._open -= 1
+        if written is not None:
+            written()
+        if not self._open:
+            self._drained.set()

@@ -215,6 +215,4 @@ def serve(
         members[called] = endpoint_of(where)
     serving = Serving(path, keys, metrics, stay)
     forgetting = Forgetting(window=window, size=size)
-    asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting))
-    output.finish()
-    return exits.HOLDS
+    return asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting))

@@ -9,54 +9,84 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from microcosm.cli import exits, output
-from microcosm.cli.replica.lines import LONGEST, Untold, lines
-from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.cli.replica.lines import LONGEST, Outlet, Untold, lines
+from microcosm.errors import (
+    DamagedJournal,
+    JournalError,
+    LockedJournal,
+    LostJournal,
+    MicrocosmError,
+    ReplicaError,
+)
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
+from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.network.status import exposition
 from microcosm.replica.node import ReplicaNode
+from microcosm.replica.replica import Replica
 
 Asked = dict[str, Any]
 
 AHEAD = 64
-"""So many lines are read before what they ask for is durable."""
+"""So many lines are read before what they ask for is durable, and their answers are written."""
+
+MOST_UNTOLD = 1024
+"""While so many deliveries wait for somebody to read of them, no more messages are taken."""
+
+LEAVE = 2.0
+"""Seconds that the end waits for somebody to read what was told."""
 
 
 class Serving:
-    """A node, its commands and what it tells."""
+    """A node, its commands and what it tells.
+
+    Where the journal cannot be written any more (a full disk) it goes on with what can be read, answers every
+    change with an error, and opens the journal again as soon as that is possible.
+    """
 
     def __init__(self, path: str, keys: str, metrics: str | None, stay: bool) -> None:
         self._path, self._keys, self._metrics, self._stay = path, keys, metrics, stay
-        self._node: ReplicaNode
+        self._node: ReplicaNode | None = None
+        self._replica: Replica
+        """That of the node, or while there is none what can be read of it."""
+        self._outlet: Outlet
+        self._why = ""
+        """What keeps it from writing, if something does."""
+        self._metrics_fault: str | None = None
+        self._fault: BaseException | None = None
         self._jumps = 0
-        self._strangers: set[tuple[str, int]] = set()
-        """Other incarnations of members that were warned of."""
+        self._warned: set[tuple[object, ...]] = set()
+        self._whens: dict[tuple[str, str], None] = {}
+        """Pairs that somebody waits for."""
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._told = Untold(self._tell)
+        self._told = Untold(lambda line: self._tell(line, self._told.written))
         self._ahead = threading.Semaphore(AHEAD)
-        self._commands: dict[str, Callable[[Asked], Asked]] = {
-            "local": self._local,
-            "send": self._send,
-            "learn": self._learn,
-            "remove": self._remove,
+        self._reading: dict[str, Callable[[Asked], Asked]] = {
             "query": self._query,
-            "when": self._when,
-            "events": lambda asked: {"events": self._node.replica.events},
+            "events": lambda asked: {"events": self._replica.events},
             "digest": self._digest,
             "status": self._status,
+            "stop": lambda asked: _nothing(self._end),
+        }
+        self._changing: dict[str, Callable[[ReplicaNode, Asked], Asked]] = {
+            "local": lambda node, asked: {"dot": str(node.replica.local(_text(asked["event"])))},
+            "send": self._send,
+            "learn": lambda node, asked: _dots(node.replica.learn(_text(asked["given"]))),
+            "remove": lambda node, asked: _dots(node.replica.remove(_text(asked["given"]))),
+            "when": self._when,
             "member": self._member,
             "evict": self._evict,
-            "keys": lambda asked: _nothing(self._read_keys),
-            "compact": lambda asked: _nothing(self._node.replica.compact),
-            "stop": lambda asked: _nothing(self._end),
+            "keys": lambda node, asked: _nothing(self._read_keys),
+            "compact": lambda node, asked: _nothing(node.replica.compact),
         }
 
     async def run(
@@ -66,84 +96,179 @@ class Serving:
         members: dict[str, tuple[str, int]],
         every: float,
         forgetting: Forgetting,
-    ) -> None:
-        """Serve until told to stop. Raises what stopped it otherwise."""
-        keys = read_keys(self._keys)
-        self._node = node = await ReplicaNode.open(
-            *(self._path, name),
-            keys=keys,
-            address=address,
-            members=members,
+    ) -> int:
+        """Serve until told to stop; the exit code. Raises what stopped it otherwise."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._unforeseen)
+        open_node = partial(
+            ReplicaNode.open,
             interval=every,
             forgetting=forgetting,
             on_deliver=self._delivered,
             with_commit=self._told.note,
         )
-        loop = asyncio.get_running_loop()
+        node = await open_node(self._path, name, keys=read_keys(self._keys), address=address, members=members)
+        self._use(node)
+        known = len(node.replica.divergences)
+        self._outlet = Outlet(loop, self._stop.set)
         try:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
-            host, port = node.address
-            replica = node.replica
-            self._tell({"event": "serving", "name": replica.name, "incarnation": replica.stream[1]} | {
-                "address": f"{host}:{port}"
-            })  # fmt: skip
-            for line in self._told.left(replica):
+            self._say_serving(node)
+            for line in self._told.left(node.replica):
                 self._tell(line)
             threading.Thread(target=self._read, args=(loop,), daemon=True).start()
-            await self._until_stopped(every)
-            if node.fault is not None:
-                raise node.fault
-            if self._status({})["evicted"]:
-                raise ReplicaError(
-                    f"{replica.name!r} was evicted by the others; `replica renew` starts afresh"
-                )
-            await node.durable()
-            self._told.all_told(replica)
+            while True:
+                await self._until_stopped(node, every)
+                if not _passes(node.fault) or self._stop.is_set():
+                    break
+                found = await self._read_only(node, open_node, every)
+                if found is None:
+                    return exits.BAD_INPUT
+                node = found
+            await self._leave(node)
+            return exits.REFUTED if len(self._replica.divergences) > known else exits.HOLDS
         finally:
             node.close()
 
-    async def _until_stopped(self, every: float) -> None:
-        ended = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(self._node.stopped())}
+    def _use(self, node: ReplicaNode) -> None:
+        self._node, self._replica, self._why = node, node.replica, ""
+
+    def _say_serving(self, node: ReplicaNode) -> None:
+        host, port = node.address
+        incarnation = node.replica.stream[1]
+        self._tell({"event": "serving", "name": node.replica.name, "incarnation": incarnation} | {
+            "address": f"{host}:{port}"
+        })  # fmt: skip
+
+    async def _leave(self, node: ReplicaNode) -> None:
+        """An end in order; raises the fault where it is none."""
+        if self._outlet.failed is not None:
+            raise self._outlet.failed
+        fault = self._fault or node.fault
+        if fault is not None:
+            await self._outlet.drained(LEAVE)
+            raise fault
+        if node.metrics()["evicted"]:
+            raise ReplicaError(
+                f"{node.replica.name!r} was evicted by the others; `replica renew` starts afresh"
+            )
+        await node.durable()
+        if await self._outlet.drained(LEAVE) and not len(self._told):
+            self._told.all_told(node.replica)
+
+    async def _until_stopped(self, node: ReplicaNode, every: float) -> None:
+        ended = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(node.stopped())}
         while True:
             self._keep_metrics()
-            if self._node.jumps != self._jumps:
-                self._jumps = self._node.jumps
-                output.warn(
-                    "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
-                )
-            self._warn_of_strangers()
+            self._warn(node)
+            node.pause(len(self._told) >= MOST_UNTOLD)
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
         for each in ended:
             each.cancel()
+        self._warn(node)
         self._keep_metrics()
 
-    def _warn_of_strangers(self) -> None:
-        for name, stranger in self._node.strangers():
-            if (name, stranger) not in self._strangers:
-                self._strangers.add((name, stranger))
-                output.warn(
-                    f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
-                    f" if it takes the place of the old one, evict {name} and add it again;"
-                    " if not, give it another name"
-                )
+    async def _read_only(self, node: ReplicaNode, open_node: Any, every: float) -> ReplicaNode | None:
+        """Answer what can be read until the journal can be written again; None when told to stop before."""
+        address, self._node, self._why = node.address, None, str(node.fault)
+        node.close()
+        store = ReadOnlyStore(self._path)  # raises where nothing can be read either: that is the end
+        try:
+            self._replica = Replica(store)
+            output.warn(f"read-only: {self._why}")
+            self._tell({"event": "health", "health": "read-only", "why": self._why})
+            while not self._stop.is_set():
+                self._keep_metrics()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(max(1.0, every)):
+                        await self._stop.wait()
+                        return None
+                try:
+                    fresh: ReplicaNode = await open_node(
+                        self._path, keys=read_keys(self._keys), address=address
+                    )
+                except (MicrocosmError, OSError) as error:
+                    self._why = str(error)
+                    continue
+                self._use(fresh)
+                for left, right in [*self._whens]:
+                    self._wait_for(fresh, left, right)
+                self._tell({"event": "health", "health": fresh.health})
+                self._say_serving(fresh)
+                return fresh
+        finally:
+            store.close()
+        return None
+
+    def _warn(self, node: ReplicaNode) -> None:
+        """Say what somebody ought to look at, once."""
+        if node.jumps != self._jumps:
+            self._jumps = node.jumps
+            output.warn(
+                "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
+            )
+        for name, stranger in node.strangers():
+            self._once(
+                ("stranger", name, stranger),
+                f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
+                f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
+                " again; if not, give it another name",
+            )
+        for name, count in node.unreadable().items():
+            self._once(
+                ("unreadable", name),
+                f"{count} packets in the name of {name} cannot be opened: it has another key file, or"
+                " somebody else uses its name; `replica key` tells how keys are shared",
+            )
+        for name, (old, new) in node.moved().items():
+            self._once(
+                ("moved", name, new),
+                f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; it is answered there",
+            )
+        for name, why in node.suspects.items():
+            said = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
+            if self._once(("suspect", name), said):
+                self._tell({"event": "suspect", "member": name, "why": why})
+        for found in node.divergences():
+            if self._once(("diverged", *found.values()), found["why"]):
+                self._tell({"event": "diverged", **found})
+
+    def _once(self, what: tuple[object, ...], text: str) -> bool:
+        key = tuple(map(str, what))
+        if key in self._warned:
+            return False
+        self._warned.add(key)
+        output.warn(output.printable(text))
+        return True
+
+    def _unforeseen(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Something raised in a callback that nobody waits for: it is the fault of all this, and the end."""
+        self._fault = self._fault or context.get("exception") or RuntimeError(context["message"])
+        self._stop.set()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread, for standard input may be a file or a terminal."""
-        with suppress(RuntimeError, ValueError):  # the loop, or the input, is closed
-            for line in lines():
-                self._ahead.acquire()
-                loop.call_soon_threadsafe(self._do, line)
+        with suppress(RuntimeError):  # the loop is closed
+            try:
+                for line in lines():
+                    self._ahead.acquire()
+                    loop.call_soon_threadsafe(self._do, line)
+            except (OSError, ValueError) as error:
+                loop.call_soon_threadsafe(output.warn, f"standard input cannot be read any more: {error}")
             if not self._stay:
                 loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
         """Stop, once everything so far is answered."""
         self._ending = True
-        self._node.when_durable(lambda error: self._stop.set())
+        if self._node is None:
+            self._stop.set()
+        else:
+            self._node.when_durable(lambda error: self._stop.set())
 
     def _do(self, line: str | None) -> None:
         """Do what a line says. It is answered once that is durable, after the lines before it."""
@@ -154,86 +279,107 @@ class Serving:
             answer = self._done(line)
 
         def then(error: BaseException | None) -> None:
-            self._ahead.release()
-            if answer and error is None:
-                self._tell(answer)
+            if not answer:
+                self._ahead.release()
+            elif error is None:
+                self._tell(answer, self._ahead.release)
+            else:
+                self._tell({"re": answer.get("re"), "error": f"not done: {error}"}, self._ahead.release)
 
-        self._node.when_durable(then)
+        if self._node is None:
+            then(None)
+        else:
+            self._node.when_durable(then)
 
     def _done(self, line: str) -> Asked:
-        """Do what a line says; the answer."""
+        """Do what a line says; the answer, whatever becomes of it."""
         asked: Any = None
         try:
             asked = json.loads(line)
-            if not isinstance(asked, dict) or asked.get("do") not in self._commands:
-                raise ReplicaError(f"`do` is one of {', '.join(self._commands)}")
-            with self._node.together():
-                answer = self._commands[asked["do"]](asked)
-        except MicrocosmError as error:
-            answer = {"error": str(error)}
+            do = asked.get("do") if isinstance(asked, dict) else None
+            if not isinstance(do, str) or do not in {**self._reading, **self._changing}:
+                raise ReplicaError(f"`do` is one of {', '.join({**self._reading, **self._changing})}")
+            if do in self._reading:
+                answer = self._reading[do](asked)
+            elif self._node is None:
+                raise ReplicaError(f"read-only, so nothing was done: {self._why}")
+            else:
+                with self._node.together():
+                    answer = self._changing[do](self._node, asked)
         except json.JSONDecodeError as error:
             expected = 'a line is an object such as {"do": "local", "event": "upload"}'
             answer = {"error": f"not JSON: {error.msg} at column {error.colno}; {expected}"}
-        except (KeyError, ValueError, TypeError, RecursionError) as error:
-            missing = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-            answer = {"error": f"not understood: {missing}"}
+        except (MicrocosmError, exits.UsageError) as error:
+            answer = {"error": str(error)}
+        except KeyError as error:
+            answer = {
+                "error": f"not understood: {error.args[0]!r} is missing" if error.args else "not understood"
+            }
+        except Exception as error:
+            answer = {"error": f"not understood: {error or type(error).__name__}"}
         return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
 
-    def _tell(self, fields: Asked) -> None:
-        output.emit(fields)
-        output.finish()
+    def _tell(self, fields: Asked, written: Callable[[], object] | None = None) -> None:
+        self._outlet.put(output.json_line(fields), written)
 
     # -- what may be asked -----------------------------------------------------------------------------
 
-    def _local(self, asked: Asked) -> Asked:
-        return {"dot": str(self._node.replica.local(_text(asked["event"])))}
-
-    def _send(self, asked: Asked) -> Asked:
-        content = base64.b64decode(asked["payload64"]) if "payload64" in asked else asked["payload"].encode()
+    def _send(self, node: ReplicaNode, asked: Asked) -> Asked:
         to = asked["to"]
-        return {"message": self._node.replica.send(to if isinstance(to, str) else tuple(to), content)}
-
-    def _learn(self, asked: Asked) -> Asked:
-        return {"dots": [str(dot) for dot in self._node.replica.learn(_text(asked["given"]))]}
-
-    def _remove(self, asked: Asked) -> Asked:
-        return {"dots": [str(dot) for dot in self._node.replica.remove(_text(asked["given"]))]}
+        if not isinstance(to, str) and not (isinstance(to, list) and all(isinstance(n, str) for n in to)):
+            raise TypeError("`to` is a name, or a list of names")
+        if "payload64" in asked:
+            content = base64.b64decode(_text(asked["payload64"]), validate=True)
+        else:
+            content = _text(asked["payload"]).encode()
+        return {"message": node.replica.send(to if isinstance(to, str) else tuple(to), content)}
 
     def _query(self, asked: Asked) -> Asked:
         left, right = _text(asked["left"]), _text(asked["right"])
-        replica = self._node.replica
         if asked.get("offline"):
-            return {"refuted": sorted(str(each) for each in replica.offline(left, right).refuted)}
-        return {"verdict": _verdict(replica.online(left, right))}
+            return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
+        return {"verdict": _verdict(self._replica.online(left, right))}
 
-    def _when(self, asked: Asked) -> Asked:
-        def tell(left: str, right: str, verdict: Relation) -> None:
-            line = {"event": "decided", "left": left, "right": right, "verdict": _verdict(verdict)}
-            self._node.when_durable(lambda error: None if error else self._tell(line))
-
-        self._node.replica.when_decided(_text(asked["left"]), _text(asked["right"]), tell)
+    def _when(self, node: ReplicaNode, asked: Asked) -> Asked:
+        self._wait_for(node, _text(asked["left"]), _text(asked["right"]))
         return {}
 
+    def _wait_for(self, node: ReplicaNode, left: str, right: str) -> None:
+        def tell(left: str, right: str, verdict: Relation) -> None:
+            self._whens.pop((left, right), None)
+            line = {"event": "decided", "left": left, "right": right, "verdict": _verdict(verdict)}
+            node.when_durable(lambda error: None if error else self._tell(line))
+
+        node.replica.when_decided(left, right, tell)
+        if node.replica.subscriptions.waiting:
+            self._whens[left, right] = None
+
     def _digest(self, asked: Asked) -> Asked:
-        replica = self._node.replica
-        return {"digest": replica.digest(), "seen": len(replica.seen())}
+        return {"digest": self._replica.digest(), "seen": len(self._replica.seen())}
 
     def _status(self, asked: Asked) -> Asked:
-        found = self._node.metrics()
+        node = self._node
+        if node is None:
+            counts = {f"replica {key}": value for key, value in self._replica.counts().items()}
+            return {"health": "read-only", "fault": self._why, **counts}
+        found = node.metrics()
         commits = found.pop("commits")
-        waiting = [each._asdict() for each in self._node.blocked()]
+        waiting = [each._asdict() for each in node.blocked()]
+        if self._metrics_fault is not None and found["health"] == "ok":
+            found |= {"health": "degraded", "fault": self._metrics_fault}
         return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
 
-    def _member(self, asked: Asked) -> Asked:
-        self._node.add_member(_text(asked["name"]), endpoint_of(_text(asked["address"])))
-        return {"members": self._node.members}
+    def _member(self, node: ReplicaNode, asked: Asked) -> Asked:
+        node.add_member(_text(asked["name"]), endpoint_of(_text(asked["address"])))
+        return {"members": node.members}
 
-    def _evict(self, asked: Asked) -> Asked:
-        self._node.evict(_text(asked["name"]))
-        return {"members": self._node.members}
+    def _evict(self, node: ReplicaNode, asked: Asked) -> Asked:
+        lost = node.evict(_text(asked["name"]))
+        return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:
-        self._node.use_keys(read_keys(self._keys))
+        if self._node is not None:
+            self._node.use_keys(read_keys(self._keys))
 
     # -- what happens ------------------------------------------------------------------------------------
 
@@ -244,17 +390,40 @@ class Serving:
             output.warn(f"the keys stay as they were: {error}")
 
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
-        """Untold at least once; the event in the journal is there exactly once."""
+        """Told at least once; the event in the journal is there exactly once."""
         try:
             said: Asked = {"payload": payload.decode()}
         except UnicodeDecodeError:
             said = {"payload64": base64.b64encode(payload).decode()}
         self._told.add({"event": "delivered", "from": sender, "message": message, **said})
+        assert self._node is not None
         self._node.when_durable(self._told.durable)
+        if len(self._told) >= MOST_UNTOLD:
+            self._node.pause(True)
 
     def _keep_metrics(self) -> None:
-        if self._metrics is not None and self._node.fault is None:
-            write_text(Path(self._metrics), exposition(self._node.replica, self._node.metrics()))
+        node = self._node
+        if self._metrics is None or (node is not None and node.fault is not None):
+            return
+        try:
+            write_text(
+                Path(self._metrics), exposition(self._replica, None if node is None else node.metrics())
+            )
+            self._metrics_fault = None
+        except (OSError, MicrocosmError) as error:
+            self._metrics_fault = f"metrics cannot be written: {error}"
+            self._once(("metrics",), self._metrics_fault)
+
+
+def _passes(fault: BaseException | None) -> bool:
+    """Whether a fault is of a disk that may be well again, so that what can be read goes on being read."""
+    if isinstance(fault, DamagedJournal | LockedJournal | LostJournal):
+        return False
+    return isinstance(fault, JournalError | OSError)
+
+
+def _dots(dots: list[Any]) -> Asked:
+    return {"dots": [str(dot) for dot in dots]}
 
 
 def _nothing(what: Callable[[], None]) -> Asked:
@@ -264,7 +433,7 @@ def _nothing(what: Callable[[], None]) -> Asked:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{json.dumps(value)} is no text")
     return value
 
 
@@ -276,6 +445,6 @@ def endpoint_of(address: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
         raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
     return host, int(port)

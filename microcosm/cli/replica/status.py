@@ -40,7 +40,8 @@ def status(
     """What a replica holds, what each message that waits is waiting for, and what is set aside.
 
     It is what the journal says at this moment, whether or not the replica is being served. What is set aside
-    contradicts itself, and comes with both derivations.
+    contradicts itself, and comes with both derivations. Exit 1 where another replica knows something else of
+    what happened at this one: its journal was put back, or runs twice.
 
     \b
     Example:
@@ -54,14 +55,15 @@ def status(
         return _watch(path, every)
     with looked_into(path) as replica:
         process = network_in(replica)
+        code = exits.REFUTED if replica.divergences else exits.HOLDS
         if json:
             output.emit(fields(path, replica, process))
-            return exits.HOLDS
-        output.say_all(lines(replica, process))
+            return code
+        output.say_all(output.printable(line) for line in lines(replica, process))
         for conflict in replica.conflicts:
-            output.say("", f"set aside, for it contradicts itself: {conflict}")
+            output.say("", output.printable(f"set aside, for it contradicts itself: {conflict}"))
             show_conflict(conflict)
-    return exits.HOLDS
+    return code
 
 
 @app.command("metrics")
@@ -95,7 +97,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.cli.show.proofs import proof_object
-    from microcosm.replica.network.status import blocked
+    from microcosm.replica.network.status import blocked, divergences
 
     return {
         "file": path,
@@ -110,6 +112,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
             }
             for conflict in replica.conflicts
         ],
+        "divergences": divergences(replica),
         "twice": replica.twice,
         "digest": replica.digest(),
         "peers": [] if process is None else list(_peers(process)),
@@ -120,7 +123,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.status import blocked
+    from microcosm.replica.network.status import blocked, divergences
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"
@@ -129,6 +132,8 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     yield f"{counts['events']:,} events, {counts['correspondences']:,} correspondences"
     yield (f"{counts['held']:,} evolutions held of {counts['seen']:,} seen, {counts['removals']:,} removals")
     yield f"digest {replica.digest()}"
+    for found in divergences(replica):
+        yield f"diverged: {found['why']}"
     for event in replica.twice:
         yield f"in two places, and therefore in no chain: {event}"
     if process is None:

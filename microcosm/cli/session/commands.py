@@ -171,7 +171,12 @@ COMMANDS: dict[str, Command] = {
     ),
     "assume": Command("assume A < B", "the same as `what if`", hypotheses.assume),
     "check": Command("check", "whether all that is given can be true together", hypotheses.check),
-    "events": Command("events", "every event, sorted", questions.events),
+    "events": Command(
+        "events [/REGEX/] [FIELD=VALUE]",
+        "every event, or those whose name or words have it; a field: process, kind, file, ...",
+        questions.events,
+        ("events", "events /upload/ process=phone"),
+    ),
     "givens": Command("givens", "what is given, as a file says it", questions.givens),
     "add": Command(
         "[add] STATEMENT",

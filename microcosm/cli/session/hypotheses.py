@@ -20,7 +20,7 @@ from microcosm.cli.show.offline import (
     proofs_shown,
     statements,
 )
-from microcosm.cli.show.verdict import proof_tree, statement, verdict_line
+from microcosm.cli.show.verdict import proof_tree, statement, verdict_line, words_of
 from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
 
@@ -37,7 +37,10 @@ def possible(session: Session, sentence: Sentence) -> Answer:
     found = session.known.possible(left, right)
     if not found.relations:
         return check(session, sentence)
-    told = Answer(possible_lines(left, right, found), lambda: possible_fields(left, right, found))
+    told = Answer(
+        possible_lines(left, right, found, words_of(session.known)),
+        lambda: possible_fields(left, right, found),
+    )
     return with_unknown(told, session.known, left, right)
 
 
@@ -54,8 +57,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
 
     def lines() -> Iterator[str]:
         if found.relation is not None:
-            yield verdict_line(left, found.relation, right)
-        yield from offline_lines(left, right, found)
+            yield verdict_line(left, found.relation, right, words_of(known))
+        yield from offline_lines(left, right, found, words_of(known))
         for proof in proofs_shown(found):
             yield ""
             yield from proof_tree(known, proof)
@@ -84,7 +87,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
     proof = found.derivations[str(REFUTED[relation])]
 
     def lines() -> Iterator[str]:
-        yield f"{statement(left, str(relation), right)} cannot be"
+        yield f"{statement(left, str(relation), right, words_of(known))} cannot be"
         if proof is not None:
             yield ""
             yield from proof_tree(known, proof)
@@ -143,14 +146,14 @@ _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
 def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
-    count = 0
+    count, words = 0, words_of(known)
     for a, b, left in _narrowed(known, fact):
         count += 1
         turned = Relation.AFTER in left and Relation.BEFORE not in left
         sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
-        yield statement(*((b, sign, a) if turned else (a, sign, b)))
+        yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
     pairs = f"{count:,} {'pair' if count == 1 else 'pairs'}"
-    yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right)} so"
+    yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
 
 
 def _followed(known: Microcosm, fact: Correspondence) -> Fields:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.session.session import Answer, Fields, packed
+from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     IN_WORDS,
     premise_lines,
@@ -20,10 +23,11 @@ from microcosm.cli.show.verdict import (
     unknown_events,
     verdict_fields,
     verdict_line,
+    words_of,
 )
 from microcosm.errors import TextError
 from microcosm.givens.relation import SPELLINGS, Relation
-from microcosm.text.names import quote
+from microcosm.text.names import natural, quote
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
@@ -61,7 +65,7 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
     notes = [f"note: {told}" for told in strangers(known, left, right)]
-    answered = Answer([word + verdict_line(left, verdict, right), *notes], lambda: fields)
+    answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
     return with_unknown(answered, known, left, right)
 
 
@@ -96,13 +100,16 @@ def why(session: Session, sentence: Sentence) -> Answer:
         stated = statement(left, str(asked), right)
         other = [] if verdict is Relation.SILENT else [statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
-        lines = [verdict_line(left, verdict, right), f"{stated} is not the verdict: ask {instead}"]
+        lines = [
+            verdict_line(left, verdict, right, words_of(known)),
+            f"{stated} is not the verdict: ask {instead}",
+        ]
         told = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
         return with_unknown(told, known, left, right)
     proof = known.why(left, right)
     if proof is None:
         raise TextError(f"no rule concludes {statement(left, str(asked), right)}")
-    stated = statement(left, str(asked), right)
+    stated = statement(left, str(asked), right, words_of(known))
     explained = _explained(known, stated, proof, notes)
     told = Answer(explained, lambda: verdict_fields(left, right, verdict, proof))
     return with_unknown(told, known, left, right)
@@ -143,7 +150,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not parts:
         return _pairs(known, relation)
     event = session.known_event(parts[0])
-    return _listed(known.with_verdict(relation, event), counted.format(quote(event)))
+    return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -155,14 +162,34 @@ def between(session: Session, sentence: Sentence) -> Answer:
     if verdict is Relation.AFTER:
         first, last = last, first
     elif verdict is not Relation.BEFORE:
-        said = f"no event is known to lie between them: {verdict_line(first, verdict, last)}"
+        said = f"no event is known to lie between them: {verdict_line(first, verdict, last, words_of(known))}"
         return Answer([said], lambda: {"events": []})
-    return _listed(known.between(first, last), f"between {quote(first)} and {quote(last)}")
+    words = words_of(known)
+    return _listed(known, known.between(first, last), f"between {words(first)} and {words(last)}")
 
 
 def events(session: Session, sentence: Sentence) -> Answer:
-    """`events`: every event that is named, sorted."""
-    return _listed(iter(session.names()), "in all")
+    """`events`: every event in natural order; `events /write/ kind=send`: those in which that is found.
+
+    Text that is no `/regex/` is looked for as it is.
+    """
+    from re import escape
+
+    from microcosm.cli.commands.events import fields, lines
+    from microcosm.queries.events import having, matching, rows_of
+
+    known, words = session.known, sentence.of("EVENT")
+    rows = list(rows_of(known))
+    for part in words:
+        one = len(part.text) > 2 and part.text[0] == part.text[-1] == "/" and not part.quoted
+        found = {row.name for row in matching(part.text[1:-1] if one else escape(part.text), known)}
+        rows = [row for row in rows if row.name in found]
+    wanted = dict(part.text.split("=", 1) for part in sentence.of("FIELD"))
+    rows = [*having(rows, {name: value.strip('"') for name, value in wanted.items()})]
+    if known.givens.events is None and not words and not wanted:
+        return _listed(known, (row.name for row in rows), "in all")
+    told = [*lines(rows), f"{len(rows):,} {'event' if len(rows) == 1 else 'events'}"]
+    return Answer(told, lambda: {"events": [fields(row) for row in rows]})
 
 
 def givens(session: Session, sentence: Sentence) -> Answer:
@@ -175,9 +202,9 @@ def givens(session: Session, sentence: Sentence) -> Answer:
 
 
 def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
-    """An answer whose fields list those of the events asked about that nothing names, if there are any."""
-    unknown = unknown_events(known, *events)
-    return replace(answer, fields=lambda: {**answer.fields(), **unknown}) if unknown else answer
+    """An answer with what is known of the events asked about: their words, and whether nothing names them."""
+    more = {**unknown_events(known, *events), **events_field(known, *events)}
+    return replace(answer, fields=lambda: {**answer.fields(), **more}) if more else answer
 
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
@@ -196,8 +223,13 @@ def distinct(left: str, right: str, part: SentencePart) -> None:
         raise TextError(message, column=part.column)
 
 
-def _listed(found: Iterator[str], where: str) -> Answer:
-    """Events side by side, and their number."""
+def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
+    """Events, and their number: a line each where they have words, in natural order, else side by side."""
+    words = words_of(known)
+    if (table := known.givens.events) is not None and any(table.labels):
+        names = sorted(found, key=natural)
+        told = f"{len(names):,} {'event' if len(names) == 1 else 'events'} {where}"
+        return Answer(chain(map(words, names), [told]), lambda: {"events": names})
 
     def lines() -> Iterator[str]:
         count = 0
@@ -218,12 +250,13 @@ def _pairs(known: Microcosm, relation: Relation) -> Answer:
     """Every pair with a verdict, a line each, and their number."""
     found = known.pairs(relation)
     sign = ", " if relation is Relation.SILENT else f" {relation} "
+    words = cache(words_of(known))
 
     def lines() -> Iterator[str]:
         count = 0
         for a, b in found:
             count += 1
-            yield f"{quote(a)}{sign}{quote(b)}"
+            yield f"{words(a)}{sign}{words(b)}"
         yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"
 
     return Answer(lines(), lambda: {"pairs": [list(pair) for pair in found]})

@@ -17,7 +17,7 @@ from microcosm import tuning
 from microcosm.cli import exits, output
 from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.show.proofs import Style
-from microcosm.errors import Contradiction, MicrocosmError, TextError
+from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
@@ -124,10 +124,13 @@ class Session:
     def event(self, part: SentencePart) -> str:
         """The event that is meant: the one of this name, or the only one whose name begins so.
 
-        A name that nothing begins with, or that is quoted, is taken as it is. Raises `TextError`.
+        Or the one of a line, `FILE:LINE`, or the only one that `/regex/` is found in. A name that nothing
+        begins with, or that is quoted, is taken as it is. Raises `TextError`, `NotOneEvent`.
         """
         if part.quoted or part.text in self.known:
             return part.text
+        if (meant := self.known.event(part.text)) != part.text:
+            return meant
         found = self.beginning(part.text, MOST_NAMED + 1)
         if part.text in found[:1] or not found:
             return part.text
@@ -162,7 +165,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
         case OSError():
             outcome = exits.BAD_INPUT
             lines = [f"error: {error.filename or 'output'}: {error.strerror or error}"]
-        case TextError():
+        case TextError() | NotOneEvent():
             outcome = exits.BAD_INPUT
             lines = [f"error: {error}"]
         case _:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from shutil import get_terminal_size
 from threading import Timer
@@ -26,7 +26,7 @@ from prompt_toolkit.styles import Style
 from microcosm.cli import exits, output
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
-from microcosm.text.names import NAME, STRING, quote
+from microcosm.text.names import NAME, STRING, quote, string
 from microcosm.text.questions import ASK, complete_command, expected_after
 
 STYLE = Style.from_dict(
@@ -251,10 +251,26 @@ class EventCompleter(Completer):
             yield from _words((text for text in sorted(expected) if word and text.startswith(word)), word)
         if expected is None or expected & {"EVENT", "STATEMENT"}:
             names = self._session.beginning(word.removeprefix('"'), MOST)
-            written = (
-                f'"{name}"' if word.startswith('"') and quote(name) == name else quote(name) for name in names
-            )
-            yield from _words(written, word)
+            table = self._session.known.givens.events
+            for name in names:
+                written = f'"{name}"' if word.startswith('"') and quote(name) == name else quote(name)
+                meta = (None if table is None else table.label(name)) or ""
+                yield Completion(written, start_position=-len(word), display_meta=meta)
+            yield from self._by_words(word.strip('"'), -len(word), {*names})
+
+    def _by_words(self, word: str, at: int, already: set[str]) -> Iterator[Completion]:
+        """The events whose words have a word in them that begins so."""
+        table = self._session.known.givens.events
+        if table is None or not word:
+            return
+        begins = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE).search
+        found = (
+            (name, label)
+            for name, label in zip(table.names, table.labels, strict=True)
+            if label and name not in already and begins(label)
+        )
+        for name, label in islice(found, MOST):
+            yield Completion(quote(name), start_position=at, display=f"{quote(name)} {string(label)}")
 
 
 def _words(texts: Iterable[str], word: str) -> Iterator[Completion]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.options import stop_after
-from microcosm.cli.show.verdict import show_proof, show_prose, show_verdict
+from microcosm.cli.show.verdict import Words, show_proof, show_prose, show_verdict, words_of
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -52,22 +53,24 @@ def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[st
 def show_offline(known: Microcosm, left: str, right: str, found: Offline) -> None:
     """The verdict for people: what is proved or refuted, what is left, and each proof."""
     if found.relation is not None:
-        show_verdict(left, found.relation, right)
-    for line in offline_lines(left, right, found):
+        show_verdict(left, found.relation, right, words_of(known))
+    for line in offline_lines(left, right, found, words_of(known)):
         show_prose(line)
     for proof in proofs_shown(found):
         output.say("")
         show_proof(known, proof)
 
 
-def offline_lines(left: str, right: str, found: Offline) -> list[str]:
+def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -> list[str]:
     """What is refuted and what is left, where that is more than the relation proved."""
     from microcosm.cli.show.verdict import IN_WORDS, statement
     from microcosm.givens.relation import Relation
 
     told = []
     if found.relation is None or found.relation is Relation.RELATED:
-        told += [f"{statement(left, '!' + str(r), right)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted]
+        told += [
+            f"{statement(left, '!' + str(r), right, words)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted
+        ]
     left_over = ", ".join(str(relation) for relation in found.possible)
     if found.relation is None or found.relation is Relation.RELATED:
         if found.exact and len(found.possible) == 3:
@@ -110,37 +113,36 @@ def possible_fields(left: str, right: str, found: Possibility) -> dict[str, obje
     }
 
 
-def possible_lines(left: str, right: str, found: Possibility) -> Iterator[str]:
+def possible_lines(left: str, right: str, found: Possibility, words: Words = quote) -> Iterator[str]:
     """What is possible of two events, for people, with a world for each possibility."""
     from microcosm.cli.show.verdict import statement
     from microcosm.worlds.propagation import MEMBERS
 
-    shown = " or ".join(statement(left, str(relation), right) for relation in found.relations)
+    shown = " or ".join(statement(left, str(relation), right, words) for relation in found.relations)
     ruled_out = [str(relation) for relation in MEMBERS if relation not in found.relations]
     note = f"{' and '.join(ruled_out)} ruled out" if ruled_out else "nothing is ruled out"
     if found.ignored:
         note += f", {' and '.join(found.ignored)} not being taken into account in full"
     yield f"{shown}   ({note})"
     for relation in found.relations:
-        said = statement(left, str(relation), right)
+        said = statement(left, str(relation), right, words)
         yield ""
         if relation in found.worlds:
             yield f"{said}, for example, where"
-            yield from _world(found.worlds[relation])
+            yield from _world(found.worlds[relation], words)
         else:
             yield f"{said} was neither found possible nor ruled out in time"
 
 
-def _world(world: WitnessWorld) -> list[str]:
+def _world(world: WitnessWorld, words: Words) -> list[str]:
     """The covering pairs of a world, and the order of its events."""
     from microcosm.cli.show.verdict import statement
-    from microcosm.text.names import quote
 
     if len(world.order) > MOST_DRAWN:
         return [f"  (a world of {len(world.order):,} events; --json has it)"]
     ordered = {event for pair in world.before for event in pair}
-    drawn = [f"  {statement(a, '<', b)}" for a, b in world.before]
-    alone = [quote(event) for event in world.order if event not in ordered]
+    drawn = [f"  {statement(a, '<', b, words)}" for a, b in world.before]
+    alone = [words(event) for event in world.order if event not in ordered]
     if alone:
         drawn.append(f"  {', '.join(alone)} concurrent with every other event")
     return drawn

@@ -7,16 +7,19 @@ to lemmas before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TextIO
+from functools import partial
+from typing import Any, Protocol, TextIO
 
+from microcosm.cli import options, output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
 from microcosm.givens.clock import Clock
 from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import ASCII, PAPER, Derivation, Signs, tree_lines
+from microcosm.logic.derivation import ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
+from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
 
@@ -63,7 +66,12 @@ def proof_lines(
     derivation: Derivation, *, stream: TextIO, provenance: Provenance | None = None
 ) -> Iterator[str]:
     """The lines of the tree of `derivation` as `stream` wants them. Cost: linear in the derivation."""
-    return tree_lines(derivation, Style.of(stream), None if provenance is None else provenance.of)
+    look = Style.of(stream)
+    if provenance is None:
+        return tree_lines(derivation, look)
+    fold = None if options.is_full() else Fold(provenance.run, "--full shows them")
+    lines = tree_lines(derivation, look, provenance.of, words=provenance.words, fold=fold)
+    return map(partial(output.plain, stream=stream), lines)
 
 
 GIVEN = "given"
@@ -75,6 +83,24 @@ class Provenance:
     def __init__(self, *givens: Givens, at_most: str = "≤") -> None:
         self._facts = [GivenFacts(each) for each in givens]
         self._at_most = at_most
+        self._table = next((each.events for each in givens if each.events is not None), None)
+
+    def words(self, event: str) -> str:
+        """An event by its name, with its words where the log has some."""
+        return caption(event, self._table)
+
+    def fact(self, conclusion: Conclusion) -> str:
+        """A conclusion without its judgement, its events with their words."""
+        if conclusion.right is None:
+            return self.words(conclusion.left)
+        return f"{self.words(conclusion.left)} {conclusion.relation} {self.words(conclusion.right)}"
+
+    def run(self, link: Derivation) -> str | None:
+        """What a link has in common with the next ones of its process; None of a link between two."""
+        if link.premises or link.conclusion.right is None:
+            return None
+        told = self._told(link, False, places=False)
+        return told if told.startswith("process ") or told == "internal events" else None
 
     def of(self, leaf: Derivation) -> str:
         """What a leaf that rests on a given rests on; just `given` where nothing more is known."""
@@ -84,11 +110,19 @@ class Provenance:
         """What a leaf rests on, as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
         return self._told(leaf, True)
 
-    def _told(self, leaf: Derivation, clause: bool) -> str:
+    def _told(self, leaf: Derivation, clause: bool, places: bool = True) -> str:
         fact = leaf.conclusion
         if fact.right is None:
             return GIVEN
-        return self.between(fact.left, Relation(fact.relation), fact.right, clause=clause)
+        told = self.between(fact.left, Relation(fact.relation), fact.right, clause=clause)
+        where = self._places(fact.left, fact.right) if places else ""
+        return f"{told}, {where}" if where else told
+
+    def _places(self, *events: str) -> str:
+        """Where a log tells of some events, in the order of the events; empty where nobody knows."""
+        table = self._table
+        found = [] if table is None else [place for each in events if (place := table.place(each))]
+        return printable(" and ".join(dict.fromkeys(found)))
 
     def between(self, left: str, relation: Relation, right: str, *, clause: bool = False) -> str:
         """What `left relation right` rests on, read in either direction where it is symmetric."""
@@ -149,6 +183,39 @@ DEEPEST = 100
 
 SLACK = 1000
 """A tree of at most so many steps is written out even where it could share some."""
+
+
+def events_field(
+    known: Known | Givens, *names: str, proofs: Iterable[Derivation | None] = ()
+) -> dict[str, object]:
+    """The JSON field `events`: the words and places of the events of an answer; empty where there are none.
+
+    Cost: linear in the distinct steps of the proofs.
+    """
+    table = (known if isinstance(known, Givens) else known.givens).events
+    if table is None:
+        return {}
+    named = dict.fromkeys(names)
+    for proof in proofs:
+        for node in () if proof is None else _from_the_leaves(proof):
+            named[node.conclusion.left] = None
+            if node.conclusion.right is not None:
+                named[node.conclusion.right] = None
+    rows = ((name, table.row(name)) for name in named)
+    return {
+        "events": {
+            name: {"label": row.label, "file": row.file or None, "line": row.line or None}
+            for name, row in rows
+            if row is not None
+        }
+    }
+
+
+class Known(Protocol):
+    """What is given something, as a microcosm is."""
+
+    @property
+    def givens(self) -> Givens: ...
 
 
 def proof_object(derivation: Derivation) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from microcosm.cli import output
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from microcosm.cli.show.verdict import Words
     from microcosm.givens.relation import Relation
 
 
@@ -49,18 +50,16 @@ class _JSONSigns(dict["Relation | tuple[Relation, ...]", str]):
         return self[verdict]
 
 
-def draw_matrix(events: list[str], cell: dict[tuple[str, str], str]) -> None:
+def draw_matrix(events: list[str], cell: dict[tuple[str, str], str], words: Words) -> None:
     """Row event, sign, column event; the columns are numbered as the rows are."""
     from rich.text import Text
-
-    from microcosm.text.names import quote
 
     drawn = new_table("", "")
     drawn.padding = (0, 0, 0, 0)
     for number in range(1, len(events) + 1):
         drawn.add_column(str(number), justify="center", no_wrap=True, min_width=2)
     for number, a in enumerate(events, 1):
-        drawn.add_row(str(number), Text(quote(a)), *(Text(cell.get((a, b), "")) for b in events))
+        drawn.add_row(str(number), Text(words(a)), *(Text(cell.get((a, b), "")) for b in events))
     draw(drawn)
     output.say("", f"Read a row, then a column: 1 {cell[events[0], events[1]]} 2.")
 

@@ -7,7 +7,8 @@ that other rule files are explained too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ from microcosm.cli.show.proofs import Provenance
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import ABSENT, Conclusion, Derivation, is_transitive, links
 from microcosm.text.names import quote
+
+Words = Callable[[str], str]
+"""How an event is shown."""
 
 if TYPE_CHECKING:
     from microcosm.engine.why_not import PremiseLine
@@ -38,9 +42,9 @@ def verdict_exit(verdict: Relation) -> int:
     return exits.UNDECIDED if verdict in (Relation.UNKNOWN, Relation.SILENT) else exits.HOLDS
 
 
-def show_verdict(left: str, verdict: Relation, right: str) -> None:
+def show_verdict(left: str, verdict: Relation, right: str, words: Words = quote) -> None:
     """The verdict for people; what `?` and silence mean is said."""
-    output.say(verdict_line(left, verdict, right))
+    output.say(verdict_line(left, verdict, right, words))
     if verdict is Relation.UNKNOWN:
         show_prose(UNKNOWN)
     elif verdict is Relation.SILENT:
@@ -99,12 +103,13 @@ def note_unknown_events(known: Microcosm, *events: str) -> None:
 
 def strangers(known: Microcosm, *events: str) -> Iterator[str]:
     """What is to be said of those of `events` that the microcosm does not know, a line for each."""
-    from microcosm.text.names import quote
-
+    table = known.givens.events
     for event in events:
         if known.has_member(event):
             continue
-        if event in known:
+        if table is not None and event in table:
+            yield f"{words_of(known)(event)} is in the log, but nothing relates it to another event"
+        elif event in known:
             yield f"{quote(event)} is named in this microcosm, but nothing relates it to another event"
         else:
             near = known.nearest(event)
@@ -131,16 +136,26 @@ MOST_STEPS = 4
 """So many steps from one `?` to the next are told."""
 
 
-def verdict_line(left: str, verdict: Relation, right: str) -> str:
+def verdict_line(left: str, verdict: Relation, right: str, words: Words = quote) -> str:
     """The verdict as people read it: `a < b   (happens before)`; silence has no sign."""
     if verdict is Relation.SILENT:
-        return f"{quote(left)}, {quote(right)}   ({IN_WORDS[verdict]})"
-    return f"{quote(left)} {verdict} {quote(right)}   ({IN_WORDS[verdict]})"
+        return f"{words(left)}, {words(right)}   ({IN_WORDS[verdict]})"
+    return f"{words(left)} {verdict} {words(right)}   ({IN_WORDS[verdict]})"
 
 
-def statement(left: str, sign: str, right: str) -> str:
-    """`left sign right` as a microcosm file would write it."""
-    return f"{quote(left)} {sign} {quote(right)}"
+def statement(left: str, sign: str, right: str, words: Words = quote) -> str:
+    """`left sign right` as a microcosm file would write it; for people with their `words`."""
+    return f"{words(left)} {sign} {words(right)}"
+
+
+def words_of(*known: Microcosm) -> Words:
+    """How the events of microcosms are shown: by name, and with the words of the first log that has some."""
+    from microcosm.queries.events import caption
+
+    tables = [each.givens.events for each in known if each.givens.events is not None]
+    if len(tables) < 2:
+        return partial(caption, table=tables[0] if tables else None)
+    return lambda event: caption(event, next((each for each in tables if each.label(event)), None))
 
 
 def sentences(asked: str, proof: Derivation, provenance: Provenance) -> Iterator[str]:
@@ -148,7 +163,7 @@ def sentences(asked: str, proof: Derivation, provenance: Provenance) -> Iterator
 
     `asked` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
     """
-    said = "" if asked == _fact(proof.conclusion) else f"{asked}, that is "
+    said = "" if asked == provenance.fact(proof.conclusion) else f"{asked}, that is "
     node: Derivation | None = proof
     for _ in range(MOST_STEPS):
         if node is None:
@@ -164,9 +179,9 @@ def _sentence(node: Derivation, provenance: Provenance) -> tuple[str, Derivation
     """One step in words, and the step that is to be told next, if any."""
     evolution = node.evidence.get("evolution")
     if evolution is not None:
-        return _evolved(node, _change(evolution)), _next_known(node)
+        return _evolved(node, _change(evolution), provenance), _next_known(node)
     if node.conclusion.relation != "?":
-        return f"{_fact(node.conclusion)}, because {_because(node, provenance)}.", None
+        return f"{provenance.fact(node.conclusion)}, because {_because(node, provenance)}.", None
     return _unknown(node, provenance)
 
 
@@ -207,26 +222,27 @@ def _cited(node: Derivation, provenance: Provenance) -> str:
     """A premise with what it rests on: `a < b (message m7)`, or the rule that concludes it."""
     below = _ground(node)
     if below.rule == ABSENT:
-        return _lacking(below)
+        return _lacking(below, provenance)
     if not below.premises:
-        return f"{_fact(node.conclusion)} ({provenance.of(below)})"
+        return f"{provenance.fact(node.conclusion)} ({provenance.of(below)})"
     if is_transitive(below):
         count = len(links(below))
-        return f"{_fact(node.conclusion)} (a chain of {count} links)"
-    return f"{_fact(node.conclusion)} (rule {below.rule})"
+        return f"{provenance.fact(node.conclusion)} (a chain of {count} links)"
+    return f"{provenance.fact(node.conclusion)} (rule {below.rule})"
 
 
 def _unknown(node: Derivation, provenance: Provenance) -> tuple[str, Derivation | None]:
     """A step that concludes `?`: what it rests on, and above all what is absent."""
-    fact = _fact(node.conclusion)
+    fact = provenance.fact(node.conclusion)
     known = [premise for premise in node.premises if premise.rule != ABSENT]
-    lacking = [_lacking(premise) for premise in node.premises if premise.rule == ABSENT]
+    lacking = [_lacking(premise, provenance) for premise in node.premises if premise.rule == ABSENT]
     again = next((premise for premise in known if premise.conclusion.relation == "?"), None)
     if again is not None and _same_pair(node.conclusion, again.conclusion):
-        return f"{fact}, because {_fact(again.conclusion)}: unknown reads the same from either side.", again
+        other = provenance.fact(again.conclusion)
+        return f"{fact}, because {other}: unknown reads the same from either side.", again
     if not known:
         return f"{fact}, because {_list(lacking) or 'the rule asks for nothing'} (rule {node.rule}).", None
-    parts = [_fact(p.conclusion) if p is again else _cited(p, provenance) for p in known]
+    parts = [provenance.fact(p.conclusion) if p is again else _cited(p, provenance) for p in known]
     tells = "which together tell nothing of the pair"
     if again is not None:
         tells = "and nothing more is known of the pair"
@@ -234,16 +250,17 @@ def _unknown(node: Derivation, provenance: Provenance) -> tuple[str, Derivation 
     return f"{fact}, because {_list(parts)}, {tells} (rule {node.rule}){without}.", again
 
 
-def _evolved(node: Derivation, change: str) -> str:
+def _evolved(node: Derivation, change: str, provenance: Provenance) -> str:
     """A step between a microcosm and its evolution."""
-    fact = _fact(node.conclusion)
+    fact = provenance.fact(node.conclusion)
     known = _next_known(node)
     if known is None:
-        lacking = _list([_lacking(premise, "could") for premise in node.premises]) or "the pair was undecided"
+        absent = _list([_lacking(premise, provenance, "could") for premise in node.premises])
+        lacking = absent or "the pair was undecided"
         return f"{fact}, because of {change}: before it, {lacking} (rule {node.rule})."
     if _same_pair(node.conclusion, known.conclusion):
         return f"{fact} held before {change}, which takes nothing away (rule {node.rule})."
-    before = f"before it, the verdict was {_fact(known.conclusion)}"
+    before = f"before it, the verdict was {provenance.fact(known.conclusion)}"
     return f"{fact}, because of {change}: {before} (rule {node.rule})."
 
 
@@ -260,24 +277,18 @@ def _next_known(node: Derivation) -> Derivation | None:
     return next((premise for premise in node.premises if premise.rule != ABSENT), None)
 
 
-def _lacking(leaf: Derivation, can: str = "can") -> str:
+def _lacking(leaf: Derivation, provenance: Provenance, can: str = "can") -> str:
     """A negative premise: what is absent."""
     fact = leaf.conclusion
-    left = quote(fact.left)
+    left = provenance.words(fact.left)
     if fact.relation == "not-in" or fact.right is None:
         return f"{left} is not in the microcosm: nothing that is given speaks of it"
-    right = quote(fact.right)
+    right = provenance.words(fact.right)
     if fact.relation in ("in-both", "none"):
         return f"no event is related to both {left} and {right}"
     if fact.relation == "_":
         return f"no relation between {left} and {right} {can} be derived"
     return f"{left} {fact.relation} {right} {can} not be derived"
-
-
-def _fact(conclusion: Conclusion) -> str:
-    if conclusion.right is None:
-        return quote(conclusion.left)
-    return f"{quote(conclusion.left)} {conclusion.relation} {quote(conclusion.right)}"
 
 
 def _list(parts: Sequence[str]) -> str:

@@ -12,10 +12,10 @@ Corrections of the seed's algorithms are numbered E1 to E14 in docs/errata-proto
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Container
-from typing import ClassVar
+from collections.abc import Container, Iterator
+from typing import Any, ClassVar
 
-from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingMap
+from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.machine import (
     DUPLICATE,
     OUT_OF_WINDOW,
@@ -27,16 +27,34 @@ from microcosm.protocol.machine import (
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 
+class Outgoing:
+    """A message to one receiver on its way out, from its causal send to its ack."""
+
+    __slots__ = ("acked", "mid", "payload", "permit", "pid", "receiver", "sent", "waits")
+
+    def __init__(self, receiver: int, mid: int, pid: int, waits: int, payload: Any) -> None:
+        self.receiver = receiver
+        self.mid = mid
+        self.pid = pid
+        self.waits = waits
+        """It depends on the missing permits before this index."""
+        self.payload = payload
+        self.permit = False
+        """Whether the receiver has to wait for a permit."""
+        self.sent = self.acked = False
+
+    def packet(self) -> HybridMessage:
+        """What is sent of it. Cost: constant."""
+        return HybridMessage(self.mid, self.pid, self.permit, self.payload)
+
+
 class Hybrid(Machine):
     """A process that buffers at the sender and at the receiver.
 
     `window` bounds what is held of one sender, and how far a permit may run ahead (E13, E14).
     """
 
-    __slots__ = ("_buffered", "_delivered", "_last_sent", "_permitted", "window")
-
-    _missing: SlidingMap[tuple[int, int]] | IndexableSlidingMap[tuple[int, int]]
-    """The missing permits: senders and ids."""
+    __slots__ = ("_buffered", "_delivered", "_last_sent", "_missing", "_permitted", "window")
 
     TOLERATES = frozenset({"loss", "duplicate", "reorder"})
 
@@ -47,6 +65,8 @@ class Hybrid(Machine):
         self._delivered: dict[int, int] = {}
         self._permitted: dict[int, int] = {}
         self._buffered: dict[int, dict[int, HybridMessage]] = {}
+        self._missing = SlidingMap[tuple[int, int]]()
+        """The missing permits: senders and ids."""
 
     def _on_message(self, sender: int, message: HybridMessage) -> str | None:
         last = self._delivered.get(sender, 0)
@@ -62,6 +82,12 @@ class Hybrid(Machine):
         if len(held) >= self.window and message.pid != last and message.pid not in held:
             return OUT_OF_WINDOW  # the message that all others wait for always fits
         held[message.pid] = message
+        self._deliver_held(sender)
+        return None
+
+    def _deliver_held(self, sender: int) -> None:
+        """Deliver what has come of a sender, as far as nothing is missing."""
+        last, held = self._delivered.get(sender, 0), self._buffered[sender]
         while last in held:
             next_one = held.pop(last)
             last = self._delivered[sender] = next_one.mid
@@ -73,7 +99,6 @@ class Hybrid(Machine):
             self._emit(sender, Ack(last))  # after it, so that an ack proves a delivery
         if not held:
             self._buffered.pop(sender, None)
-        return None
 
     def _on_permit(self, sender: int, permit: Permit) -> str | None:
         mid = permit.mid
@@ -99,9 +124,38 @@ class Hybrid(Machine):
     def _permit(self, sender: int, mid: int) -> str | None:
         """A permit has come."""
 
-    @abstractmethod
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
-        """An ack has come."""
+        window, mid = self._window, ack.mid
+        self.operations += 1
+        if mid < window.first:
+            self._emit(sender, Permit(mid))  # an earlier one may have been lost
+            return None
+        if mid >= window.next:
+            return OUT_OF_WINDOW
+        return self._acknowledge(sender, mid, window[mid])
+
+    @property
+    @abstractmethod
+    def _window(self) -> SlidingArray[Any]:
+        """The messages on their way out by their ids; those before are acknowledged by all receivers."""
+
+    @abstractmethod
+    def _acknowledge(self, sender: int, mid: int, message: Any) -> str | None:
+        """A message of the window has been delivered at a process."""
+
+    @abstractmethod
+    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
+        """What is on the network without an ack, oldest first, with its receivers."""
+
+    def tick(self) -> None:
+        """Send again what is unacknowledged, and ask again for missing permits.
+
+        Cost: the send buffer and the missing permits.
+        """
+        for receiver, packet in self._unacknowledged():
+            self._emit(receiver, packet)
+        for sender, mid in self._missing:
+            self._emit(sender, Ack(mid))
 
     def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
         """Packets that came before, permits and acks that only count; why is said at each of them.
@@ -123,28 +177,34 @@ class Hybrid(Machine):
             # Of a message that all have acknowledged: the permit again, now or at any later time. Else, what
             # is unacknowledged shrinks in any order to the same, and each permit goes out once, when all
             # that it waits for is there. (Not so if acks come twice: the answer depends on what came first.)
-            return packet.mid < self._oldest or (silent and once and self._awaits(sender, packet.mid))
+            return packet.mid < self._window.first or (silent and once and self._awaits(sender, packet.mid))
         return False
 
-    @property
-    @abstractmethod
-    def _oldest(self) -> int:
-        """All messages of this process with smaller ids are acknowledged by all their receivers."""
-
-    @abstractmethod
     def _awaits(self, receiver: int, mid: int) -> bool:
         """Whether a copy of message `mid` is on its way to this receiver, unacknowledged."""
+        window = self._window
+        return window.first <= mid < window.next and self._lacks_ack(receiver, window[mid])
+
+    def _lacks_ack(self, receiver: int, message: Any) -> bool:
+        """Whether a message of the window is on its way to this receiver, unacknowledged."""
+        return bool(message.receiver == receiver and message.sent and not message.acked)
 
     def _holds_back(self, message: HybridMessage) -> bool:
         """Whether a message waits for messages of other senders, though its predecessor is delivered."""
         return False
 
-    def _held_integers(self) -> int:
-        maps = len(self._last_sent) + len(self._delivered) + len(self._permitted)
-        return 2 * maps + sum(3 * len(held) for held in self._buffered.values())
+    def integers(self) -> int:
+        maps = len(self._last_sent) + len(self._delivered) + len(self._permitted) + len(self._missing)
+        return self._outgoing_integers() + 2 * maps + sum(3 * len(held) for held in self._buffered.values())
+
+    @abstractmethod
+    def _outgoing_integers(self) -> int:
+        """How many integers are kept of the messages on their way out."""
 
     def _check(self) -> None:
         super()._check()
+        self._window._check()
+        self._missing._check()
         for sender, held in self._buffered.items():
             last = self._delivered.get(sender, 0)
             assert 0 < len(held) <= self.window + 1

@@ -29,17 +29,13 @@ Liveness: what a message waits for happened before it, so the earliest that is m
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any, ClassVar
 
-from microcosm.protocol.hybrid.common import Hybrid
-from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
+from microcosm.protocol.hybrid.basic import HybridQueue
+from microcosm.protocol.hybrid.common import Outgoing
 from microcosm.protocol.machine import (
-    DUPLICATE,
-    OUT_OF_WINDOW,
     STRANGER,
-    UNSOUND,
     WINDOW,
     Delivery,
 )
@@ -52,24 +48,22 @@ Needs = tuple[Dependency, ...] | None
 """What a message depends on; None: it does not say."""
 
 
-class Outgoing:
+class Named(Outgoing):
     """A message on its way out: in the send buffer, then in the window of those that are not settled."""
 
-    __slots__ = ("acked", "mid", "packet", "payload", "permitted", "pid", "receiver", "waits")
+    __slots__ = ("needs", "permitted")
 
-    def __init__(self, receiver: int, mid: int, pid: int, waits: int, payload: Any) -> None:
-        self.receiver = receiver
-        self.mid = mid
-        self.pid = pid
-        self.waits = waits
-        """It depends on the missing permits before this index."""
-        self.payload = payload
-        self.packet: Dependent | None = None
-        """What went to the network, and goes again if it is lost."""
-        self.acked = self.permitted = False
+    needs: Needs
+    """What it names: known once it is sent."""
+    permitted: bool
+    """Whether its permit has been sent."""
+
+    def packet(self) -> Dependent:
+        """What goes to the network, and goes again if it is lost. Cost: constant."""
+        return Dependent(self.mid, self.pid, self.permit, self.payload, self.needs)
 
 
-class HybridDependencies(Hybrid):
+class HybridDependencies(HybridQueue[Named]):
     """One process. Time and space of a message: the budget times (one and the missing permits).
 
     >>> a = HybridDependencies(1)
@@ -78,9 +72,7 @@ class HybridDependencies(Hybrid):
     Dependent(mid=2, pid=0, permit=True, payload='hello', needs=((1, 3, 1),))
     """
 
-    __slots__ = ("_blocked", "_clock", "_missing", "_needs", "_open", "_unacked", "_waiting", "budget")
-
-    _missing: IndexableSlidingMap[tuple[int, int]]
+    __slots__ = ("_blocked", "_needs", "_open", "budget")
 
     MULTICAST = False
 
@@ -94,25 +86,15 @@ class HybridDependencies(Hybrid):
         """`budget` None: no bound."""
         super().__init__(me, known, window)
         self.budget = budget
-        self._clock = 1
-        self._unacked = SlidingArray[Outgoing](1)
-        self._missing = IndexableSlidingMap[tuple[int, int]]()
         self._needs: dict[tuple[int, int], Needs] = {}
         """Of each delivered message whose permit is missing, what it depends on."""
         self._open: dict[int, int] = {}
         """For each process the last message to it, while unacknowledged: its ack proves all before (FIFO)."""
-        self._waiting: deque[Outgoing] = deque()
         self._blocked: dict[int, set[int]] = {}
         """For each sender, those whose next message waits for one of that sender."""
 
-    def _send(self, to: tuple[int, ...], payload: Any) -> int:
-        mid = self._clock
-        [pid] = self._predecessors(to, mid)
-        self._waiting.append(Outgoing(to[0], mid, pid, self._missing.next, payload))
-        self._clock += 1
-        self.operations += 1
-        self._try_send()
-        return mid
+    def _message(self, to: tuple[int, ...], mid: int, pids: list[int], payload: Any) -> Named:
+        return Named(to[0], mid, pids[0], self._missing.next, payload)
 
     def _try_send(self) -> None:
         waiting = self._waiting
@@ -123,13 +105,13 @@ class HybridDependencies(Hybrid):
             if needs is None and not permitted:
                 return
             waiting.popleft()
-            message.packet = Dependent(message.mid, message.pid, needs != (), message.payload, needs)
+            message.needs, message.permit, message.permitted, message.sent = needs, needs != (), False, True
             self._unacked.add(message)
             self._open[message.receiver] = message.mid
             self.operations += 1
-            self._emit(message.receiver, message.packet)
+            self._emit(message.receiver, message.packet())
 
-    def _dependencies(self, message: Outgoing) -> Needs:
+    def _dependencies(self, message: Named) -> Needs:
         """What a message depends on, sorted; None where that is too much to be named, or not known."""
         budget = LARGEST if self.budget is None else self.budget
         if len(self._open) > budget + (message.receiver in self._open):
@@ -147,22 +129,10 @@ class HybridDependencies(Hybrid):
                 needs[s, d] = max(mid, needs.get((s, d), 0))
         return None if len(needs) > budget else tuple((s, d, mid) for (s, d), mid in sorted(needs.items()))
 
-    def _on_message(self, sender: int, message: HybridMessage) -> str | None:
-        last = self._delivered.get(sender, 0)
-        self.operations += 1
-        if message.mid <= last:
-            self._emit(sender, Ack(message.mid))
-            return DUPLICATE
-        held = self._buffered.get(sender, {})
-        if message.pid < last:
-            return UNSOUND
-        if len(held) >= self.window and message.pid != last and message.pid not in held:
-            return OUT_OF_WINDOW
-        self._buffered.setdefault(sender, {})[message.pid] = message
+    def _deliver_held(self, sender: int) -> None:
         ready = [sender]
         while ready:
             ready += self._deliver_from(ready.pop())
-        return None
 
     def _deliver_from(self, sender: int) -> list[int]:
         """Deliver what can be of one sender; the senders whose messages may have waited for that."""
@@ -203,22 +173,14 @@ class HybridDependencies(Hybrid):
     def _await_permit(self, sender: int, mid: int) -> None:
         self._missing.add((sender, mid))
 
-    def _on_ack(self, sender: int, ack: Ack) -> str | None:
-        unacked, mid = self._unacked, ack.mid
-        self.operations += 1
-        if mid < unacked.first:
-            self._emit(sender, Permit(mid))
-            return None
-        if mid >= unacked.next:
-            return OUT_OF_WINDOW
-        message = unacked[mid]
+    def _acknowledge(self, sender: int, mid: int, message: Named) -> str | None:
         if message.receiver != sender:
             return STRANGER
         message.acked = True
         message.payload = None
         if self._open.get(sender) == mid:
             del self._open[sender]
-        if mid == unacked.first:
+        if mid == self._unacked.first:
             self._settle()
         self._try_send()  # there is less to be named
         return None
@@ -238,23 +200,12 @@ class HybridDependencies(Hybrid):
             self.operations += 1
             if self._missing.first < message.waits:
                 return
-            assert message.packet is not None
-            if message.packet.permit and not message.permitted:
+            if message.permit and not message.permitted:
                 message.permitted = True
                 self._emit(message.receiver, Permit(message.mid))
             if not message.acked:
                 return
             unacked.remove()
-
-    @property
-    def _oldest(self) -> int:
-        return self._unacked.first
-
-    def _awaits(self, receiver: int, mid: int) -> bool:
-        if not self._unacked.first <= mid < self._unacked.next:
-            return False
-        message = self._unacked[mid]
-        return message.receiver == receiver and not message.acked
 
     def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
         """Only what came before: permits are answered by permits here, and acks change what messages name.
@@ -263,51 +214,33 @@ class HybridDependencies(Hybrid):
         """
         return isinstance(packet, Dependent) and reorder and packet.mid <= self._delivered.get(sender, 0)
 
-    def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits.
-
-        Cost: the send buffer and the missing permits.
-        """
+    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
         for message in self._unacked:
-            if not message.acked and message.packet is not None:
-                self._emit(message.receiver, message.packet)
-        for sender, mid in self._missing:
-            self._emit(sender, Ack(mid))
+            if not message.acked:
+                yield message.receiver, message.packet()
 
-    def idle(self) -> bool:
-        return not (self._waiting or len(self._unacked) or len(self._missing))
-
-    def integers(self) -> int:
-        outgoing = sum(5 + _named(message.packet) for message in (*self._unacked, *self._waiting))
-        kept = sum(2 + 3 * len(needs or ()) for needs in self._needs.values())
+    def _outgoing_integers(self) -> int:
+        outgoing = 5 * (len(self._unacked) + len(self._waiting)) + 3 * sum(
+            len(message.needs or ()) for message in self._unacked
+        )
+        kept = sum(3 * len(needs or ()) for needs in self._needs.values())
         held = sum(_named(message) for held in self._buffered.values() for message in held.values())
-        return 1 + 2 * len(self._open) + outgoing + kept + held + self._held_integers()
-
-    @property
-    def unsent(self) -> int:
-        return len(self._waiting)
+        return 1 + 2 * len(self._open) + outgoing + kept + held
 
     def _check(self) -> None:
         super()._check()
         unacked, missing = self._unacked, self._missing
-        unacked._check()
-        missing._check()
         assert set(self._needs) == set(missing)
         assert () not in self._needs.values()
-        assert unacked.next + len(self._waiting) == self._clock
-        assert all(message.mid == mid for mid, message in enumerate(unacked, unacked.first))
         if len(unacked):
             assert not unacked.peek.acked or missing.first < unacked.peek.waits, "settled, and kept"
         last = {message.receiver: message for message in unacked}
         assert self._open == {j: message.mid for j, message in last.items() if not message.acked}
         if self._waiting:
-            first = self._waiting[0]
-            assert missing.first < first.waits
-            assert self._dependencies(first) is None, "sendable, and not sent"
+            assert self._dependencies(self._waiting[0]) is None, "sendable, and not sent"
         for message in unacked:
-            assert message.packet is not None
-            assert self.budget is None or len(message.packet.needs or ()) <= self.budget
-            if not message.packet.permit:
+            assert self.budget is None or len(message.needs or ()) <= self.budget
+            if not message.permit:
                 assert missing.first >= message.waits, "a flag is missing"
 
     HANDLERS: ClassVar[dict[type, str]] = {
@@ -317,6 +250,6 @@ class HybridDependencies(Hybrid):
     }
 
 
-def _named(message: HybridMessage | None) -> int:
+def _named(message: HybridMessage) -> int:
     """The integers of the dependencies that a message names."""
     return 3 * len(message.needs or ()) if isinstance(message, Dependent) else 0

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from microcosm.protocol.hybrid.multicast import Copy, Group, HybridMulticastSPS
-from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
+from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 MachineState = tuple[Any, ...]
@@ -47,10 +47,7 @@ class HybridDurable(HybridMulticastSPS):
             fits = packet.pid == last or packet.pid in held or len(held) < self.window
             return packet.mid > last and packet.pid >= last and fits and held.get(packet.pid) != packet
         if isinstance(packet, Ack):
-            if not self._groups.first <= packet.mid < self._groups.next:
-                return False
-            copy = self._groups[packet.mid].copies.get(sender)
-            return copy is not None and copy.sent and not copy.acked
+            return self._awaits(sender, packet.mid)
         if isinstance(packet, Permit):
             if packet.mid > self._delivered.get(sender, 0) + self.window:
                 return False
@@ -203,7 +200,7 @@ class HybridDurable(HybridMulticastSPS):
         if machine._buffer.next != end:
             raise ValueError("the copies of a send buffer do not fill it")
         base, keys = missing
-        machine._missing = IndexableSlidingMap[tuple[int, int]](base)
+        machine._missing = SlidingMap[tuple[int, int]](base)
         for at, key in enumerate(keys, base):
             machine._missing.add((-1, at) if key is None else tuple(key))
         for at, key in enumerate(keys, base):

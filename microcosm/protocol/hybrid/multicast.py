@@ -9,15 +9,14 @@ Algorithm 1.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any
 
-from microcosm.protocol.hybrid.common import Hybrid
-from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.basic import HybridQueue
+from microcosm.protocol.hybrid.sliding import SlidingArray
 from microcosm.protocol.hybrid.sps import HybridOptimal
-from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, HybridMessage, Permit
+from microcosm.protocol.machine import STRANGER, WINDOW
+from microcosm.protocol.packets import HybridMessage, Permit
 
 
 class Multicast:
@@ -41,26 +40,13 @@ class Multicast:
         return HybridMessage(self.mid, self.pids[receiver], self.permit, self.payload)
 
 
-class HybridMulticast(Hybrid):
+class HybridMulticast(HybridQueue[Multicast]):
     """Algorithm 3 at one process. Amortised constant time a copy; three integers a copy."""
 
-    __slots__ = ("_clock", "_missing", "_unacked", "_waiting")
+    __slots__ = ()
 
-    def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
-        super().__init__(me, known, window)
-        self._clock = 1
-        self._unacked = SlidingArray[Multicast](1)
-        self._missing = SlidingMap[tuple[int, int]]()
-        self._waiting: deque[Multicast] = deque()
-
-    def _send(self, to: tuple[int, ...], payload: Any) -> int:
-        mid = self._clock
-        pids = dict(zip(to, self._predecessors(to, mid), strict=True))
-        self._waiting.append(Multicast(pids, mid, self._missing.next, payload))
-        self._clock += 1
-        self.operations += len(to)
-        self._try_send()
-        return mid
+    def _message(self, to: tuple[int, ...], mid: int, pids: list[int], payload: Any) -> Multicast:
+        return Multicast(dict(zip(to, pids, strict=True)), mid, self._missing.next, payload)
 
     def _try_send(self) -> None:
         waiting = self._waiting
@@ -72,25 +58,13 @@ class HybridMulticast(Hybrid):
                 self.operations += 1
                 self._emit(receiver, message.packet(receiver))
 
-    def _await_permit(self, sender: int, mid: int) -> None:
-        self.operations += 1
-        self._missing.add((sender, mid))
-
-    def _on_ack(self, sender: int, ack: Ack) -> str | None:
-        unacked, mid = self._unacked, ack.mid
-        self.operations += 1
-        if mid < unacked.first:
-            self._emit(sender, Permit(mid))
-            return None
-        if mid >= unacked.next:
-            return OUT_OF_WINDOW
-        message = unacked[mid]
+    def _acknowledge(self, sender: int, mid: int, message: Multicast) -> str | None:
         if sender not in message.pids:
             return STRANGER
         message.unacked.discard(sender)
         if not message.unacked:
             message.payload = None
-        if mid == unacked.first:
+        if mid == self._unacked.first:
             self._send_permits()
         return None
 
@@ -111,39 +85,18 @@ class HybridMulticast(Hybrid):
                 return
             unacked.remove()
 
-    def _permit(self, sender: int, mid: int) -> str | None:
-        self._missing.remove((sender, mid))
-        self._try_send()
-        return None
+    def _lacks_ack(self, receiver: int, message: Multicast) -> bool:
+        return receiver in message.unacked
 
-    @property
-    def _oldest(self) -> int:
-        return self._unacked.first
-
-    def _awaits(self, receiver: int, mid: int) -> bool:
-        if not self._unacked.first <= mid < self._unacked.next:
-            return False
-        return receiver in self._unacked[mid].unacked
-
-    def tick(self) -> None:
-        """Send again the copies that are unacknowledged, and ask again for missing permits.
-
-        Cost: the send buffer and the missing permits.
-        """
+    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
         for message in self._unacked:
             for receiver in message.pids:
                 if receiver in message.unacked:
-                    self._emit(receiver, message.packet(receiver))
-        for sender, mid in self._missing:
-            self._emit(sender, Ack(mid))
+                    yield receiver, message.packet(receiver)
 
-    def idle(self) -> bool:
-        return not (self._waiting or len(self._unacked) or len(self._missing))
-
-    def integers(self) -> int:
+    def _outgoing_integers(self) -> int:
         outgoing = (*self._unacked, *self._waiting)
-        kept = sum(4 + 2 * len(message.pids) + len(message.unacked) for message in outgoing)
-        return 1 + kept + 2 * len(self._missing) + self._held_integers()
+        return 1 + sum(4 + 2 * len(message.pids) + len(message.unacked) for message in outgoing)
 
     @property
     def unsent(self) -> int:
@@ -151,13 +104,8 @@ class HybridMulticast(Hybrid):
 
     def _check(self) -> None:
         super()._check()
-        self._unacked._check()
-        self._missing._check()
         assert not len(self._unacked) or self._unacked.peek.unacked
-        assert self._unacked.next + len(self._waiting) == self._clock
-        assert all(message.mid == mid for mid, message in enumerate(self._unacked, self._unacked.first))
         assert all(message.told is None or message.unacked == {message.told} for message in self._unacked)
-        assert not self._waiting or self._missing.first < self._waiting[0].waits
 
 
 class Group:
@@ -228,19 +176,14 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
         self._groups = SlidingArray[Group](1)
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
-        buffer, start = self._buffer, self._buffer.next
+        start = self._buffer.next
         group = Group(self._groups.next, start, self._missing.next, payload)
         self._groups.add(group)
         group.end = start + len(to)
         group.left = len(to)
         for receiver, pid in zip(to, self._predecessors(to, group.mid), strict=True):
             copy = group.copies[receiver] = Copy(group, receiver, pid)
-            at = buffer.add(copy)
-            self.operations += 1
-            if self._u2 == at and buffer.peek.receiver == receiver:
-                self._u2 = at + 1
-            if self._m2 == at and group.waits <= self._p2:
-                self._m2 = at + 1
+            self._add(copy)
         self._send_interval(start, self._p2)
         return group.mid
 
@@ -255,15 +198,9 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
             return True
         return self._u2 >= end and copy.receiver == self._buffer.peek.receiver
 
-    def _on_ack(self, sender: int, ack: Ack) -> str | None:
-        groups, buffer, mid = self._groups, self._buffer, ack.mid
-        self.operations += 1
-        if mid < groups.first:
-            self._emit(sender, Permit(mid))
-            return None
-        if mid >= groups.next:
-            return OUT_OF_WINDOW
-        copy = groups[mid].copies.get(sender)
+    def _acknowledge(self, sender: int, mid: int, message: Group) -> str | None:
+        groups, buffer = self._groups, self._buffer
+        copy = message.copies.get(sender)
         if copy is None or not copy.sent:
             return STRANGER
         if copy.acked:  # it asks for a permit that may have gone out and been lost
@@ -271,9 +208,9 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
                 self._emit(sender, Permit(mid))
             return None
         copy.acked = True
-        copy.group.left -= 1
-        if not copy.group.left:
-            copy.group.payload = None
+        message.left -= 1
+        if not message.left:
+            message.payload = None
         second = self._u2 < buffer.next and copy is buffer[self._u2]
         if copy is buffer.peek:
             while len(buffer) and buffer.peek.acked:
@@ -307,39 +244,21 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
             self._emit(copy.receiver, Permit(copy.group.mid))
 
     @property
-    def _oldest(self) -> int:
-        return self._groups.first
+    def _window(self) -> SlidingArray[Group]:
+        return self._groups
 
-    def _awaits(self, receiver: int, mid: int) -> bool:
-        if not self._groups.first <= mid < self._groups.next:
-            return False
-        copy = self._groups[mid].copies.get(receiver)
+    def _lacks_ack(self, receiver: int, message: Group) -> bool:
+        copy = message.copies.get(receiver)
         return copy is not None and copy.sent and not copy.acked
 
-    def tick(self) -> None:
-        """Send again the copies that are unacknowledged, and ask again for missing permits.
-
-        Cost: the send buffer and the missing permits.
-        """
-        for copy in self._buffer:
-            if copy.sent and not copy.acked:
-                self._emit(copy.receiver, copy.packet())
-        for sender, mid in self._missing:
-            self._emit(sender, Ack(mid))
-
-    def integers(self) -> int:
-        kept = 4 * len(self._groups) + 6 * len(self._buffer)
-        return 4 + kept + 2 * len(self._missing) + self._held_integers()
+    def _outgoing_integers(self) -> int:
+        return super()._outgoing_integers() + 4 * len(self._groups)
 
     def _check(self) -> None:
         super()._check()
         buffer, groups = self._buffer, self._groups
-        groups._check()
         entries = list(enumerate(buffer, buffer.first))
-        assert not entries or not buffer.peek.acked
         assert not len(groups) or groups.peek.start <= buffer.first < groups.peek.end
-        unacked = (at for at, copy in entries if not copy.acked and copy.receiver != buffer.peek.receiver)
-        assert self._u2 == next(unacked, buffer.next)
         for group in groups:
             for copy in group.copies.values():
                 left = any(

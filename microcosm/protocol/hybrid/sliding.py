@@ -86,76 +86,16 @@ class SlidingArray(Generic[T]):
 
 
 class SlidingMap(Generic[K]):
-    """Keys by the order in which they were added; any can be removed, `first` skips the gaps.
+    """Keys by the order in which they were added; any can be removed, and leaves None behind.
+
+    The sliding map of section 5.3 and its indexable one are the same here: one costs what the other does.
 
     >>> p = SlidingMap[str]()
     >>> for key in "abc": _ = p.add(key)
-    >>> p.remove("b"), p.first, p.remove("a"), p.first, p.remove("x")
-    (True, 0, True, 2, False)
-    """
-
-    __slots__ = ("_base", "_index", "_present", "first", "next")
-
-    def __init__(self, base: int = 0) -> None:
-        self.first = self.next = self._base = base
-        self._index: dict[K, int] = {}
-        self._present = bytearray()
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def __iter__(self) -> Iterator[K]:
-        """The keys, oldest first."""
-        return iter(self._index)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._index
-
-    def add(self, key: K) -> int:
-        """Append a key that is not there; its index. Raises `ValueError` for one that is.
-
-        Cost: constant, amortised.
-        """
-        if key in self._index:
-            raise ValueError(f"{key!r} is there already")
-        self._index[key] = self.next
-        self._present.append(1)
-        self.next += 1
-        return self.next - 1
-
-    def remove(self, key: K) -> bool:
-        """Remove a key; whether it was there. Cost: constant, amortised."""
-        at = self._index.pop(key, None)
-        if at is None:
-            return False
-        self._present[at - self._base] = 0
-        if at == self.first:
-            found = self._present.find(1, at - self._base)
-            self.first = self.next if found < 0 else self._base + found
-            gone = self.first - self._base
-            if gone > SLACK and gone > self.next - self.first:
-                self.compact()
-        return True
-
-    def compact(self) -> None:
-        """Give back all forgotten places at once. Cost: linear."""
-        del self._present[: self.first - self._base]
-        self._base = self.first
-
-    def _check(self) -> None:
-        assert [at for at in range(self._base, self.next) if self._present[at - self._base]] == list(
-            self._index.values()
-        )
-        assert self.first == min(self._index.values(), default=self.next)
-
-
-class IndexableSlidingMap(Generic[K]):
-    """A sliding map that is also read by index; a removed key leaves None behind (section 5.3).
-
-    >>> p = IndexableSlidingMap[str]()
-    >>> for key in "abc": _ = p.add(key)
-    >>> p.remove("b"), p[1], p[2], p.index("c"), p.index("b")
-    (True, None, 'c', 2, None)
+    >>> p.remove("b"), p.first, p[1], p[2], p.index("c"), p.index("b")
+    (True, 0, None, 'c', 2, None)
+    >>> p.remove("a"), p.first, p.remove("x")
+    (True, 2, False)
     """
 
     __slots__ = ("_index", "_keys")
@@ -170,6 +110,9 @@ class IndexableSlidingMap(Generic[K]):
     def __iter__(self) -> Iterator[K]:
         """The keys, oldest first."""
         return iter(self._index)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index
 
     @property
     def first(self) -> int:

@@ -10,16 +10,16 @@ others than its receiver, which then is that of the first one, and k is before u
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from microcosm.protocol.hybrid.common import Hybrid
-from microcosm.protocol.hybrid.sliding import IndexableSlidingMap, SlidingArray
-from microcosm.protocol.machine import OUT_OF_WINDOW, STRANGER, WINDOW
-from microcosm.protocol.packets import Ack, HybridMessage, Permit
+from microcosm.protocol.hybrid.common import Hybrid, Outgoing
+from microcosm.protocol.hybrid.sliding import SlidingArray
+from microcosm.protocol.machine import STRANGER, WINDOW
+from microcosm.protocol.packets import HybridMessage, Permit
 
 
-class Outgoing(Protocol):
+class Sendable(Protocol):
     """A copy in the buffer, sent or not. It depends on the missing permits before index `waits`."""
 
     receiver: int
@@ -29,8 +29,11 @@ class Outgoing(Protocol):
     @property
     def waits(self) -> int: ...
 
+    def packet(self) -> HybridMessage:
+        """What is sent of it. Cost: constant."""
 
-C = TypeVar("C", bound=Outgoing)
+
+C = TypeVar("C", bound=Sendable)
 
 
 class HybridOptimal(Hybrid, Generic[C]):
@@ -49,22 +52,29 @@ class HybridOptimal(Hybrid, Generic[C]):
     Sent and unsent copies share one sliding array: the network order is no longer the causal one.
     """
 
-    __slots__ = ("_buffer", "_m1", "_m2", "_missing", "_p2", "_u2")
-
-    _missing: IndexableSlidingMap[tuple[int, int]]
+    __slots__ = ("_buffer", "_m1", "_m2", "_p2", "_u2")
 
     def __init__(
         self, me: int, known: Container[int] | None = None, window: int = WINDOW, base: int = 0
     ) -> None:
         super().__init__(me, known, window)
         self._buffer = SlidingArray[C](base)
-        self._missing = IndexableSlidingMap[tuple[int, int]]()
         self._p2 = 0
         self._m1 = self._m2 = self._u2 = base
 
     @abstractmethod
     def _transmit(self, at: int, copy: C) -> None:
         """Give the copy at an index to the network, flagged if its receiver must wait for a permit."""
+
+    def _add(self, copy: C) -> None:
+        """Put a copy at the end of the buffer."""
+        buffer = self._buffer
+        at = buffer.add(copy)
+        self.operations += 1
+        if self._u2 == at and buffer.peek.receiver == copy.receiver:  # E3
+            self._u2 = at + 1
+        if self._m2 == at and copy.waits <= self._p2:  # E4
+            self._m2 = at + 1
 
     def _send_interval(self, at: int, end: int) -> None:
         """Send what can be sent from index `at` on, as far as it waits for no permit from `end` on."""
@@ -132,12 +142,22 @@ class HybridOptimal(Hybrid, Generic[C]):
     def unsent(self) -> int:
         return sum(not copy.sent for copy in self._buffer)
 
+    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
+        for copy in self._buffer:
+            if copy.sent and not copy.acked:
+                yield copy.receiver, copy.packet()
+
+    def _outgoing_integers(self) -> int:
+        return 4 + 6 * len(self._buffer)
+
     def _check(self) -> None:
         super()._check()
         buffer, missing = self._buffer, self._missing
         buffer._check()
-        missing._check()
         entries = list(enumerate(buffer, buffer.first))
+        assert not entries or not buffer.peek.acked
+        unacked = (at for at, copy in entries if not copy.acked and copy.receiver != buffer.peek.receiver)
+        assert self._u2 == next(unacked, buffer.next)
         asker = self._sender_of(missing.first)
         others = [missing.index(key) for key in missing if key[0] != asker]
         assert self._p2 == (others[0] if others else missing.next)
@@ -148,28 +168,7 @@ class HybridOptimal(Hybrid, Generic[C]):
             assert copy.acked or copy.sent == (awaited <= {copy.receiver}), "sendable, and not sent"
 
 
-class Buffered:
-    """A message in the unified buffer, from its causal send to its ack."""
-
-    __slots__ = ("acked", "mid", "payload", "permit", "pid", "receiver", "sent", "waits")
-
-    def __init__(self, receiver: int, mid: int, pid: int, waits: int, payload: Any) -> None:
-        self.receiver = receiver
-        self.mid = mid
-        self.pid = pid
-        self.waits = waits
-        """It depends on the missing permits before this index."""
-        self.permit = False
-        self.sent = False
-        self.acked = False
-        self.payload = payload
-
-    def packet(self) -> HybridMessage:
-        """What is sent of it. Cost: constant."""
-        return HybridMessage(self.mid, self.pid, self.permit, self.payload)
-
-
-class HybridSPS(HybridOptimal[Buffered]):
+class HybridSPS(HybridOptimal[Outgoing]):
     """Algorithm 2 at one process. Amortised constant time a packet; three integers a message."""
 
     __slots__ = ()
@@ -180,31 +179,18 @@ class HybridSPS(HybridOptimal[Buffered]):
         super().__init__(me, known, window, base=1)  # ids are indexes, from 1 (E1)
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
-        buffer, [receiver] = self._buffer, to
-        mid = buffer.next
+        mid = self._buffer.next
         [pid] = self._predecessors(to, mid)
-        buffer.add(Buffered(receiver, mid, pid, self._missing.next, payload))
-        self.operations += 1
-        if self._u2 == mid and buffer.peek.receiver == receiver:  # E3
-            self._u2 = mid + 1
-        if self._m2 == mid and self._missing.next <= self._p2:  # E4
-            self._m2 = mid + 1
+        self._add(Outgoing(to[0], mid, pid, self._missing.next, payload))
         self._send_interval(mid, self._p2)
         return mid
 
-    def _transmit(self, at: int, copy: Buffered) -> None:
+    def _transmit(self, at: int, copy: Outgoing) -> None:
         copy.permit = self._u2 < at or copy.receiver != self._buffer.peek.receiver
         self._emit(copy.receiver, copy.packet())
 
-    def _on_ack(self, sender: int, ack: Ack) -> str | None:
-        buffer, mid = self._buffer, ack.mid
-        self.operations += 1
-        if mid < buffer.first:
-            self._emit(sender, Permit(mid))
-            return None
-        if mid >= buffer.next:
-            return OUT_OF_WINDOW
-        message = buffer[mid]
+    def _acknowledge(self, sender: int, mid: int, message: Outgoing) -> str | None:
+        buffer = self._buffer
         if message.receiver != sender or not message.sent:
             return STRANGER
         if message.acked:  # it asks for a permit that may have gone out and been lost
@@ -239,33 +225,5 @@ class HybridSPS(HybridOptimal[Buffered]):
             self._u2 += 1
 
     @property
-    def _oldest(self) -> int:
-        return self._buffer.first
-
-    def _awaits(self, receiver: int, mid: int) -> bool:
-        if not self._buffer.first <= mid < self._buffer.next:
-            return False
-        message = self._buffer[mid]
-        return message.receiver == receiver and message.sent and not message.acked
-
-    def tick(self) -> None:
-        """Send again what is unacknowledged, and ask again for missing permits.
-
-        Cost: the send buffer and the missing permits.
-        """
-        for message in self._buffer:
-            if message.sent and not message.acked:
-                self._emit(message.receiver, message.packet())
-        for sender, mid in self._missing:
-            self._emit(sender, Ack(mid))
-
-    def integers(self) -> int:
-        return 4 + 6 * len(self._buffer) + 2 * len(self._missing) + self._held_integers()
-
-    def _check(self) -> None:
-        super()._check()
-        buffer = self._buffer
-        entries = list(enumerate(buffer, buffer.first))
-        assert not entries or not buffer.peek.acked
-        unacked = (at for at, m in entries if not m.acked and m.receiver != buffer.peek.receiver)
-        assert self._u2 == next(unacked, buffer.next)
+    def _window(self) -> SlidingArray[Outgoing]:
+        return self._buffer

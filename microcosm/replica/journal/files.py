@@ -6,24 +6,31 @@ durable.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from microcosm.errors import JournalError, LockedJournal, MicrocosmError
 from microcosm.replica.journal.schema import APPLICATION_ID
+
+PRIVATE = 0o600
+"""Who may read what is in a journal: its owner."""
 
 
 class Flat:
     """A small file that is written in place."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
 
     def write(self, offset: int, content: bytes) -> None:
         """Put `content` at `offset`."""
@@ -44,6 +51,8 @@ class Disk:
 
     def connect(self, path: Path, access: str) -> sqlite3.Connection:
         """Open a database; `access` is that of SQLite's addresses: `ro`, `rw`, or `rwc` to create it."""
+        if access == "rwc":  # SQLite gives the files beside it the rights of the database
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={access}",
             uri=True,
@@ -71,6 +80,9 @@ class Disk:
 
 DISK = Disk()
 
+UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""What the system says where nothing can be written."""
+
 
 def full_sync(descriptor: int) -> None:
     """Return when what was written to a file would outlast a loss of power.
@@ -88,17 +100,25 @@ def full_sync(descriptor: int) -> None:
 
 
 class Lock:
-    """The right to write a journal: a lock on a file beside it, which stays there. A fork shares it."""
+    """The right to write a journal: a lock on a file beside it, which stays there. A fork shares it.
 
-    def __init__(self, path: Path, of: Path) -> None:
+    `reading`: so that nobody writes meanwhile, where possible; a file system that cannot be written will do.
+    """
+
+    def __init__(self, path: Path, of: Path, *, reading: bool = False) -> None:
         try:
             import fcntl
         except ImportError:
             raise JournalError("journals need a POSIX system", file=str(of)) from None
+        self._descriptor: int | None = None
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
-            raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
+            if not reading or error.errno not in UNWRITABLE:
+                raise JournalError(f"cannot be opened: {error.strerror}", file=str(of)) from None
+            if not path.exists():
+                return  # who cannot make one here cannot write the journal either
+            descriptor = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -106,9 +126,10 @@ class Lock:
             os.close(descriptor)
             hint = "end that process first; it may be read meanwhile"
             raise LockedJournal(f"locked by process {holder}", file=str(of), hint=hint) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        self._descriptor: int | None = descriptor
+        with suppress(OSError):  # where it may only be read
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
 
     def release(self) -> None:
         """Let others write. A second call does nothing."""
@@ -166,6 +187,34 @@ class Files:
         if not self.head.exists() and not _marked(self.database):
             raise JournalError("is not a journal", file=str(self.database))
 
+    @contextmanager
+    def readable(self) -> Iterator[Files]:
+        """These files, or where nothing can be written beside them a copy, for SQLite writes even to read.
+
+        Cost: none, or their size on the disk of temporary files.
+        """
+        if _writable(self.database.parent):
+            yield self
+            return
+        with TemporaryDirectory(prefix="microcosm-") as folder:
+            copy = Files(Path(folder) / self.database.name)
+            for path, to in ((self.database, copy.database), (self.wal, copy.wal), (self.head, copy.head)):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(path, to)
+            yield copy
+
+    def identity(self) -> tuple[tuple[int, int] | None, ...]:
+        """Which files lie there now: device and number of each, None where it is gone. Cost: microseconds."""
+        found: list[tuple[int, int] | None] = []
+        for path in (self.database, self.wal, self.head):
+            try:
+                status = os.stat(path)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((status.st_dev, status.st_ino))
+        return tuple(found)
+
     def new(self) -> Files:
         """Files to build a journal in before it takes the place of this one; there is none of them yet."""
         made = Files(self.database.with_name(f".{self.database.name}.new"))
@@ -199,7 +248,7 @@ class Files:
         if not kept.exists():
             part = kept.with_name(kept.name + ".part")
             shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
+            part.mkdir(mode=0o700)
             for path in there:
                 shutil.copy2(path, part / path.name)
             for path in (*part.iterdir(), part):
@@ -217,6 +266,11 @@ def _marked(database: Path) -> bool:
     except OSError:
         return True  # whoever goes on is told
     return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:]) == APPLICATION_ID
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in a folder."""
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _sync(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -52,8 +52,11 @@ class Reader:
         self._max_age = max_age
         self._turn = threading.Lock()
         self._files.must_exist()
+        self._copied = ExitStack()
+        """A copy that is read, where nothing can be written beside the journal."""
+        seen = self._copied.enter_context(self._files.readable())
         with self._errors():
-            self._connection: sqlite3.Connection | None = disk.connect(self._files.database, "ro")
+            self._connection: sqlite3.Connection | None = disk.connect(seen.database, "ro")
         try:
             with self._errors():
                 self._connection.execute("PRAGMA busy_timeout = 5000")
@@ -108,6 +111,7 @@ class Reader:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+            self._copied.close()
 
     def _pieces(self, at: Place, until: int) -> Iterator[LogRecord]:
         while at.number < until:

@@ -120,10 +120,11 @@ def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> FsckRepor
     """
     files = Files(Path(path))
     files.must_be_journal()
-    lock = Lock(files.lock, files.database)
+    lock = Lock(files.lock, files.database, reading=not repair)
     try:
-        findings = examine(files, None, disk)
-        about, (first, good) = findings.about, _good(files, disk, findings.about)
+        with files.readable() as seen:
+            findings = examine(seen, None, disk)
+            about, (first, good) = findings.about, _good(seen, disk, findings.about)
         durable = findings.head.number if findings.head else good.number
         if about is None or first is None or (repair and findings.faults and not good.number and durable):
             faults = findings.faults or ("the snapshot does not check",)

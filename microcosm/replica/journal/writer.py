@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import perf_counter
 
-from microcosm.errors import DamagedJournal, JournalError
+from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import Broken, JournalState, Place, disagreement, look, recovered
@@ -35,6 +35,8 @@ class Writer:
         self._pending = 0
         self._reserved = False
         self._schema = journal_schema.version()
+        self._identity: tuple[tuple[int, int] | None, ...] = ()
+        """The files that were opened."""
         self.stopped: str | None = None
         self.transactions = 0
         self.seconds = 0.0
@@ -157,6 +159,7 @@ class Writer:
         self._head = HeadFile(disk, self._files.head, head)
         self._head.advance(self.head())
         execute(f"PRAGMA synchronous = {self._mode}")
+        self._identity = self._files.identity()
         execute("PRAGMA busy_timeout = 500")  # how long a checkpoint waits for readers
         return state
 
@@ -167,6 +170,9 @@ class Writer:
         self.state = state
         if self._mode == "full":
             self._head.advance(self.head())
+        if self._files.identity() != self._identity:
+            hint = "put them back, or restore a backup; what was acknowledged before was in them"
+            raise LostJournal("its files were deleted or replaced", file=str(self._files.database), hint=hint)
         self._pending += size + 3 * 4096
         self.transactions += 1
 

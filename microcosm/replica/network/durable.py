@@ -79,6 +79,8 @@ class Durable(WriteAhead):
         self.refused_for_space = 0
         self.spare = False
         """Whether the next message of some sender is taken though this is full."""
+        self.paused = False
+        """Whether no messages are taken, for the application cannot say now what becomes of them."""
         self.progress = 0
         """Acks and messages that were news, counted."""
         self.too_large = 0
@@ -188,7 +190,8 @@ class Durable(WriteAhead):
             self._follow(process.answer(number, packet))
         elif isinstance(packet, HybridMessage):
             part = packet.payload
-            if self.full and not (self.spare and process.machine.is_next(number, packet)):
+            spare = self.spare and process.machine.is_next(number, packet)
+            if self.paused or (self.full and not spare):
                 self.refused_for_space += 1
             elif process.unfinished(number) > 2 * self.largest and part[:1] == MORE:
                 self.too_large += 1

@@ -8,7 +8,8 @@ What the host owes an endpoint:
 4. after an exception other than `ReplicaError` throw the endpoint away and open another on the same store.
 
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
-Answers go to the configured address of the member, never to where a packet came from.
+Answers go to the configured address of the member, or to where its newest genuine packet of this session came
+from: it may have moved. Where there is no session yet a greeting is answered at both.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
-from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Handshake, opened
+from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Arrival, Handshake, opened
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
 from microcosm.replica.network.process import Fence, MessageId
@@ -128,7 +129,8 @@ class Endpoint:
             raise ReplicaError(f"{name!r} and another member have the same digest; choose another name")
         self.durable.member(name, *address)
         self._meet(now)
-        self._peers[self.durable.process.membership.named[name].number].address = address
+        peer = self._peers[self.durable.process.membership.named[name].number]
+        peer.address, peer.source, peer.greets_from = address, None, None
 
     def evict(self, name: str, now: float) -> Fence | None:
         """Give a member up for good, here and, as soon as they hear of it, at all others (see `Process`)."""
@@ -143,14 +145,17 @@ class Endpoint:
 
     def use_keys(self, ring: Keyring) -> None:
         """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
-        self._sealer.ring = ring
+        self._sealer.use(ring)
 
-    def receive(self, packet: bytes, now: float, wall: float) -> None:
-        """Take a packet off the wire. Raises nothing for what it says; a refusal is counted in `drops`."""
+    def receive(self, packet: bytes, now: float, wall: float, source: Address | None = None) -> None:
+        """Take a packet off the wire, from where it came if that is known.
+
+        Raises nothing for what it says; a refusal is counted in `drops`.
+        """
         now = self._passed(now)
         self.counts["packets in"] += 1
         self.counts["bytes in"] += len(packet)
-        reason = self._receive(packet, now, wall)
+        reason = self._receive(packet, now, wall, source)
         if reason is not None:
             self.drops[reason] += 1
 
@@ -253,17 +258,32 @@ class Endpoint:
                 self._peers[number] = self._tagged[tag(member.name)] = peer
                 self.durable.repeat(number)
 
-    def _receive(self, packet: bytes, now: float, wall: float) -> str | None:
+    def _receive(self, packet: bytes, now: float, wall: float, source: Address | None) -> str | None:
         found = opened(packet, self._tagged, self._sealer, self.versions, self.limits.mtu, wall)
         if isinstance(found, str):
             return found
         if found.header.kind == GREETING:
-            return self._handshake.heard(found, now)
+            refused = self._handshake.heard(found, now)
+            if not self._learn(found, source) and refused is None:
+                found.peer.greets_from = source
+            return refused
+        self._learn(found, source)
         found.peer.heard_at = now
         if found.header.kind == EXCHANGE:
             self.exchanged.append((found.peer.member.name, found.content))
             return None
         return self._read(found.peer, read_content(found.content), now)
+
+    def _learn(self, found: Arrival, source: Address | None) -> bool:
+        """Whether a packet is of the session; the newest says where its member is answered."""
+        peer, header = found.peer, found.header
+        session = peer.session
+        if session is None or (header.salt, header.key_id) != (session.salt, session.key_id):
+            return False
+        if source is not None and header.counter == session.window.highest:
+            peer.source = None if source == peer.address else source
+            peer.greets_from = None
+        return True
 
     def _read(self, peer: Peer, content: Content | None, now: float) -> str | None:
         if content is None:
@@ -303,17 +323,20 @@ class Endpoint:
         sealer, session = self._sealer, peer.session
         used = sealer.sending(peer.member.name, now, wall)
         greeting = self._handshake.due(number, peer, used, now)
+        where = peer.source or peer.address
         if greeting is not None:
-            leaving.append((peer.address, greeting))
+            leaving.append((where, greeting))
+            if peer.greets_from not in (None, where):
+                leaving.append((peer.greets_from or where, greeting))
         if session is None:
             return
         to = Destination(peer.member.name, peer.member.incarnation or 0, session.boot)
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
             sealed = sealer.seal(used, session.version, CONTENT, to, packed(content))
-            leaving.append((peer.address, sealed))
+            leaving.append((where, sealed))
         said, peer.said = peer.said, []
         for piece in said:
-            leaving.append((peer.address, sealer.seal(used, session.version, EXCHANGE, to, piece)))
+            leaving.append((where, sealer.seal(used, session.version, EXCHANGE, to, piece)))
 
 
 @dataclass(frozen=True, slots=True)

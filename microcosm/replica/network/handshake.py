@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from microcosm.replica.ledger.dots import LAST_INCARNATION
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import NEVER, Peer, PeerSession
 from microcosm.replica.network.process import Fence
@@ -49,7 +50,7 @@ class Handshake:
         peer, header = arrival.peer, arrival.header
         greeting = read_greeting(arrival.content)
         member, session, me = peer.member, peer.session, self._sealer
-        if greeting is None:
+        if greeting is None or not 0 < header.incarnation <= LAST_INCARNATION:
             return MALFORMED
         if Fence(member.name, header.incarnation) in self._durable.process.membership.fences:
             return OLD_INCARNATION
@@ -76,7 +77,7 @@ class Handshake:
                     *(arrival.cipher, window),
                 )
             if (greeting.boot, greeting.generation) == (session.boot, session.generation):
-                peer.heard_at = now
+                peer.heard_at, peer.unreadable = now, 0
                 peer.met = greeting.heard == self._generations.get(member.number)
                 peer.greet_at = NEVER if peer.met else peer.greet_at
         if not (fresh and peer.met and greeting.met):
@@ -142,6 +143,7 @@ def opened(
         return UNKNOWN_SENDER
     key = me.ring.accepting(header.key_id, me.name, peer.member.name, wall)
     if key is None:
+        peer.unreadable += 1
         return UNKNOWN_KEY
     session = peer.session
     current = session is not None and (header.salt, header.key_id) == (session.salt, session.key_id)
@@ -163,6 +165,7 @@ def opened(
         cipher = derived(key, peer.member.name, header.incarnation, header.salt)
     content = unsealed(cipher, header, packet, peer.member.name, to)
     if content is None:
+        peer.unreadable += 1
         return NOT_GENUINE
     if session is not None and current and not session.window.fresh(header.counter):
         return REPLAYED

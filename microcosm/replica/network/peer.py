@@ -78,6 +78,12 @@ class Peer:
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
         self.heard_at: float | None = None
+        self.source: tuple[str, int] | None = None
+        """Where its newest genuine packet came from, if that is not its address."""
+        self.greets_from: tuple[str, int] | None = None
+        """Where a genuine greeting came from that may be a recording: it is answered there too."""
+        self.unreadable = 0
+        """Packets in its name that could not be opened, since one could."""
         self.saying: list[bytes] = []
         """Pieces of exchanges that wait for what they tell to be durable."""
         self.said: list[bytes] = []

@@ -132,6 +132,13 @@ class Sealer:
         self._sending: dict[int, Sending] = {}
         self._generation = boot << 32
 
+    def use(self, ring: Keyring) -> None:
+        """Seal with the keys of another ring from now on; what was derived of a key that stays is kept."""
+        before = {key.id: key.secret for key in self.ring.keys}
+        kept = {key.id for key in ring.keys if before.get(key.id) == key.secret}
+        self._sending = {id_: used for id_, used in self._sending.items() if id_ in kept}
+        self.ring = ring
+
     def sending(self, peer: str, now: float, wall: float) -> Sending:
         """The derived key to seal with for a peer; a new one where it is time for it.
 
@@ -174,6 +181,11 @@ class ReplayWindow:
     def __init__(self) -> None:
         self._highest = -1
         self._bits = 0
+
+    @property
+    def highest(self) -> int:
+        """The greatest counter so far."""
+        return self._highest
 
     def fresh(self, counter: int) -> bool:
         """Whether a counter has not been seen; from now on it has. Cost: 4,096 bits."""

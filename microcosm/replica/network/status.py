@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
@@ -36,6 +37,8 @@ def _of_peer(durable: Durable, peer: Peer, now: float) -> dict[str, Any]:
         "address": peer.address,
         "incarnation": peer.member.incarnation,
         "met": peer.session is not None and peer.met,
+        "source": peer.source,
+        "unreadable": peer.unreadable if peer.session is None or not peer.met else 0,
         "stranger": peer.stranger,
         "silent for": None if peer.heard_at is None else now - peer.heard_at,
         "unacknowledged": peer.unacked,
@@ -47,6 +50,20 @@ def _of_peer(durable: Durable, peer: Peer, now: float) -> dict[str, Any]:
         "window": int(peer.congestion.window),
         "round trip": peer.congestion.rtt,
     }
+
+
+def divergences(replica: Replica) -> list[dict[str, str]]:
+    """With whom it is not agreed what happened at a replica: `member`, and `why`, with what to do."""
+    return [
+        {
+            "member": found["member"],
+            "why": f"{found['member']} knows {Dot(*found['dot'])} of this replica, which had come to number"
+            f" {found['last']} only: its journal is an older copy, another process runs one, or somebody says"
+            " what is not true. It has begun a new incarnation of its events, so nothing is mixed up; if the"
+            " journal was put back, `replica renew` it, and `replica member replace` it at the others",
+        }
+        for found in replica.divergences
+    ]
 
 
 class Blocked(NamedTuple):
@@ -102,6 +119,9 @@ def _message(process: Process, mid: int) -> str:
 
 PREFIX = "microcosm_"
 
+HEALTH = ("ok", "suspects", "diverged", "stopped")
+"""How a node may be, the best first."""
+
 Sample = tuple[str, Mapping[str, object], float]
 """What stands behind the name of the family, labels, and a value."""
 
@@ -125,6 +145,7 @@ def _held(replica: Replica) -> Iterator[str]:
         ("held", "Evolutions that are held."),
         ("seen", "Evolutions that have been seen."),
         ("removals", "Removals that not all members are known to have."),
+        ("divergences", "Times that a member knew something else of what happened here."),
         ("quarantined", "Correspondences that are set aside."),
     ):
         yield from _family(name, "gauge", said, [("", {}, counts[name])])
@@ -146,6 +167,10 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
         ("clock_jumps", "clock jumps", "Times that the time of day jumped."),
     ):
         yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])
+    health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
+    yield from _family("health", "stateset", "How it is.", health)
+    suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
+    yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
     drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
     yield from _family("drops", "counter", "Packets that were taken no notice of.", drops)
     members = sorted(found["members"].items())

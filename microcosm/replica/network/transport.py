@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -27,6 +28,64 @@ BATCH = 16
 """At most so many packets are taken before the next commit."""
 
 SOCKET_BYTES = 1 << 20
+
+
+KNOWN_FOR, UNKNOWN_FOR = 60.0, 5.0
+"""Seconds after which the address of a host is looked up again, and where it was not found."""
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host is an address, and no name that somebody would have to be asked for."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, ValueError):
+            socket.inet_pton(family, host.partition("%")[0])
+            return True
+    return False
+
+
+class HostNames:
+    """The addresses of hosts, looked up in threads: an answer may take half a minute.
+
+    `found_one` is called in the loop's thread when one is known that was not.
+    """
+
+    def __init__(self, family: int, loop: asyncio.AbstractEventLoop, found_one: Callable[[], object]) -> None:
+        self._family, self._loop, self._found_one = family, loop, found_one
+        self._known: dict[Address, tuple[Address | None, float]] = {}
+        self._asked: set[Address] = set()
+        self._names: dict[Address, Address] = {}
+        """The name of each address that was looked up."""
+
+    def found(self, address: Address, now: float) -> Address | None:
+        """Where packets for an address go; None where it is not known, or not yet."""
+        known = self._known.get(address)
+        if known is None and is_literal(address[0]):
+            known = self._known[address] = (address, float("inf"))
+        if (known is None or known[1] <= now) and address not in self._asked:
+            self._asked.add(address)
+            threading.Thread(target=self._ask, args=(address,), daemon=True, name="host name").start()
+        return None if known is None else known[0]
+
+    def named(self, address: Address) -> Address:
+        """An address as it was given, by its name if it was one."""
+        return self._names.get(address, address)
+
+    def _ask(self, address: Address) -> None:
+        found: Address | None = None
+        with suppress(OSError, UnicodeError):
+            [(*_, name), *_] = socket.getaddrinfo(*address, self._family, socket.SOCK_DGRAM)
+            found = (str(name[0]), int(name[1]))
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._told, address, found)
+
+    def _told(self, address: Address, found: Address | None) -> None:
+        self._asked.discard(address)
+        before = self._known.get(address, (None, 0.0))[0]
+        until = time.monotonic() + (UNKNOWN_FOR if found is None else KNOWN_FOR)
+        self._known[address] = (found or before, until)
+        if found is not None and found != before:
+            self._names[found] = address
+            self._found_one()
 
 
 class Transport:
@@ -49,6 +108,7 @@ class Transport:
         self._after_flush = after_flush
         self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
+        self._names = HostNames(sock.family, self._loop, self._soon)
         self._writing = BatchWriter(endpoint.durable.store, self._written)
         self._apart = bool(getattr(endpoint.durable.store, "slow", False))
         self._timer: asyncio.TimerHandle | None = None
@@ -75,13 +135,18 @@ class Transport:
         `before_flush` is called before each; what it adds is committed along.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        if not is_literal(address[0]):
+            with suppress(OSError, UnicodeError):  # then it is said below that there is no such address
+                loop = asyncio.get_running_loop()
+                [(family, *_, name), *_] = await loop.getaddrinfo(*address, type=socket.SOCK_DGRAM)
+                address = (str(name[0]), int(name[1]))
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
                 sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
             sock.bind(address)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:
             sock.close()
             raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
         endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
@@ -215,12 +280,12 @@ class Transport:
         try:
             for _ in range(BATCH):
                 try:
-                    packet, _ = self._socket.recvfrom(largest)
+                    packet, source = self._socket.recvfrom(largest)
                 except (BlockingIOError, InterruptedError):
                     break
                 except OSError:  # a destination that nobody listens at, reported late
                     continue
-                endpoint.receive(packet, now, wall)
+                endpoint.receive(packet, now, wall, self._names.named(source[:2]))
         except BaseException as error:
             self._stop(error)
             return False
@@ -239,8 +304,12 @@ class Transport:
             if not self._writing.busy:
                 settled += self._commit(now, wait)
             for address, packet in endpoint.leaving(now, time.time()):
+                where = self._names.found(address, now)
+                if where is None:
+                    endpoint.drops["address unknown"] += 1
+                    continue
                 try:
-                    self._socket.sendto(packet, address)
+                    self._socket.sendto(packet, where)
                 except (BlockingIOError, InterruptedError):
                     endpoint.drops["socket full"] += 1
                 except OSError:

@@ -42,7 +42,8 @@ OWN = "jsonl"
 EVENT = (
     "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
     "clock map<string,long>, lamport long, earliest double, latest double, written array<string>, "
-    "label string, attributes string, after array<string>, counted array<string>, file string, line long"
+    "label string, attributes string, after array<string>, links array<string>, counted array<string>, "
+    "file string, line long"
 )
 """The columns of an event, as Spark names their types; a stamp is `lamport`, or `earliest` and `latest`.
 
@@ -133,6 +134,7 @@ def row_of(event: TraceEvent, named: str | None = None) -> Row:
         "label": event.label,
         "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
         "after": list(event.after) or None,
+        "links": list(event.links) or None,
         "counted": event.counted or None,
         "file": event.file,
         "line": event.line,
@@ -175,6 +177,7 @@ def _event(
     label: str | None,
     attributes: str | None,
     after: list[str] | None,
+    links: list[str] | None,
     counted: list[str] | None,
     file: str,
     line: int,
@@ -201,6 +204,7 @@ def _event(
         file,
         line,
         "seq" in made,
+        links=tuple(links) if links else (),
     )
 
 

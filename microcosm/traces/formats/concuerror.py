@@ -78,25 +78,25 @@ class _Interleaving:
         """The event that a step is, or None."""
         kind, message, label = "internal", None, text
         to: tuple[str, ...] = ()
-        after: list[str] = []
+        after: dict[str, str] = {}
         if reaches := _REACHES.fullmatch(text):
             content, sender, owner = reaches.groups()
             process = f"{owner} mailbox"
             arriving, sending = self._take(self.sent, (sender, owner, content))
-            after.append(sending)
+            after.setdefault(sending, "sending")
             self._arrive(owner, content, arriving)
         elif signal := _SIGNAL.fullmatch(text):
             reason, sender, owner = signal.groups()
             process = f"{owner} mailbox"
             # Whichever of the two sent it: the first of them comes before it.
-            after.append(self.signalled.get((sender, owner), self.exited.get(sender, "")))
+            after.setdefault(self.signalled.get((sender, owner), self.exited.get(sender, "")), "exit signal")
             if reason is not None:
                 arrival = self._arrive(owner, f"{{'EXIT',{sender},{reason}}}", "")
                 self.dying[owner] = reason, arrival
         elif step := _OF.fullmatch(text):
             process, label = step.groups()
             if process not in self.steps:
-                after.append(self.spawned.get(process, ""))
+                after.setdefault(self.spawned.get(process, ""), "spawn")
             own = f"{process}:{self.steps.get(process, 0) + 1}"
             dying = self.dying.pop(process, None)
             if send := _SEND.fullmatch(label):
@@ -108,7 +108,7 @@ class _Interleaving:
                 message, arrival = self._take(self.arrived, (process, received[1]))
                 kind = "receive" if message else "internal"
                 message = message or None
-                after.append(arrival)
+                after.setdefault(arrival, "arrival")
             elif spawn := _SPAWNS.fullmatch(label):
                 self.spawned[spawn[1].strip("{},")] = own
             elif call := _CALLS_EXIT.fullmatch(label):
@@ -118,11 +118,12 @@ class _Interleaving:
                 if self.whole:
                     self.exited[process] = own
                 if dying is not None and self._dies(process, dying[0], exit_[1]):
-                    after.append(dying[1])
+                    after.setdefault(dying[1], "exit signal")
             elif "process_flag(trap_exit" in label:
                 self.trapping.add(process)
         else:
             return None
+        after.pop("", None)
         self.steps[process] = self.steps.get(process, 0) + 1
         return TraceEvent(
             process,
@@ -132,9 +133,10 @@ class _Interleaving:
             to,
             label=label,
             trace=self.name,
-            after=tuple(dict.fromkeys(filter(None, after))),
+            after=tuple(after),
             file=file,
             line=line,
+            links=tuple(after.values()),
         )
 
     def _arrive(self, owner: str, content: str, message: str) -> str:

@@ -102,7 +102,15 @@ def _node(
     name = node if trace is None else f"{trace}/{node}"
     above = parents if trace is None else tuple(f"{trace}/{parent}" for parent in parents)
     return TraceEvent(
-        node, 1, attributes=attributes, trace=trace, name=name, after=above, file=file, line=line
+        node,
+        1,
+        attributes=attributes,
+        trace=trace,
+        name=name,
+        after=above,
+        file=file,
+        line=line,
+        links=("parent revision",) * len(above),
     )
 
 

@@ -148,6 +148,7 @@ class _Log:
                 attributes=line.more,
                 trace=self._trace(run),
                 after=after,
+                links=("what its message proves",) * len(after),
                 file=file,
                 line=line.number,
             )

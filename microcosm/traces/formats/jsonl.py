@@ -6,9 +6,8 @@
 out, and `kind` what is plain (`microcosm.traces.formats.left_out`). `trace`, `id`, `to`, `clock`, `stamp`,
 `attributes` and `after` are optional, and fields that are not known become attributes. `docs/log-format.md`
 and `microcosm/schemas/event.json` have all of it. A copy of a log of another format says in `counted` which
-of `seq` and `message` its reader counted, for want of them in the log, and any copy in `origin` from which file
-and line an event was read: there it still is said to stand. A line that is no event is reported and passed
-over.
+of `seq` and `message` its reader counted, for want of them in the log, and in `origin` from which file and
+line an event was read: there it still is said to stand. A line that is no event is reported and passed over.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _is_nearly(record: dict[str, object]) -> bool:
 
 def _completed(record: dict[str, object]) -> dict[str, object]:
     """An object that leaves something out as an event that does not. Raises `BadLine`."""
-    if not record.keys() & {"seq", "kind"} and not record.keys().isdisjoint(_OF_LOGGERS):
+    if record.keys().isdisjoint(("seq", "kind", "label", "to")) and not record.keys().isdisjoint(_OF_LOGGERS):
         raise BadLine("a line of an ordinary log")
     kind = _kind(record)
     return {**record, "seq": record.get("seq", 1), "kind": kind or "receive"}
@@ -233,8 +232,9 @@ def line_of(event: TraceEvent) -> str:
         ("label", event.label),
         ("attributes", event.attributes or None),
         ("after", event.after or None),
+        ("links", event.links or None),
         ("counted", event.counted or None),
-        ("origin", [event.file, event.line] if event.file and event.line else None),
+        ("origin", event.origin),
     )
     record.update((name, value) for name, value in optional if value is not None)
     return json_text(record) + "\n"
@@ -261,6 +261,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         raise _wrong(record, "attributes", "an object")
     message = _text(record, "message") if "message" in record else None
     counted: list[str] = []
+    own = True
+    links: tuple[str, ...] = ()
     if not record.keys() <= _FIELDS:
         counted = _counted(record)
         if message is not None and "message" in counted:
@@ -268,8 +270,11 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         more = {key: value for key, value in record.items() if key not in _FIELDS}
         if counted:
             del more["counted"]
+        if "links" in more and _are_links(more["links"], record.get("after")):
+            links = tuple(map(intern, cast(list[str], more.pop("links"))))
         if "origin" in more and (place := _place(more["origin"])) is not None:
             file, line = place
+            own = False
             del more["origin"]
         attributes = {**attributes, **more} if more else attributes
     return TraceEvent(
@@ -288,6 +293,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         file,
         line,
         "seq" in counted,
+        own,
+        links,
     )
 
 
@@ -305,6 +312,16 @@ def _counted(record: dict[str, object]) -> list[str]:
     """The fields that a reader counted; none where `counted` says something else of the event."""
     said = record.get("counted")
     return said if type(said) is list and said and all(name in COUNTED for name in said) else []
+
+
+def _are_links(links: object, after: object) -> bool:
+    """Whether a field says what each link is called."""
+    return (
+        type(links) is list
+        and type(after) is list
+        and len(links) == len(after) == len(set(map(str, after)))
+        and all(type(link) is str and link for link in links)
+    )
 
 
 def _place(origin: object) -> tuple[str, int] | None:

@@ -151,10 +151,10 @@ class _Program:
             line, trace = step.line, _trace(step.run, several)
             position = before[step.run, line.rank] + step.position
             self._options.positions_of(trace, line.rank).add(position)
-            after: tuple[str, ...] = ()
+            after: dict[str, str] = {}
             if step.follows is not None or step.received:
-                found = (f"{rank}:{before[step.run, rank] + at}" for rank, at in self._after(step))
-                after = tuple(dict.fromkeys(found))
+                for rank, at, link in self._after(step):
+                    after.setdefault(f"{rank}:{before[step.run, rank] + at}", link)
             told = step.message if step.message is not None and self._is_told(step.message) else None
             yield TraceEvent(
                 line.rank,
@@ -164,7 +164,8 @@ class _Program:
                 (step.message.channel.destination,) if step.message and step.kind == "send" else (),
                 label=" ".join((line.operation, *line.words)),
                 trace=trace,
-                after=after,
+                after=tuple(after),
+                links=tuple(after.values()),
                 file=line.file,
                 line=line.number,
             )
@@ -183,19 +184,21 @@ class _Program:
         sends = (step for step in self._steps() if step.kind == "send")
         return {step.message: step.position for step in sends if step.message in messages}
 
-    def _after(self, step: Step) -> Iterator[tuple[str, int]]:
-        """The events of other ranks, by rank and position, that come before a step without a message."""
+    def _after(self, step: Step) -> Iterator[tuple[str, int, str]]:
+        """The events of other ranks, by rank and position, that come before a step without a message; and
+        what makes them do so.
+        """
         line = step.line
         if step.follows is not None and self._counts():
             collective = self._ranks.collectives[step.run][step.follows]
             for other in collective.before(line.rank):
-                yield other, collective.events[other]
+                yield other, collective.events[other], collective.operation
         for message in step.received:
             if message not in self._sendings:
                 said = f"{line.rank}:{step.position}: the sending of {message} is not in the log"
                 self._report.add("unmatched-receive", said, file=line.file, line=line.number)
             elif self._is_told(message):
-                yield message.channel.source, self._sendings[message]
+                yield message.channel.source, self._sendings[message], "completed reception"
 
     def _is_told(self, message: Message) -> bool:
         """Whether counting tells which message it is, or there is no other end of it."""

@@ -1,8 +1,8 @@
 """The own format in columns: Apache Parquet. Needs the extra `parquet` (pyarrow).
 
 The columns are the fields of `microcosm.traces.event.TraceEvent`: `trace process seq kind message to
-clock stamp label attributes id after counted origin origin_line`; the last two say from which file and line
-of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
+clock stamp label attributes id after links counted origin origin_line`; the last two say from which file and
+line of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
 `lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
 ones, so that nothing follows from it that did not, and `written` has both ends as they are. The values of
 `attributes` are JSON. Names are encoded by dictionaries. The metadata has the version of this schema under
@@ -72,6 +72,7 @@ def schema() -> pyarrow.Schema:
         ("attributes", arrow.map_(text, text)),
         ("id", text),
         ("after", arrow.list_(text)),
+        ("links", arrow.list_(text)),
         ("counted", arrow.list_(text)),
         ("origin", name),
         ("origin_line", arrow.int64()),
@@ -161,9 +162,10 @@ def _row(event: TraceEvent) -> dict[str, object]:
         or None,
         "id": event.name,
         "after": list(event.after) or None,
+        "links": list(event.links) or None,
         "counted": event.counted or None,
-        "origin": event.file if event.file and event.line else None,
-        "origin_line": event.line if event.file and event.line else None,
+        "origin": event.origin and event.origin[0],
+        "origin_line": event.origin and event.origin[1],
     }
 
 

@@ -53,9 +53,11 @@ _SEEN_CHARACTERS = 4 << 20
 
 
 def detects(head: str, path: str) -> int:
-    """2 where the first line is a pattern, 1 where any line holds a clock."""
+    """2 where the first line is a pattern, 1 where any line holds a clock behind something else."""
     lines = head.split("\n")[:_SEEN]
-    return 2 if _is_header(lines[0]) else int(any(map(has_clock, lines)))
+    if _is_header(lines[0]):
+        return 2
+    return int(any(has_clock(line) and not line.lstrip().startswith("{") for line in lines))
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from microcosm.traces.event import TraceEvent
@@ -17,6 +18,7 @@ from microcosm.traces.formats import (
     shiviz,
     tlc,
 )
+from microcosm.traces.formats.plain import json_logs, log, text_logs
 from microcosm.traces.formats.spans import tracing
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -47,5 +49,22 @@ FORMATS = (
     Format("shiviz", shiviz.detects, shiviz.read),
     Format("tlc", tlc.detects, tlc.read),
     Format("zipkin", tracing.detects_zipkin, tracing.read_zipkin),
+    # Plain logs come behind all others, which know more of what they read.
+    *(
+        Format(said.__name__, json_logs.detects(marks), partial(json_logs.read, said))
+        for said, marks in (
+            (json_logs.journald, json_logs.is_journald),
+            (json_logs.docker, json_logs.is_docker),
+            (json_logs.loguru, json_logs.is_loguru),
+            (json_logs.structlog, json_logs.is_structlog),
+            (json_logs.logging, json_logs.is_logging),
+        )
+    ),
+    Format("cri", text_logs.detects_cri, text_logs.read_cri),
+    Format("klog", text_logs.detects_klog, text_logs.read_klog),
+    Format("syslog", text_logs.detects_syslog, text_logs.read_syslog),
+    Format("logfmt", text_logs.detects_logfmt, text_logs.read_logfmt),
+    Format("csv", text_logs.detects_csv, text_logs.read_csv),
+    Format(log.PATTERN, log.detects_pattern, log.read_pattern),
 )
 """The formats of this package. Of those that are equally sure of a log the first is taken."""

@@ -1,9 +1,9 @@
 """Records found by a regular expression that the user gives, as for ShiViz.
 
-The expression has JavaScript groups `(?<host>…)` and may span lines. The text is gone through in
-windows of lines, so memory is bounded; a record may span `SPAN` of them (fewer where they are very
-long). Records begin lines, unless the first window in which there is any has them elsewhere only:
-then they may stand anywhere, several in a line.
+The expression has JavaScript groups `(?<host>…)` and may span lines; with a group `clock` its records are
+those of ShiViz, without one a plain log's. The text is gone through in windows of lines, so memory is
+bounded; a record may span `SPAN` of them (fewer where they are very long). Records begin lines, unless the
+first window in which there is any has them elsewhere only: then they may stand anywhere, several in a line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 
 from microcosm.errors import TextError
@@ -26,6 +26,8 @@ _WINDOW_CHARACTERS = 4 << 20
 _FEWEST = 8
 """Lines that are looked at together however long they are."""
 _OWN = ("host", "clock", "event")
+PLAIN_GROUPS = ("host", "process", "event", "message", "to", "kind", "seq", "time")
+"""What the groups of a pattern without a clock mean; any other group is an attribute."""
 
 
 def compiled(pattern: str, file: str, line: int | None = None) -> re.Pattern[str]:
@@ -61,11 +63,57 @@ def record_pattern(pattern: str, file: str, line: int | None = None) -> re.Patte
     return expression
 
 
+def plain_pattern(pattern: str) -> re.Pattern[str]:
+    """The expression for the records of a log without clocks, which must have one of the groups of an event.
+
+    Raises `TextError`, also where it has none, and where it has `host` and `process`.
+    """
+    expression = compiled(pattern, "--pattern")
+    if expression.groupindex.keys().isdisjoint(PLAIN_GROUPS):
+        groups = ", ".join(f"(?<{name}>…)" for name in PLAIN_GROUPS)
+        raise _bad(pattern, f"the pattern has none of the groups {groups}", None, "--pattern", None)
+    if {"host", "process"} <= expression.groupindex.keys():
+        raise _bad(pattern, "`host` and `process` are the same thing: one of them", None, "--pattern", None)
+    return expression
+
+
+def has_clock_group(pattern: str) -> bool:
+    """Whether a pattern describes records with clocks, as ShiViz has them.
+
+    >>> has_clock_group("(?<host>.*) (?<clock>.*)"), has_clock_group("(?<host>.*)")
+    (True, False)
+    """
+    return "(?<clock>" in pattern or "(?P<clock>" in pattern
+
+
+def clocked_record(found: re.Match[str], line: int, lines: int) -> Item:
+    """The record of a match, which has a process and a clock."""
+    groups = found.groupdict()
+    host, label = groups["host"], groups.get("event")
+    if not host or not writable(host):
+        return BadRecord(line, "bad-host", "the record names no process", lines)
+    clock = clock_of(groups["clock"] or "")
+    if clock is None:
+        return BadRecord(line, "bad-clock", f"{host}: the vector time cannot be read", lines)
+    more = {name: value for name, value in groups.items() if name not in _OWN and value is not None}
+    return Record(line, host, clock, label or "", not label and "event" in groups, more)
+
+
+def plain_record(found: re.Match[str], line: int, lines: int) -> Item:
+    """The record of a match without a clock: the attributes have what its groups matched."""
+    groups = {name: value for name, value in found.groupdict().items() if value is not None}
+    label = groups.get("event", found[0].strip("\n"))
+    return Record(line, groups.get("host", groups.get("process", "")), {}, label, False, groups)
+
+
 def matched(
-    pattern: re.Pattern[str], lines: Iterator[tuple[int, str]], delimiter: Delimiter
+    pattern: re.Pattern[str],
+    lines: Iterator[tuple[int, str]],
+    delimiter: Delimiter,
+    record: Callable[[re.Match[str], int, int], Item] = clocked_record,
 ) -> Iterator[Item]:
     """What the lines are by a record pattern. Cost: that of the expression, tried once a line."""
-    windows = _Windows(pattern)
+    windows = _Windows(pattern, record)
     for number, text in lines:
         boundary = delimiter.at(number, text)
         if boundary is not None:
@@ -81,8 +129,9 @@ def matched(
 class _Windows:
     """The lines at hand, and how the pattern is tried on them."""
 
-    def __init__(self, pattern: re.Pattern[str]) -> None:
+    def __init__(self, pattern: re.Pattern[str], record: Callable[[re.Match[str], int, int], Item]) -> None:
         self._pattern = pattern
+        self._record = record
         self._anchored: bool | None = None
         """Whether records begin lines; known with the first record."""
         self._numbers: list[int] = []
@@ -140,17 +189,6 @@ class _Windows:
 
     def _left(self, start: int, end: int) -> Iterator[Item]:
         yield from map(Left, self._numbers[start:end], self._texts[start:end])
-
-    def _record(self, found: re.Match[str], line: int, lines: int) -> Item:
-        groups = found.groupdict()
-        host, label = groups["host"], groups.get("event")
-        if not host or not writable(host):
-            return BadRecord(line, "bad-host", "the record names no process", lines)
-        clock = clock_of(groups["clock"] or "")
-        if clock is None:
-            return BadRecord(line, "bad-clock", f"{host}: the vector time cannot be read", lines)
-        more = {name: value for name, value in groups.items() if name not in _OWN and value is not None}
-        return Record(line, host, clock, label or "", not label and "event" in groups, more)
 
 
 def _as_python(pattern: str) -> tuple[str, list[int]]:

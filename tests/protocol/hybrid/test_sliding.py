@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.protocol.hybrid.sliding import SLACK, IndexableSlidingMap, SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.sliding import SLACK, SlidingArray, SlidingMap
 
 
 @given(st.integers(0, 3), st.lists(st.booleans(), max_size=300))
@@ -38,34 +38,31 @@ def test_what_is_outside_the_window_is_no_element() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=300))
-def test_sliding_maps_are_dictionaries_with_a_window(steps: list[tuple[bool, int]]) -> None:
-    plain, indexable, model, count = SlidingMap[int](), IndexableSlidingMap[int](), dict[int, int](), 0
+def test_a_sliding_map_is_a_dictionary_with_a_window(steps: list[tuple[bool, int]]) -> None:
+    window, model, count = SlidingMap[int](), dict[int, int](), 0
     for add, key in steps:
         if add and key not in model:
-            assert plain.add(key) == indexable.add(key) == count
+            assert window.add(key) == count
             model[key] = count
             count += 1
         elif not add:
-            assert plain.remove(key) is indexable.remove(key) is (model.pop(key, None) is not None)
-        plain._check()
-        indexable._check()
-        for window in (plain, indexable):
-            assert (window.first, window.next) == (min(model.values(), default=count), count)
-            assert list(window) == list(model)
-        for index in range(indexable.first, indexable.next):
-            assert indexable[index] == next((k for k, at in model.items() if at == index), None)
-        assert indexable.index(key) == model.get(key)
+            assert window.remove(key) is (model.pop(key, None) is not None)
+        window._check()
+        assert (window.first, window.next) == (min(model.values(), default=count), count)
+        assert list(window) == list(model)
+        for index in range(window.first, window.next):
+            assert window[index] == next((k for k, at in model.items() if at == index), None)
+        assert window.index(key) == model.get(key)
+        assert (key in window) is (key in model)
 
 
 def test_memory_follows_the_window() -> None:
-    array, mapped, indexable = SlidingArray[int](), SlidingMap[int](), IndexableSlidingMap[int]()
+    array, mapped = SlidingArray[int](), SlidingMap[int]()
     for step in range(10_000):
-        for structure in (array, mapped, indexable):
-            structure.add(step)
+        array.add(step)
+        mapped.add(step)
         if step >= 10:
             array.remove()
             mapped.remove(step - 10)
-            indexable.remove(step - 10)
     assert len(array._items) <= 2 * (SLACK + 10)
-    assert len(mapped._present) <= 2 * (SLACK + 10)
-    assert len(indexable._keys._items) <= 2 * (SLACK + 10)
+    assert len(mapped._keys._items) <= 2 * (SLACK + 10)

@@ -171,6 +171,7 @@ class Spans:
                 attributes=attributes,
                 trace=span.trace,
                 after=earlier,
+                links=("parent" if seq == 1 else "span link",) * len(earlier),
                 file=span.file,
                 line=span.line,
             )

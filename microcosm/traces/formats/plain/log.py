@@ -1,0 +1,369 @@
+"""What all plain logs have in common: a chain a process, and no message unless fields say so.
+
+A plain log has neither positions nor clocks: the lines of a process stand in the order in which it wrote
+them. That is taken for granted; where the times of a process go back it is told (`clock-inversion`), and a
+line that stands in another file as well, or behind a line of a later time, is the same line told again. The
+lines of one file say nothing of the order of those in another.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from microcosm.errors import TraceError
+from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
+from microcosm.traces.formats.jsonl import in_execution
+from microcosm.traces.formats.left_out import LeftOut
+from microcosm.traces.formats.plain.guess import guessed
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine
+from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.pattern import compiled, matched, plain_pattern, plain_record
+from microcosm.traces.text.records import Boundary, Delimiter, Left, Record
+
+PATTERN = "plain"
+"""The format that a pattern without a clock describes."""
+
+_USUAL = re.compile(r"^=== (?P<trace>.*) ===$")
+KIND_WORDS = {
+    **{kind: kind for kind in KINDS},
+    **dict.fromkeys(("sent", "sends", "sending", "snd", "tx", "->", "!", ">"), "send"),
+    **dict.fromkeys(("recv", "received", "receives", "receiving", "rcv", "rx", "<-", "?", "<"), "receive"),
+    **dict.fromkeys(("delivered", "delivers"), "deliver"),
+    **dict.fromkeys(("local", "event"), "internal"),
+}
+"""The words by which a log says whether it sends or receives."""
+
+
+@dataclass(slots=True)
+class PlainLine:
+    """An event as a plain log shows it. `process` is empty where its file stands for it.
+
+    `kind`, `message`, `to` and `seq` are what fields say of them, mostly nothing.
+    """
+
+    process: str
+    label: str
+    time: object = None
+    attributes: Mapping[str, object] = field(default_factory=lambda: NOTHING)
+    kind: str = ""
+    message: str | None = None
+    to: tuple[str, ...] = ()
+    seq: int | None = None
+
+
+PASSED_OVER = PlainLine("", "")
+"""What a line is that says nothing and is no fault: the names of columns."""
+
+
+class PlainLog:
+    """The files of a plain log on their way to events. Memory: a number for each line that has a time."""
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._report = report
+        self._options = options
+        self._left_out = LeftOut.of(options, report)
+        self._trace: str | None = None
+        self._any = False
+        self._latest: dict[tuple[str, str], tuple[str, float]] = {}
+        """The latest time of each process, by file."""
+        self._said: dict[int, str] = {}
+        """The file of each line that has a time, by process and text."""
+        self._again = False
+        """Whether the line before was one told again."""
+        self._stems: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, options: Options, report: Report) -> PlainLog:
+        """That of a log, whose files may be of several plain formats."""
+        return options.shared("plain", lambda: cls(report, options))
+
+    def begin(self, boundary: Boundary) -> None:
+        """What follows is another execution. Before the first event that is said of a name only."""
+        if self._any or boundary.name is not None:
+            self._options.begun = max(self._options.begun, bool(self._any))
+            self._trace = self._options.begin(boundary.name)
+        self._any = False
+        self._latest = {}
+        self._again = False
+
+    def events(self, said: PlainLine, text: str, file: str, line: int) -> Iterator[TraceEvent]:
+        """The event of a line that is `text`, and those that waited for it. Raises `BadLine`."""
+        process = said.process or self.named_by(file)
+        if not writable(process) or not writable(said.label):
+            raise BadLine("half of a surrogate pair is no text")
+        if said.message is None and (said.to or said.kind not in ("", "internal")):
+            what = "`to`" if said.to else f"`{said.kind}`"
+            raise BadLine(f"{what} says that there is a message, but `message` is missing")
+        if said.time is not None and self._is_told_again(process, said.time, text, file, line):
+            return
+        self._any = True
+        if said.seq is None:
+            process, seq = self._left_out.place(process, self._trace, file, line)
+        else:
+            self._left_out.check_stated(process, self._trace)
+            seq = said.seq
+        kind = said.kind or ("internal" if said.message is None else "send" if said.to else "")
+        if not kind:
+            self._left_out.remember_all()
+        more = said.attributes if said.time is None else {**said.attributes, "time": said.time}
+        event = TraceEvent(
+            process,
+            seq,
+            kind,
+            said.message,
+            said.to,
+            label=said.label,
+            attributes=more,
+            trace=self._trace,
+            file=file,
+            line=line,
+            numbered=said.seq is None,
+        )
+        if not event.numbered:
+            event = in_execution(event, text, self._options, self._report)
+        if self._options.positions_of(event.trace, process).add(seq):
+            yield from self._left_out.settled(event)
+        else:
+            message = f"{process} has an event {seq} already"
+            self._report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
+
+    def named_by(self, file: str) -> str:
+        """The process that a file stands for: its name without ending, and its folder where that is needed.
+
+        >>> log = PlainLog(Report(), Options())
+        >>> [log.named_by(name) for name in ("a/bob.log", "<stdin>", "c.jsonl.gz", "b/bob.log")]
+        ['bob', 'stdin', 'c', 'b/bob']
+        """
+        if file not in self._stems:
+            path, name = os.path.split(file)
+            stem = _ENDING.sub("", name).strip("<>") or name
+            if stem in self._stems.values():
+                folder = os.path.basename(path)
+                longer = f"{folder}/{stem}"
+                stem = longer if folder and longer not in self._stems.values() else file
+            self._stems[file] = stem
+        return self._stems[file]
+
+    def _is_told_again(self, process: str, time: object, text: str, file: str, line: int) -> bool:
+        """Whether a line stands in the log already; a time that goes back otherwise is reported."""
+        now = instant(time)
+        if now is None:
+            return False
+        key = hash((self._trace, process, text))
+        first = self._said.get(key)
+        place = file, process
+        before = self._latest.get(place)
+        back = before is not None and _is_before(now, before)
+        if first is not None and (back or first != file or (self._again and now == before)):
+            self._again = True
+            said = f"{process}: the same line stands there already"
+            self._report.add("duplicate-event", said, file=file, line=line, lost=1, lines=1)
+            return True
+        self._said[key] = file
+        self._again = False
+        if back:
+            said = f"{process}: its time is before that of a line above it; the lines are its order"
+            self._report.add("clock-inversion", said, file=file, line=line)
+        else:
+            self._latest[place] = now
+        return False
+
+
+_ENDING = re.compile(
+    r"(?:-json)?(?:\.(?:log|txt|jsonl?|ndjson|csv|tsv|edn|out|err|gz|bz2|xz|zst))+(?:\.\d+)?$", re.IGNORECASE
+)
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_OF_YEAR = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d(?:\.\d+)?)$")
+_KLOG = re.compile(r"(\d\d)(\d\d) (\d\d):(\d\d):(\d\d\.\d+)$")
+_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d(?:[.,]\d+)?)$")
+_NUMBER = re.compile(r"\d{1,20}(?:\.\d+)?$")
+_DAY = 86_400.0
+
+
+def instant(time: object) -> tuple[str, float] | None:
+    """A time as a log has it, to be compared with others of its form; None for what is none.
+
+    >>> instant("2024-01-02T03:04:05Z"), instant("Jan  2 00:00:01"), instant("00:01:00,5"), instant("now")
+    (('date', 1704164645.0), ('year', 86401.0), ('day', 60.5), None)
+    """
+    if type(time) is int or type(time) is float:
+        return "number", float(time)
+    if type(time) is not str:
+        return None
+    text = time.strip("[] ")
+    if _NUMBER.match(text):
+        return "number", float(text)
+    if found := _OF_DAY.match(text):
+        hours, minutes, seconds = found.groups()
+        return "day", int(hours) * 3600 + int(minutes) * 60 + float(seconds.replace(",", "."))
+    found = _OF_YEAR.match(text) or _KLOG.match(text)
+    if found and (found[1].isdigit() or found[1] in _MONTHS):
+        month = int(found[1]) - 1 if found[1].isdigit() else _MONTHS.index(found[1]) // 3
+        day, hours, minutes = map(int, found.groups()[1:4])
+        return "year", (month * 31 + day - 1) * _DAY + hours * 3600 + minutes * 60 + float(found[5])
+    try:
+        date = datetime.fromisoformat(text.replace("/", "-"))
+        return ("date" if date.tzinfo else "local date"), date.timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+_AROUND = {"day": _DAY / 2, "year": 186 * _DAY}
+"""Times without a day or year begin again: a step back by more than so much is one ahead."""
+
+
+def _is_before(now: tuple[str, float], then: tuple[str, float]) -> bool:
+    return now[0] == then[0] and 0 < then[1] - now[1] < _AROUND.get(now[0], float("inf"))
+
+
+def delimiter_of(options: Options) -> Delimiter:
+    """What tells the lines between executions: the user's expression, or a line `=== a name ===`."""
+    if options.delimiter is None:
+        return Delimiter(_USUAL, explicit=False)
+    return Delimiter(compiled(options.delimiter, "--delimiter"), explicit=True)
+
+
+class Unread:
+    """Lines of a file that belong to no record, told of run by run."""
+
+    def __init__(self, file: str, report: Report) -> None:
+        self._file = file
+        self._report = report
+        self._first = self._many = 0
+
+    def add(self, line: int) -> None:
+        """Take in the next line of a run."""
+        self._first = self._first or line
+        self._many += 1
+
+    def end(self) -> None:
+        """What follows is none of the run."""
+        if self._many:
+            what = "a line belongs" if self._many == 1 else f"{self._many:,} lines belong"
+            said = f"{what} to no record"
+            self._report.add("unparsed-text", said, file=self._file, line=self._first, lines=self._many)
+            self._first = self._many = 0
+
+
+def read_lines(
+    stream: Lines, file: str, report: Report, options: Options, line_of: Callable[[str], PlainLine | None]
+) -> Iterator[TraceEvent]:
+    """The events of a file with one a line; `line_of` gives None for what belongs to none (`unparsed-text`).
+
+    A line that it refuses (`BadLine`) is reported as `bad-line`.
+    """
+    log, delimiter, unread = PlainLog.of(options, report), delimiter_of(options), Unread(file, report)
+    for number, text in stream:
+        if not text or text.isspace():
+            continue
+        boundary, fault = delimiter.at(number, text) if delimiter.explicit else None, None
+        if boundary is None:
+            try:
+                said = line_of(text)
+                if said is PASSED_OVER:
+                    continue
+                if said is not None:
+                    unread.end()
+                    yield from log.events(said, text, file, number)
+                    continue
+            except BadLine as refused:
+                fault = refused
+            boundary = delimiter.at(number, text)
+        if boundary is not None:
+            unread.end()
+            log.begin(boundary)
+        elif fault is not None:
+            report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
+        else:
+            unread.add(number)
+    unread.end()
+
+
+def detects_pattern(head: str, path: str) -> int:
+    """0: a pattern describes what no format knows."""
+    return 0
+
+
+def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file whose records `--pattern` describes, without clocks; text between them is
+    reported.
+
+    The groups `host` (or `process`), `event`, `message`, `to`, `kind`, `seq` and `time` are what they are
+    called, all others attributes; without a process the file is one. Raises `TraceError` where no record is.
+    """
+    if options.pattern is None:
+        hint = "It is read by --pattern '(?<time>\\S+) (?<host>\\S+) (?<event>.*)', as its lines may be."
+        raise TraceError("a plain log needs a pattern", file=file, hint=hint)
+    expression = plain_pattern(options.pattern)
+    log, unread, any_record = PlainLog.of(options, report), Unread(file, report), False
+    first = None
+    for item in matched(expression, iter(stream), delimiter_of(options), plain_record):
+        if isinstance(item, Left):
+            if item.text and not item.text.isspace():
+                first = first or item.line
+                unread.add(item.line)
+            continue
+        unread.end()
+        if isinstance(item, Boundary):
+            log.begin(item)
+            continue
+        assert isinstance(item, Record)
+        any_record = True
+        try:
+            said = of_groups(item.host, item.label, {**item.attributes})
+            text = repr((item.host, item.label, item.attributes))
+            yield from log.events(said, text, file, item.line)
+        except BadLine as fault:
+            report.add("bad-line", str(fault), file=file, line=item.line, lost=1, lines=1)
+    unread.end()
+    if not any_record and first is not None:
+        hint = f"A pattern that would read its first line: --pattern '{guessed(stream.head)}'"
+        raise TraceError("the pattern matches no record in the whole text", file=file, line=first, hint=hint)
+
+
+def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
+    """The line that named texts make; those of other names become attributes. Raises `BadLine`."""
+    for known in ("host", "process", "event"):
+        groups.pop(known, None)
+    kind, to, seq = (str(groups.pop(name, "") or "").strip() for name in ("kind", "to", "seq"))
+    message, time = (str(groups.pop(name, "") or "").strip() or None for name in ("message", "time"))
+    if kind and kind.lower() not in KIND_WORDS:
+        raise BadLine(f"`kind` must be one of {', '.join(sorted(KINDS))}, not {kind}")
+    if seq and not (seq.isascii() and seq.isdigit() and len(seq) < 19 and 1 <= int(seq) <= LARGEST):
+        raise BadLine(f"`seq` must be a whole number from 1, not {seq[:40]}")
+    receivers = tuple(dict.fromkeys(re.split(r"[\s,;]+", to))) if to else ()
+    kind = KIND_WORDS[kind.lower()] if kind else ""
+    position = int(seq) if seq else None
+    return PlainLine(
+        process.strip(),
+        label.strip(),
+        time,
+        groups or NOTHING,
+        kind,
+        message,
+        receivers,
+        position,
+    )
+
+
+def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:
+    """The line, with what its attributes say of a message that it sends or receives; they lose it.
+
+    They do where there is a `message`, and `to` or a `kind` that is one of `KIND_WORDS`. Raises `BadLine`.
+    """
+    kind, to = more.get("kind"), more.get("to")
+    if type(more.get("message")) is str and (
+        "to" in more or (type(kind) is str and kind.lower() in KIND_WORDS)
+    ):
+        groups = {name: more.pop(name, "") for name in ("kind", "message", "seq")}
+        groups["to"] = ",".join(map(str, to)) if type(to) is list else to
+        more.pop("to", None)
+        said = of_groups("", "", groups)
+        line.kind, line.message, line.to, line.seq = said.kind, said.message, said.to, said.seq
+    return line

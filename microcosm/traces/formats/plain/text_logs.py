@@ -1,0 +1,252 @@
+r"""Plain logs in text, a line an event, that are told by their beginnings: containers, syslog, logfmt,
+columns.
+
+    2024-05-01T12:00:00.669794202Z stdout F started           `cri`: a container of Kubernetes
+    I0501 12:00:00.678901       1 leader.go:92] elected       `klog`: a component of Kubernetes
+    <34>May  1 12:00:00 web su[12]: failed                    `syslog`: RFC 3164, with or without <34>
+    <165>1 2024-05-01T12:00:00Z web app 12 ID47 - started     `syslog`: RFC 5424
+    time=2024-05-01T12:00:00Z level=info msg="started"        `logfmt`
+    time,process,label                                        `csv`: columns, named in the first line
+
+What stands in columns of other names becomes attributes.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats.plain.json_logs import of_stream
+from microcosm.traces.formats.plain.log import (
+    KIND_WORDS,
+    PASSED_OVER,
+    PlainLine,
+    PlainLog,
+    read_lines,
+    with_message,
+)
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine
+from microcosm.traces.text.lines import Lines
+
+_LOOKED_AT = 20
+
+Named = Callable[[], str]
+
+
+def _all_of(head: str, fits: Callable[[str], object]) -> bool:
+    """Whether all lines at the beginning fit, but for some that follow on one that does, and a last that is
+    cut.
+    """
+    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
+    if len(lines) > 1 and not head.endswith("\n") and len(head.split("\n")) <= _LOOKED_AT:
+        lines.pop()
+    fitting = [bool(fits(line)) for line in lines]
+    return bool(fitting) and fitting[0] and 2 * sum(fitting) > len(fitting)
+
+
+def _by_line(
+    line_of: Callable[[str, Named], PlainLine | None],
+) -> Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]:
+    """A reader of lines; one that it gives None for follows on the line above, which is reported."""
+
+    def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+        named = partial(PlainLog.of(options, report).named_by, file)
+        return read_lines(stream, file, report, options, lambda text: line_of(text, named))
+
+    return read
+
+
+# -- containers and components of Kubernetes -----------------------------------------------------------------
+
+_ISO = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"
+_CRI = re.compile(_ISO + r" (stdout|stderr) ([FP])(?: (.*))?")
+_KLOG = re.compile(r"([IWEF])(\d{4} \d\d:\d\d:\d\d\.\d{6})\s+(\d+) ([^\s:\]]+:\d+)\] ?(.*)")
+_SEVERITIES = {"I": "info", "W": "warning", "E": "error", "F": "fatal"}
+
+
+def detects_cri(head: str, path: str) -> int:
+    """2 where lines begin as those of a container runtime."""
+    return 2 * _all_of(head, _CRI.fullmatch)
+
+
+def _cri(text: str, named: Named) -> PlainLine | None:
+    found = _CRI.fullmatch(text)
+    if found is None:
+        return None
+    more: dict[str, object] = {"stream": found[2]}
+    if found[3] == "P":
+        more["partial"] = True
+    return PlainLine(of_stream(named(), found[2]), found[4] or "", found[1], more)
+
+
+read_cri = _by_line(_cri)
+
+
+def detects_klog(head: str, path: str) -> int:
+    """2 where lines begin as klog's and glog's."""
+    return 2 * _all_of(head, _KLOG.fullmatch)
+
+
+def _klog(text: str, named: Named) -> PlainLine | None:
+    found = _KLOG.fullmatch(text)
+    if found is None:
+        return None
+    severity, time, thread, source, label = found.groups()
+    more: dict[str, object] = {"level": _SEVERITIES[severity], "source": source}
+    return PlainLine(f"{named()}[{thread}]", label, time, more)
+
+
+read_klog = _by_line(_klog)
+
+# -- syslog --------------------------------------------------------------------------------------------------
+
+_TAG = r" ([\w.:-]+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?(.*)"
+_OLD = re.compile(r"(?:<(\d{1,3})>)?([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)" + _TAG)
+_ISO_OLD = re.compile(r"(?:<(\d{1,3})>)?" + _ISO + _TAG)
+_STRUCTURED = r'(-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)'
+_NEW = re.compile(r"<(\d{1,3})>[1-9]\d{0,2} (\S+) (\S+) (\S+) (\S+) (\S+) " + _STRUCTURED + r"(?: (.*))?")
+_DATA = re.compile(r'(\S+)="((?:[^"\\]|\\.)*)"')
+_LEVELS = re.compile(r"trace|debug|info|notice|warn(ing)?|err(or)?|crit(ical)?|fatal|severe", re.IGNORECASE)
+_PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
+
+
+def detects_syslog(head: str, path: str) -> int:
+    """2 where lines are those of syslog; a word for a level where the host should be is another log's."""
+    return 2 * _all_of(head, _is_syslog)
+
+
+def _is_syslog(text: str) -> bool:
+    if _NEW.fullmatch(text):
+        return True
+    found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
+    return found is not None and not _LEVELS.fullmatch(found[3])
+
+
+def _syslog(text: str, named: Named) -> PlainLine | None:
+    found = _NEW.fullmatch(text)
+    if found is not None:
+        priority, time, host, app, pid, identity, data, label = found.groups()
+        more = _of_priority(priority)
+        if identity != "-":
+            more["msgid"] = identity
+        more.update((name, value.replace("\\", "")) for name, value in _DATA.findall(data))
+        return _of_host(host, app, pid, (label or "").removeprefix("\ufeff"), time, more)
+    found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
+    if found is None:
+        return None
+    priority, time, host, app, pid, label = found.groups()
+    return _of_host(host, app, pid or "-", label, time, _of_priority(priority))
+
+
+def _of_priority(text: str | None) -> dict[str, object]:
+    number = int(text) if text else 192
+    return {"level": _PRIORITIES[number % 8], "facility": number // 8} if number < 192 else {}
+
+
+def _of_host(host: str, app: str, pid: str, label: str, time: str, more: dict[str, object]) -> PlainLine:
+    process = "/".join(part for part in (host, app) if part != "-") or "syslog"
+    return PlainLine(
+        f"{process}[{pid}]" if pid != "-" else process, label, None if time == "-" else time, more
+    )
+
+
+read_syslog = _by_line(_syslog)
+
+# -- logfmt --------------------------------------------------------------------------------------------------
+
+_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
+_TEXTS = ("msg", "message", "event")
+_TIMES = ("time", "ts", "timestamp", "t", "at")
+_SAID = {*_TEXTS, *_TIMES, "level", "lvl", "severity"}
+
+
+def detects_logfmt(head: str, path: str) -> int:
+    """2 where lines are pairs `key=value`, some of them a logger's."""
+    return 2 * _all_of(head, lambda text: len(pairs := _pairs(text)) > 1 and not _SAID.isdisjoint(pairs))
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The pairs of a line; none where it has something else."""
+    found: dict[str, str] = {}
+    at, text = 0, text.strip()
+    while at < len(text):
+        pair = _PAIR.match(text, at)
+        if pair is None:
+            return {}
+        value = pair[2]
+        found.setdefault(pair[1], re.sub(r"\\(.)", r"\1", value[1:-1]) if value[:1] == '"' else value)
+        at = pair.end()
+    return found
+
+
+def _logfmt(text: str, named: Named) -> PlainLine | None:
+    pairs = _pairs(text)
+    return _of_fields(pairs, named) if pairs else None
+
+
+read_logfmt = _by_line(_logfmt)
+
+# -- columns -------------------------------------------------------------------------------------------------
+
+_PROCESSES = ("process", "host", "node", "service", "app")
+_LABELS = ("label", "event", "msg", "text", "description", "message")
+_COLUMN_TIMES = (*_TIMES, "@timestamp", "datetime", "date")
+_COLUMNS = {*_PROCESSES, *_LABELS, *_COLUMN_TIMES, "kind", "to", "seq", "pid", "level"}
+_NAME = re.compile(r"[A-Za-z_@][\w .@/()-]*")
+
+
+def detects_csv(head: str, path: str) -> int:
+    """2 where the first line names columns, among them one for what happened, and the next ones fill them."""
+    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
+    names = _cells(lines[0]) if lines else []
+    lowered = [name.strip().lower() for name in names]
+    if len(names) < 2 or len({*lowered}) < len(lowered) or not all(map(_NAME.fullmatch, names)):
+        return 0
+    telling = not {*_LABELS}.isdisjoint(lowered) and not {*_PROCESSES, *_COLUMN_TIMES}.isdisjoint(lowered)
+    return 2 * (telling and all(len(_cells(line)) == len(names) for line in lines[1:-1] or lines[1:]))
+
+
+def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file, a line each; a cell ends with its line. The first line names the columns."""
+    named = partial(PlainLog.of(options, report).named_by, file)
+    header: list[str] = []
+
+    def line_of(text: str) -> PlainLine | None:
+        cells = [cell.strip() for cell in _cells(text)]
+        if not header:
+            header.extend(cells)
+        if cells == header:
+            return PASSED_OVER  # the first line, and where files were put together
+        if len(cells) != len(header):
+            raise BadLine(f"{len(cells)} cells, where the first line names {len(header)} columns")
+        names = (name.lower() if name.lower() in _COLUMNS else name for name in header)
+        return _of_fields({name: cell for name, cell in zip(names, cells, strict=True) if cell}, named)
+
+    return read_lines(stream, file, report, options, line_of)
+
+
+def _cells(text: str) -> list[str]:
+    try:
+        return next(csv.reader((text,), strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _of_fields(fields: dict[str, str], named: Named) -> PlainLine:
+    """The event that named texts are; its label is the first of those that say what happened.
+
+    `message` names a message where `kind` or `to` says that one is sent or received.
+    """
+    more: dict[str, object] = dict(fields)
+    tells = "message" in more and ("to" in more or fields.get("kind", "").lower() in KIND_WORDS)
+    label = next((name for name in _LABELS if name in more and not (tells and name == "message")), None)
+    text = str(more.pop(label)) if label is not None else ""
+    time = next((more.pop(name) for name in _COLUMN_TIMES if name in more), None)
+    process = next((str(more.pop(name)) for name in _PROCESSES if name in more), "") or named()
+    pid = more.pop("pid", None)
+    return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, time, more), more)

@@ -1,0 +1,210 @@
+"""What goes wrong around a node: hosts, members that move, wrong keys, lost and read-only files."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from microcosm.errors import JournalError, LostJournal, MicrocosmError
+from microcosm.givens.relation import Relation
+from microcosm.replica.journal import Journal
+from microcosm.replica.journal import files as journal_files
+from microcosm.replica.journal.upkeep import fsck
+from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.transport import is_literal
+from microcosm.replica.node import ReplicaNode, serve
+from microcosm.replica.replica import Replica
+from microcosm.replica.store import Memory
+from tests.replica.nodes import OPTIONS, into, meet, ran
+from tests.replica.nodes import level as levelled
+
+pytest.importorskip("cryptography")
+
+
+def test_a_host_name_that_takes_long_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object, **__: object) -> None:
+        time.sleep(5)
+        raise socket.gaierror("no such host")
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            a, b = [await stack.enter_async_context(serve(Memory(), name, **OPTIONS)) for name in "ab"]
+            meet(a, b)
+            monkeypatch.setattr(socket, "getaddrinfo", slow)
+            began = time.monotonic()
+            a.add_member("c", ("nobody.example", 7))
+            for n in range(20):
+                a.replica.local(f"e{n}")
+            await levelled(a, b)
+            assert time.monotonic() - began < 4
+            assert a.metrics()["drops"]["address unknown"] > 0
+
+    ran(scene())
+
+
+def test_members_are_found_by_the_names_of_their_hosts() -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            a, b = [
+                await stack.enter_async_context(serve(Memory(), name, address=("localhost", 0), **OPTIONS))
+                for name in "ab"
+            ]
+            a.add_member("b", ("localhost", b.address[1]))
+            b.add_member("a", ("localhost", a.address[1]))
+            a.replica.local("x")
+            await levelled(a, b)
+            assert (a.moved(), b.moved()) == ({}, {})
+
+    ran(scene())
+    assert [is_literal(host) for host in ("127.0.0.1", "::1", "fe80::1%lo", "localhost", "")] == [
+        *(True, True, True, False, False)
+    ]
+
+
+def other_socket(node: ReplicaNode) -> None:
+    """A node speaks from another port from now on, as a phone in another network does."""
+    transport = node.transport
+    fresh = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    fresh.setblocking(False)
+    fresh.bind(("127.0.0.1", 0))
+    transport._loop.remove_reader(transport._socket.fileno())
+    transport._socket.close()
+    transport._socket = fresh
+    transport._loop.add_reader(fresh.fileno(), transport._readable)
+
+
+def test_a_member_that_moves_is_answered_where_it_is() -> None:
+    async def scene() -> None:
+        got: list[bytes] = []
+        async with AsyncExitStack() as stack:
+            a = await stack.enter_async_context(serve(Memory(), "a", **OPTIONS))
+            b = await stack.enter_async_context(serve(Memory(), "b", on_deliver=into(got), **OPTIONS))
+            meet(a, b)
+            b.replica.local("here")
+            await levelled(a, b)
+            before = b.address
+            other_socket(b)
+            b.replica.local("there")
+            await levelled(a, b)
+            a.replica.send("b", b"found")
+            await b.until(lambda replica: got == [b"found"])
+            assert a.moved() == {"b": (before, b.address)}
+
+    ran(scene())
+
+
+def test_a_member_that_starts_elsewhere_is_met() -> None:
+    async def scene() -> None:
+        store = Memory()
+        async with serve(Memory(), "a", **OPTIONS) as a:
+            async with serve(store, "b", **OPTIONS) as b:
+                meet(a, b)
+                b.replica.local("here")
+                await levelled(a, b)
+            async with serve(store, "b", **OPTIONS) as b:
+                b.replica.local("there")
+                await levelled(a, b)
+                assert a.moved()["b"][1] == b.address
+
+    ran(scene())
+
+
+def test_a_wrong_key_is_said_on_both_sides() -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            other = {**OPTIONS, "keys": Keyring([Key(1, b"x" * 32)])}
+            a = await stack.enter_async_context(serve(Memory(), "a", **OPTIONS))
+            b = await stack.enter_async_context(serve(Memory(), "b", **other))
+            meet(a, b)
+            while not (a.unreadable() and b.unreadable()):
+                await asyncio.sleep(0.01)
+            b.use_keys(OPTIONS["keys"])
+            a.replica.local("x")
+            await levelled(a, b)
+            assert (a.unreadable(), b.unreadable()) == ({}, {})
+
+    ran(scene())
+
+
+def test_a_question_that_fails_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Replica(Memory(), "a")
+    told: list[object] = []
+    with monkeypatch.context() as patched:
+        patched.setattr("microcosm.state.microcosm.Microcosm.online", failing)
+        with pytest.raises(MicrocosmError):
+            one.when_decided("x", "y", lambda *verdict: told.append(verdict))
+    assert not one.subscriptions.waiting
+    one.when_decided("x", "y", lambda *verdict: told.append(verdict))
+    with monkeypatch.context() as patched:
+        patched.setattr("microcosm.state.microcosm.Microcosm.online", failing)
+        one.local("z")  # it has happened, whatever becomes of the question
+    one.when_decided("x", "y", lambda *verdict: told.append(verdict))
+    one.learn("x < y")
+    assert told == [("x", "y", Relation.BEFORE)]
+
+
+def failing(*_: object, **__: object) -> None:
+    raise MicrocosmError("no answer")
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-head"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_journal_that_is_deleted_or_replaced_acknowledges_nothing_more(
+    tmp_path: Path, ending: str, replaced: bool
+) -> None:
+    path = tmp_path / "journal"
+    with Journal.open(path, application="test", create=True) as journal:
+        assert journal.commit([("note", b"one")]) == 1
+        at = Path(f"{path}{ending}")
+        moved = at.with_name("moved")
+        at.rename(moved)
+        if replaced:
+            shutil.copy(moved, at)
+        with pytest.raises(LostJournal, match="deleted or replaced"):
+            journal.commit([("note", b"two")])
+        with pytest.raises(JournalError, match="stopped"):
+            journal.commit([("note", b"three")])
+
+
+def test_a_file_system_that_cannot_be_written(tmp_path: Path) -> None:
+    """A real one, where this system lets us make one."""
+    with Journal.open(tmp_path / "j", application="microcosm replica", create=True) as store:
+        Replica(store, "a").learn("x < y")
+    script = f"""
+        mount --bind {tmp_path} {tmp_path} && mount -o remount,ro,bind {tmp_path} || exit 77
+        for each in status "query --json" fsck export metrics; do
+            set -- $each; command=$1; shift
+            [ "$command" = query ] && set -- "$@" x y
+            {sys.executable} -m microcosm replica $command {tmp_path}/j "$@" || exit 1
+        done
+        touch {tmp_path}/x 2> /dev/null && exit 2
+        exit 0
+    """
+    if shutil.which("unshare") is None:
+        pytest.skip("no unshare")
+    inside = ["unshare", "--map-root-user", "--mount", "sh", "-c", script]
+    done = subprocess.run(inside, capture_output=True, text=True, check=False)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_a_damaged_journal_is_still_found_so_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal.open(tmp_path / "j", application="microcosm replica", create=True) as store:
+        Replica(store, "a").learn("x < y")
+    monkeypatch.setattr(journal_files, "_writable", lambda path: path != tmp_path)
+    head = bytearray((tmp_path / "j-head").read_bytes())
+    for at in range(0, len(head), 64):
+        head[at] ^= 1
+    (tmp_path / "j-head").write_bytes(head)
+    assert fsck(tmp_path / "j").faults

@@ -1,0 +1,351 @@
+"""Plain logs: told by what they are, a chain a process, messages only where fields say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from microcosm.errors import TextError, TraceError
+from microcosm.traces import reading as formats
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
+from microcosm.traces.formats.plain.guess import guessed, might_be
+from microcosm.traces.report import Report
+from tests.traces.logs import read_text, told
+
+LOGS = {
+    "structlog": """\
+{"key": "x", "event": "got lease", "level": "info", "timestamp": "2026-11-22T19:33:32.539791Z"}
+{"key": "x", "event": "lost lease", "level": "warning", "timestamp": "2026-11-22T19:33:32.539886Z"}
+""",
+    "loguru": """\
+{"text": "hello w\\n", "record": {"elapsed": {"repr": "0:00:00.01", "seconds": 0.01}, "exception": null, \
+"extra": {"k": 1}, "file": {"name": "gen.py", "path": "/gen.py"}, "function": "<module>", "level": {"icon": \
+"i", "name": "INFO", "no": 20}, "line": 5, "message": "hello w", "module": "gen", "name": "__main__", "process": \
+{"id": 61, "name": "MainProcess"}, "thread": {"id": 1397, "name": "MainThread"}, "time": {"repr": \
+"2026-11-22 19:33:32.548461+00:00", "timestamp": 1795376012.548461}}}
+""",
+    "logging": """\
+{"asctime": "2026-11-22 19:33:32,558", "levelname": "WARNING", "name": "a", "message": "w 1", \
+"process": 61, "q": 2}
+{"asctime": "2026-11-22 19:33:32,559", "levelname": "ERROR", "name": "a", "message": "e", "process": 61}
+""",
+    "journald": """\
+{"__CURSOR":"s=1;i=1","__REALTIME_TIMESTAMP":"1714564800000000","_BOOT_ID":"b","_HOSTNAME":"web",\
+"SYSLOG_IDENTIFIER":"sshd","_PID":"12","PRIORITY":"6","MESSAGE":"Accepted"}
+{"__CURSOR":"s=1;i=2","__REALTIME_TIMESTAMP":"1714564801000000","_BOOT_ID":"b","_HOSTNAME":"web",\
+"SYSLOG_IDENTIFIER":"sshd","_PID":"12","PRIORITY":"3","MESSAGE":[98,121,101]}
+""",
+    "docker": """\
+{"log":"started\\n","stream":"stdout","time":"2024-05-01T12:00:00.669794202Z"}
+{"log":"oops\\n","stream":"stderr","time":"2024-05-01T12:00:01.669794202Z"}
+{"log":"a long","stream":"stdout","time":"2024-05-01T12:00:02.669794202Z"}
+""",
+    "cri": """\
+2024-05-01T12:00:00.669794202Z stdout F started
+2024-05-01T12:00:00.769794202+02:00 stderr F warn: x
+2024-05-01T12:00:01.669794202Z stdout P a long
+""",
+    "klog": """\
+I0501 12:00:00.678901       1 leader.go:92] attempting to acquire leader lease
+E0501 12:00:03.000000       1 leader.go:102] lost it
+""",
+    "syslog": """\
+May  1 12:00:00 web su[12]: 'su root' failed
+<34>May  1 12:00:01 web sshd: ok
+2024-05-01T12:00:02.250+02:00 web su[12]: again
+""",
+    "syslog of 5424": """\
+<165>1 2003-10-11T22:14:15.003Z web.example.com app 12 ID47 [a@1 iut="3" s="A\\"b]c"] started
+<34>1 - - su - - - done
+""",
+    "logfmt": """\
+time=2024-05-01T12:00:00Z level=info msg="starting \\"up\\"" host=a
+time=2024-05-01T12:00:01Z level=info msg=sends host=a message=m1 to=b,c
+time=2024-05-01T12:00:02Z level=info msg=got host=b kind=recv message=m1
+""",
+    "csv": """\
+Time,Process,Label,Kind,Message,Lock
+1,alice,"write, x",send,m1,l
+2,bob,got,receive,m1,
+""",
+}
+
+SAID: dict[str, list[tuple[str, str, str | None, object]]] = {
+    "structlog": [
+        ("log:1", "got lease", None, "2026-11-22T19:33:32.539791Z"),
+        ("log:2", "lost lease", None, "2026-11-22T19:33:32.539886Z"),
+    ],
+    "loguru": [("log[61]:1", "hello w", None, 1795376012.548461)],
+    "logging": [
+        ("log[61]:1", "w 1", None, "2026-11-22 19:33:32,558"),
+        ("log[61]:2", "e", None, "2026-11-22 19:33:32,559"),
+    ],
+    "journald": [
+        ("web/sshd[12]:1", "Accepted", None, "1714564800000000"),
+        ("web/sshd[12]:2", "bye", None, "1714564801000000"),
+    ],
+    "docker": [
+        ("log:1", "started", None, "2024-05-01T12:00:00.669794202Z"),
+        ("log/stderr:1", "oops", None, "2024-05-01T12:00:01.669794202Z"),
+        ("log:2", "a long", None, "2024-05-01T12:00:02.669794202Z"),
+    ],
+    "cri": [
+        ("log:1", "started", None, "2024-05-01T12:00:00.669794202Z"),
+        ("log/stderr:1", "warn: x", None, "2024-05-01T12:00:00.769794202+02:00"),
+        ("log:2", "a long", None, "2024-05-01T12:00:01.669794202Z"),
+    ],
+    "klog": [
+        ("log[1]:1", "attempting to acquire leader lease", None, "0501 12:00:00.678901"),
+        ("log[1]:2", "lost it", None, "0501 12:00:03.000000"),
+    ],
+    "syslog": [
+        ("web/su[12]:1", "'su root' failed", None, "May  1 12:00:00"),
+        ("web/sshd:1", "ok", None, "May  1 12:00:01"),
+        ("web/su[12]:2", "again", None, "2024-05-01T12:00:02.250+02:00"),
+    ],
+    "syslog of 5424": [
+        ("web.example.com/app[12]:1", "started", None, "2003-10-11T22:14:15.003Z"),
+        ("su:1", "done", None, None),
+    ],
+    "logfmt": [
+        ("a:1", 'starting "up"', None, "2024-05-01T12:00:00Z"),
+        ("a:2", "sends", "m1", "2024-05-01T12:00:01Z"),
+        ("b:1", "got", "m1", "2024-05-01T12:00:02Z"),
+    ],
+    "csv": [("alice:1", "write, x", "m1", "1"), ("bob:1", "got", "m1", "2")],
+}
+
+
+def read(folder: Path, text: str, name: str = "x.log", **more: str) -> tuple[list[TraceEvent], Report]:
+    path, report = folder / name, Report()
+    path.write_text(text, encoding="utf-8")
+    return list(formats.read([path], report=report, **more)), report  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_a_plain_log_is_told_and_read(log: str, tmp_path: Path) -> None:
+    assert formats.detect(LOGS[log], "x.log") == log.split(" ", maxsplit=1)[0]
+    events, report = read(tmp_path, LOGS[log], "log.log")
+    assert [(e.id, e.label, e.message, e.attributes.get("time")) for e in events] == SAID[log]
+    assert not report.counts
+    lines = LOGS[log].splitlines()
+    assert [event.line for event in events] == [*range(len(lines) - len(events) + 1, len(lines) + 1)]
+
+
+ATTRIBUTES = {
+    "structlog": {"key": "x", "level": "info"},
+    "loguru": {
+        **{"k": 1, "level": "INFO", "thread": "MainThread", "process": "MainProcess", "file": "gen.py"},
+        **{"logger": "__main__", "module": "gen", "function": "<module>", "line": 5},
+    },
+    "logging": {"levelname": "WARNING", "name": "a", "process": 61, "q": 2},
+    "docker": {"stream": "stdout"},
+    "klog": {"level": "info", "source": "leader.go:92"},
+    "syslog of 5424": {"level": "notice", "facility": 20, "msgid": "ID47", "iut": "3", "s": 'A"b]c'},
+    "logfmt": {"level": "info"},
+    "csv": {"Lock": "l"},
+}
+
+
+@pytest.mark.parametrize("log", ATTRIBUTES)
+def test_all_else_becomes_attributes(log: str, tmp_path: Path) -> None:
+    event = read(tmp_path, LOGS[log])[0][0]
+    assert {name: value for name, value in event.attributes.items() if name != "time"} == ATTRIBUTES[log]
+
+
+def test_messages_are_what_fields_say(tmp_path: Path) -> None:
+    events, _ = read(tmp_path, LOGS["logfmt"])
+    assert [(event.kind, event.to) for event in events[1:]] == [("send", ("b", "c")), ("receive", ())]
+    assert "message m1" in {fact.source for fact in extract(events).givens.external.values()}
+
+
+MARKED = [
+    ('{"level":30,"time":1531171074631,"msg":"hi","pid":657,"hostname":"web"}', "logging", "web[657]"),
+    ('{"message": "hi"}', "logging", "x"),
+    ('{"severity": "INFO", "message": "hi", "service": "shop"}', "logging", "shop"),
+    ('{"process": "worker", "message": "hi", "level": "info"}', "logging", "worker"),
+    ('{"process": "worker", "label": "hi", "time": 1}', "jsonl", "worker"),
+    ('{"process": "worker", "message": "hi", "to": ["x"], "time": 1}', "jsonl", "worker"),
+    ('{"event": "hi", "logger": "a", "process": "worker"}', "structlog", "worker"),
+]
+
+
+@pytest.mark.parametrize(("line", "name", "process"), MARKED)
+def test_what_loggers_write_is_told_from_the_own_format(
+    line: str, name: str, process: str, tmp_path: Path
+) -> None:
+    assert formats.detect(line + "\n", "x.log") == name
+    assert [event.process for event in read(tmp_path, line + "\n")[0]] == [process]
+
+
+OTHERS = [
+    "alice < bob\n",
+    'internal "a" < b\n# time, label\n',
+    "a, b, c, d\n1, 2, 3, 4\n",
+    "2024-05-01T12:00:00Z INFO main: started\n",
+    "x=1 y=2\n",
+    '{"a": 1}\n',
+    '{"schema": "microcosm/1", "external": [["a", "<", "b"]]}\n',
+]
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_is_no_log_is_not_taken_for_one(text: str) -> None:
+    with pytest.raises(TraceError, match="is in no trace format"):
+        formats.detect(text, "x.log")
+
+
+# -- patterns without a clock --------------------------------------------------------------------------------
+
+LEASE = """\
+12:00:00.1 alice: got lease
+12:00:00.2 alice: send w1 -> store write x
+  on two lines
+12:00:00.3 store: recv w1 x = 1
+"""
+PATTERN = (
+    r"(?<time>\S+) (?<host>[^:\s]+): (?:(?<kind>send|recv) (?<message>\S+)(?: -> (?<to>\S+))? )?(?<event>.*)"
+)
+
+
+def test_a_pattern_needs_no_clock(tmp_path: Path) -> None:
+    events, report = read(tmp_path, LEASE, pattern=PATTERN)
+    assert [(e.id, e.kind, e.message, e.to, e.label) for e in events] == [
+        ("alice:1", "internal", None, (), "got lease"),
+        ("alice:2", "send", "w1", ("store",), "write x"),
+        ("store:1", "receive", "w1", (), "x = 1"),
+    ]
+    assert [event.attributes["time"] for event in events] == ["12:00:00.1", "12:00:00.2", "12:00:00.3"]
+    assert told(report) == [("unparsed-text", 3)]
+
+
+def test_groups_of_other_names_are_attributes_and_a_file_is_a_process(tmp_path: Path) -> None:
+    events, _ = read(tmp_path, "INFO got x\n", "bob.log", pattern=r"(?<level>\w+) (?<event>.*)")
+    assert [(e.id, e.label, dict(e.attributes)) for e in events] == [("bob:1", "got x", {"level": "INFO"})]
+
+
+def test_a_kind_follows_from_receivers_or_a_sending(tmp_path: Path) -> None:
+    pattern = r"(?<host>\w+) (?<message>m\d+)(?: to (?<to>\w+))?"
+    events, report = read(tmp_path, "b m1\na m1 to b\nb m2\n", pattern=pattern)
+    assert [(e.id, e.kind) for e in events] == [("b:1", "receive"), ("a:1", "send")]
+    assert told(report) == [("bad-line", 3)]
+
+
+def test_positions_may_be_said(tmp_path: Path) -> None:
+    events, report = read(tmp_path, "p 2\np 1\np x\np 2\n", pattern=r"(?<process>\w+) (?<seq>\S+)(?<event>)")
+    assert [e.id for e in events] == ["p:2", "p:1"]
+    assert told(report) == [("bad-line", 3), ("duplicate-event", 4)]
+
+
+def test_a_delimiter_begins_an_execution(tmp_path: Path) -> None:
+    text = "p a\n# run one\np b\n# run two\np c\n"
+    events, report = read(tmp_path, text, pattern=r"(?<host>\w) (?<event>\w)", delimiter=r"^# (?<trace>.*)$")
+    assert [event.full_id for event in events] == ["p:1", "run one/p:1", "run two/p:1"]
+    assert not report.counts
+    events, _ = read(tmp_path, text.replace("# run", "=== run ===\n#"), pattern=r"(?<host>p) (?<event>\w)")
+    assert [event.full_id for event in events] == ["p:1", "run/p:1", "run (2)/p:1"]
+
+
+def test_delimiters_stand_in_all_plain_logs(tmp_path: Path) -> None:
+    events, _ = read(tmp_path, LOGS["klog"].replace("\n", "\n--\n", 1), delimiter="^--$")
+    assert [event.full_id for event in events] == ["x[1]:1", "2/x[1]:1"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("x", "the pattern has none of the groups (?<host>…), (?<process>…), (?<event>…)"),
+        ("(?<host>a)(?<process>b)", "`host` and `process` are the same thing"),
+        ("(?<host>", "unterminated subpattern"),
+    ],
+)
+def test_a_pattern_that_is_of_no_use_is_shown(pattern: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TextError) as caught:
+        read(tmp_path, "p x\n", pattern=pattern)
+    assert message in str(caught.value)
+
+
+def test_a_pattern_that_matches_nothing_is_answered_with_one_that_would(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="matches no record in the whole text") as caught:
+        read(tmp_path, LEASE, pattern=r"(?<host>\d+)=(?<event>.*)")
+    assert r"--pattern '(?<time>\S+) (?<host>[^:\s]+): (?<event>.*)'" in str(caught.value)
+
+
+# -- times, files, damage ------------------------------------------------------------------------------------
+
+
+def test_times_that_go_back_are_told_and_order_nothing(tmp_path: Path) -> None:
+    lines = LOGS["klog"].splitlines()
+    events, report = read(tmp_path, f"{lines[1]}\n{lines[0]}\n")
+    assert [event.id for event in events] == ["x[1]:1", "x[1]:2"]
+    assert told(report) == [("clock-inversion", 2)]
+
+
+def test_a_year_or_a_day_begins_again(tmp_path: Path) -> None:
+    _, report = read(tmp_path, "Dec 31 23:59:59 h a: x\nJan  1 00:00:00 h a: y\n")
+    assert not report.counts
+    _, report = read(tmp_path, "23:59:59 a\n00:00:00 b\n", pattern=r"(?<time>\S+) (?<event>.*)")
+    assert not report.counts
+
+
+def test_a_log_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
+    events, report = read(tmp_path, LEASE * 2, pattern=PATTERN)
+    assert len(events) == 3
+    assert (report.counts["duplicate-event"], report.lost) == (3, 3)
+
+
+def test_equal_lines_of_one_time_are_several_events(tmp_path: Path) -> None:
+    assert len(read(tmp_path, "May  1 12:00:00 h a: retry\n" * 3)[0]) == 3
+
+
+def test_nothing_orders_two_files(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(f"12:00:00 p: {name}\n", encoding="utf-8")
+    report = Report()
+    paths = [tmp_path / "a.log", tmp_path / "b.log"]
+    events = list(formats.read(paths, pattern=PATTERN, report=report))
+    assert [event.id for event in events] == ["p:1", "p (b.log):1"]
+    assert report.counts == {"scattered-process": 1}
+
+
+def test_a_line_that_is_none_is_told(tmp_path: Path) -> None:
+    text = LOGS["structlog"] + "Traceback\n  more\n" + '{"event": 1, "level": "info"}\n' + '{"event": "cut'
+    events, report = read(tmp_path, text)
+    assert len(events) == 2
+    assert told(report) == [("bad-line", 5), ("bad-line", 6), ("unparsed-text", 3)]
+    assert "half-written last line" in report.findings[1].message
+    assert told(read_text("Time,Label\n1,a,b\n2,c\n", "csv")[1]) == [("bad-line", 2)]
+
+
+# -- what is in no format ------------------------------------------------------------------------------------
+
+GUESSES = [
+    (
+        "2024-05-01 12:00:01,250 INFO [store] wrote x",
+        r"(?<time>\S+ \S+) (?<level>\w+) \[(?<host>[^\]]+)\] (?<event>.*)",
+    ),
+    ("[12:00:01] alice | hello", r"\[(?<time>[^\]]+)\] (?<host>\S+) (?<event>.*)"),
+    ("1714564800.25 bob> hi", r"(?<time>\S+) (?<host>[^>\s]+)> (?<event>.*)"),
+    ("Mon: hello", r"(?<host>[^:\s]+): (?<event>.*)"),
+    ("ERROR: it broke", r"(?<level>\w+): (?<host>\S+) (?<event>.*)"),
+    ("42", "(?<event>.*)"),
+]
+
+
+@pytest.mark.parametrize(("line", "pattern"), GUESSES)
+def test_the_pattern_that_is_shown_reads_the_first_line(line: str, pattern: str, tmp_path: Path) -> None:
+    assert guessed(line + "\n") == pattern
+    events, _ = read(tmp_path, line + "\n", pattern=pattern)
+    assert [event.line for event in events] == [1]
+    with pytest.raises(TraceError) as caught:
+        formats.detect(line + "\n", "x.log")
+    assert f"If it is a plain log, --pattern '{pattern}' reads its first line." in str(caught.value)
+
+
+def test_what_it_might_be_is_said() -> None:
+    assert "JSON lines with the fields who, what" in might_be(json.dumps({"who": 1, "what": 2}) + "\n")
+    assert "binary" in might_be("\0\1\2")
+    assert "XML" in might_be("<a/>")
