@@ -8,6 +8,7 @@ process (`microcosm.spark.extract.trace_kernel`). A trace of very many events is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -23,6 +24,7 @@ from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named, told
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +37,9 @@ Stages = dict[str, dict[str, "DataFrame"]]
 
 Giants = Sequence[tuple[str | None, Found]]
 """The traces that are done in slices, and what is found of each."""
+
+TOGETHER = 4
+"""So many giant traces are done at a time."""
 
 _UNREAD = {"unreadable", "bad-line", "long-line"}
 """Where there is no event, these say why."""
@@ -103,16 +108,21 @@ class _Job:
         chosen = self._chosen()
         read = self._read(inputs, paths)
         good = read["events"]
-        routes = routed(good, read["sizes"], self._asked.slices)
+        routes = routed(good, read["sizes"], self._asked.slices, worker_memory(self._spark))
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         if not routes.traces and set(reported) & _UNREAD:
             raise TextError(faults[0], hint="Nothing of the input could be read.")
         marked = good if chosen is None else good.withColumn("chosen", chosen)
+        with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
+            begun = [
+                (trace, pool.submit(self._giant, number, trace, marked, several, not lost, columns))
+                for number, (trace, columns) in enumerate(sliced.items())
+            ]
         giants: list[tuple[str | None, Found]] = []
-        for number, (trace, columns) in enumerate(tuple(sliced.items())):
+        for trace, giant in begun:
             try:
-                giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
+                giants.append((trace, giant.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
         rest = marked
