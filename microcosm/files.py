@@ -90,6 +90,11 @@ def listing(directory: str | os.PathLike[str]) -> list[Path]:
         raise TextError(f"cannot be listed: {reason}", file=name) from None
 
 
+def make_folder(path: AnyPath) -> None:
+    """A folder, with those that it is in; one that is there stays as it is. Raises `OSError`."""
+    Path(os.fspath(path)).mkdir(parents=True, exist_ok=True)
+
+
 @contextmanager
 def writing(path: AnyPath) -> Iterator[IO[str]]:
     """A text stream whose content replaces `path` when the block ends well, and not otherwise."""

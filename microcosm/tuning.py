@@ -33,6 +33,13 @@ COLUMNS_FROM = 4096
 Benchmark: `reading`."""
 
 
+# questions
+
+LABELLED_FROM = 1024
+"""A log of so many events of which nothing but `<` is given is asked by labels, where chains are few. Benchmark:
+`questions`."""
+
+
 # order
 
 BITS_LISTED = 16

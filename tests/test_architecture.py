@@ -34,6 +34,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "replica": {*FOUNDATION, "engine", "queries", "state", "protocol", "__init__"},
     "cli": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "orderings", "protocol"}
     | {"questions", "simulation", "spark", "replica", "__init__"},
+    "testing": {"errors", "files", "questions", "state", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
 }
@@ -44,12 +45,13 @@ OUTSIDE = {
     "lark": {"logic", "text", "questions"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"queries", "state"},
-    "numpy": {"order", "spark", "queries", "state"},
+    "numpy": {"order", "spark", "queries", "questions", "state"},
     "pandas": {"queries", "state"},
     "zstandard": {"traces"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "queries", "state", "traces"},
     "pysat": {"worlds"},
+    "pytest": {"testing"},
     "pyspark": {"spark"},
     "rich": {"cli"},
     "typer": {"cli"},

@@ -275,3 +275,23 @@ class LabelArrays:
         chain = self._chain[a]
         known = np.where(chain == self._chain[b], self._index[b], self._known[self._row[b], chain])
         return self._index[a] < known
+
+    @property
+    def chains(self) -> int:
+        """How many chains there are; the number of the chain of a position that is on none."""
+        return int(self._known.shape[1]) - 1
+
+    def prefixes(self, events: Array) -> Array:
+        """For each position a row: how many events of each chain are before it. Cost: its size.
+
+        A copy with a column for each chain; the last one is that of no chain, and 0.
+        """
+        np = self._np
+        found = self._known[self._row[events]].astype(np.int64)
+        found[np.arange(len(found)), self._chain[events]] = self._index[events]
+        found[:, -1] = 0
+        return found
+
+    def at(self, events: Array) -> tuple[Array, Array]:
+        """The chain and the index of each position."""
+        return self._chain[events], self._index[events].astype(self._np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -11,15 +11,20 @@ from microcosm.errors import readable
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import Asked
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Part, Scope, Stopped
+from microcosm.questions.counting import tally
+from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Part, Scope
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because
 from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.search import decide
+from microcosm.questions.settle import Observation
 from microcosm.questions.states import Interval
 from microcosm.worlds.search import Stop
 
 HOLDS, VIOLATED, UNDECIDED = "holds", "violated", "open"
 """The verdicts on a question."""
+
+Proof = Callable[[Derivation], dict[str, Any]]
+"""How a derivation is written as JSON."""
 
 VALUES = {TRUE: "true", FALSE: "false", OPEN: "open"}
 """What a value is called."""
@@ -59,16 +64,14 @@ class Witness:
     searched: bool = False
     """Whether the value was found by a search of worlds: it does not follow from those of the atoms."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The fields of a witness, as they stand in the JSON of an answer."""
+    def to_json(self, proof: Proof = Derivation.to_json) -> dict[str, Any]:
+        """The fields of a witness, as they stand in the JSON of an answer; `proof` writes a derivation."""
         found: dict[str, Any] = {"events": self.events}
         if self.intervals:
             found["intervals"] = {name: [*ends] for name, ends in self.intervals.items()}
         found |= {"parameters": self.parameters, "verdict": self.verdict}
         found["atoms"] = [[said.left, said.relation, said.right, said.value] for said in self.atoms]
-        found["derivations"] = [
-            said.derivation.to_json() for said in self.atoms if said.derivation is not None
-        ]
+        found["derivations"] = [proof(said.derivation) for said in self.atoms if said.derivation is not None]
         if self.cut is not None:
             found["cut"] = self.cut
         if self.searched:
@@ -91,19 +94,20 @@ class Answer:
     counts: dict[str, int]
     witnesses: tuple[Witness, ...] = ()
     notes: tuple[str, ...] = ()
+    settle: tuple[Observation, ...] = ()
 
     def __str__(self) -> str:
         counted = (
             ", ".join(f"{count:,} {value}" for value, count in self.counts.items() if count) or "nothing"
         )
-        vacuous = " (vacuous: nothing matches)" if self.vacuous else ""
+        vacuous = " (vacuous)" if self.vacuous else ""
         return f"{self.verdict}: {self.question.text}{vacuous} [{counted}]"
 
     def _repr_html_(self) -> str:
         return f"<pre>{readable(str(self))}</pre>"
 
-    def to_json(self) -> dict[str, Any]:
-        """The fields of a question in the JSON of `assert`."""
+    def to_json(self, proof: Proof = Derivation.to_json) -> dict[str, Any]:
+        """The fields of a question in the JSON of `assert`; `proof` writes a derivation."""
         return {
             "text": self.question.text,
             "line": self.question.place.line,
@@ -111,8 +115,9 @@ class Answer:
             "exact": self.exact,
             "vacuous": self.vacuous,
             "counts": self.counts,
-            "witnesses": [witness.to_json() for witness in self.witnesses],
+            "witnesses": [witness.to_json(proof) for witness in self.witnesses],
             "notes": [*self.notes],
+            "settle": [one.to_json() for one in self.settle],
         }
 
 
@@ -155,7 +160,8 @@ class Answers:
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            vacuous = not sum(counts.values()) or (at_once is not None and self._matches_nothing(formula))
+            tuples = at_once is None and sum(counts.values())
+            vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())
             vacuous = self._matches_nothing(formula)
@@ -164,16 +170,19 @@ class Answers:
         if value == OPEN and self._exact:
             value, exact = decide(self.asked, formula, Scope(), self._stop)
         verdict = {TRUE: HOLDS, FALSE: VIOLATED, OPEN: UNDECIDED}[value]
-        witnesses = self._witnesses(formula, kept)
-        return Answer(
-            question, verdict, self._exact and exact, vacuous, counts, witnesses, self._notes(formula, value)
-        )
+        witnesses, notes = self._witnesses(formula, kept), self._notes(formula, value, vacuous)
+        return Answer(question, verdict, self._exact and exact, vacuous, counts, witnesses, notes)
 
     def _tally(
         self, formula: Quantified, counts: dict[str, int], kept: dict[int, list[Scope | list[Interval]]]
     ) -> bool:
         """Count the tuples by their value, and keep the first of each; whether all that are open are truly so."""
         exact = True
+        if not self._exact and (counted := tally(self.evaluation, formula, self._shown)) is not None:
+            for value, count in counted.counts.items():
+                counts[VALUES[value]] += count
+                kept[value] += counted.flagged[value]
+            return exact
         for part in self.evaluation.tuples(formula, Scope()):
             true, false = part.row
             if self._exact and part.among & ~(true | false):
@@ -201,12 +210,18 @@ class Answers:
         return true, false, through
 
     def _matches_nothing(self, formula: Formula) -> bool:
-        references = [r for part in within(formula) if isinstance(part, Quantified) for _, r in part.binders]
-        return bool(references) and any(not len(self.asked.matching(one.name)) for one in references)
+        parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]
+        references = [r for part in parts if isinstance(part, Quantified) for _, r in part.binders]
+        return any(not len(self.asked.matching(one.name)) for one in references)
 
-    def _notes(self, formula: Formula, value: int) -> tuple[str, ...]:
-        """What the answer rests on that the log does not say."""
+    def _notes(self, formula: Formula, value: int, vacuous: bool) -> tuple[str, ...]:
+        """What the answer rests on that the log does not say, and why it is vacuous."""
         notes = []
+        if vacuous:
+            quantified = [part for part in within(formula) if isinstance(part, Quantified)]
+            names = dict.fromkeys(one.name for part in quantified for _, one in part.binders)
+            counted = ", ".join(f"{name} matches {len(self.asked.matching(name))}" for name in names)
+            notes.append(f"vacuous: a pattern matches nothing ({counted})")
         some = any(isinstance(part, Quantified) and part.some for part in within(formula))
         if value == OPEN and some and not self.asked.complete:
             lost = ", ".join(f"{n} of {p}" for p, n in sorted(self.asked.missing.items())[:5])
@@ -226,11 +241,20 @@ class Answers:
                 found.append(self._witness(formula, chosen, value, prove=number < self._proved))
         return tuple(found)
 
-    def witness(self, formula: Formula, scope: Scope, value: int, *, prove: bool) -> Witness:
-        """What is chosen, in names, with the atoms from which the value of a tuple follows."""
-        return self._witness(formula, scope, value, prove)
+    def witness(
+        self, formula: Formula, scope: Scope, value: int, *, prove: bool, atoms: bool = True
+    ) -> Witness:
+        """What is chosen, in names; unless not `atoms`, with those from which the value of a tuple follows."""
+        return self._witness(formula, scope, value, prove, atoms)
 
-    def _witness(self, formula: Formula, chosen: Scope | list[Interval], value: int, prove: bool) -> Witness:
+    def _witness(
+        self,
+        formula: Formula,
+        chosen: Scope | list[Interval],
+        value: int,
+        prove: bool,
+        explained: bool = True,
+    ) -> Witness:
         names = self.asked.table.names
         body = formula.body if isinstance(formula, Quantified) else formula
         searched = False
@@ -244,14 +268,17 @@ class Answers:
             states = {name: one.interval for name, one in one_of if one.candidates.states is not None}
             events = {name: names[one.event] for name, one in one_of if one.candidates.states is None}
             parameters = chosen.parameters
-            follows = self.evaluation.value(body, chosen)
-            searched = follows != value
-            atoms = [*islice(because(self.evaluation, body, chosen, follows), ATOMS)]
+            atoms = []
+            if explained:
+                follows = self.evaluation.value(body, chosen)
+                searched = follows != value
+                atoms = [*islice(because(self.evaluation, body, chosen, follows), ATOMS)]
         intervals = {
             name: (names[one.begin], None if one.end is None else names[one.end])
             for name, one in states.items()
         }
-        shown = isinstance(formula, Quantified) and formula.some and value == TRUE and states
+        some = isinstance(formula, Quantified) and formula.some
+        shown = explained and some and value == TRUE and states
         cut = self._cut(list(states.values())) if shown else None
         return Witness(
             events,
@@ -295,6 +322,3 @@ def _together(formula: Quantified, counts: dict[str, int], complete: bool) -> in
     if counts["false"]:
         return FALSE
     return OPEN if counts["open"] else TRUE
-
-
-__all__ = ["Answer", "Answers", "Said", "Stopped", "Witness"]

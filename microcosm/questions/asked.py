@@ -111,11 +111,9 @@ class Asked:
         self.givens, self.questions = givens, questions
         if like is None:
             self.table = givens.events if givens.events is not None else table_of(givens)
-            self.missing = missing(self.table)
-            """How many events the log lacks, by process, as far as it numbers them."""
             self._matched: dict[str, Candidates] = {}
         else:
-            self.table, self.missing, self._matched = like.table, like.missing, like._matched
+            self.table, self._matched = like.table, like._matched
             self.complete = like.complete
         self.warnings: list[str] = []
         self._groups: dict[tuple[str, tuple[int, ...], Values], Group] = {}
@@ -125,6 +123,11 @@ class Asked:
                 f"{len(self.table):,} events are too many to look at more than what orders them:"
                 " clocks, stamps, || and <> are left out"
             )
+
+    @cached_property
+    def missing(self) -> dict[str, int]:
+        """How many events the log lacks, by process, as far as it numbers them. Cost: one pass."""
+        return missing(self.table)
 
     @cached_property
     def complete(self) -> bool:

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 from microcosm import tuning
 from microcosm.engine.engine import Engine
+from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
 from microcosm.engine.prove import Witness
 from microcosm.engine.views import Closure
@@ -24,6 +25,7 @@ from microcosm.errors import Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
+from microcosm.order.chain_cover import UNPLACED, LabelArrays, Wide
 from microcosm.order.labels import Labels
 from microcosm.order.order import lacking
 from microcosm.queries.offline import Decisions, are_shipped
@@ -100,11 +102,29 @@ class Judgements:
 
     @cached_property
     def labels(self) -> Labels | None:
-        """Happens-before, where it is kept as labels and is all that is known."""
+        """Happens-before as labels, where it is all that is known, of many events on few chains."""
         closed = self._closed
-        if self._rows is None and isinstance(closed, Closure) and isinstance(closed.order, Labels):
-            return closed.order
-        return None
+        if self._rows is not None or not isinstance(closed, Closure):
+            return None
+        order, universe = closed.order, self.engine.universe
+        if isinstance(order, Labels):
+            return order
+        size = len(universe)
+        if size < tuning.LABELLED_FROM:
+            return None
+        try:
+            processes = Processes(self.givens, universe)
+            return Labels(size, [*order.edges()], processes, size // tuning.EVENTS_A_CHAIN)
+        except Wide:
+            return None
+
+    @cached_property
+    def arrays(self) -> LabelArrays | None:
+        """The labels as arrays; None without numpy."""
+        try:
+            return None if self.labels is None else LabelArrays(self.labels.cover)
+        except ImportError:
+            return None
 
     @cached_property
     def told(self) -> frozenset[int]:
@@ -235,7 +255,7 @@ class _LabelFrame(_Framed):
         chain, index = labels.cover.chain, labels.cover.index
         places = [judged.places[event] for event in events]
         self._order = sorted(
-            (at for at, place in enumerate(places) if place >= 0 and chain[place] >= 0),
+            (at for at, place in enumerate(places) if place >= 0 and chain[place] != UNPLACED),
             key=lambda at: (chain[places[at]], index[places[at]]),
         )
         self._straight = self._order == list(range(len(events)))
@@ -253,7 +273,7 @@ class _LabelFrame(_Framed):
         place, same = self._judged.places[event], self._own.get(event, 0)
         others = self._every & ~same
         past = future = 0
-        if place >= 0 and self._labels.cover.chain[place] >= 0:
+        if place >= 0 and self._labels.cover.chain[place] != UNPLACED:
             past, future = self._past(place) & others, self._future(place) & others
         rest = others & ~(past | future)
         unknown = rest & ~self._told if place in self._judged.told else rest

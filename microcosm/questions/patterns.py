@@ -121,15 +121,19 @@ def getter(operand: Operand, table: EventTable) -> Callable[[int], Any]:
     name = operand.name
     match name:
         case "name" | "message" | "label" | "trace" | "time":
-            column: Sequence[Any] = getattr(table, "names" if name == "name" else f"{name}s")
-            return column.__getitem__
+            return listed(getattr(table, f"{name}s")).__getitem__
         case "process" | "kind" | "seq" | "file" | "line":
-            known = table.processes if name == "process" else getattr(table, f"{name}s")
+            known = listed(table.processes if name == "process" else getattr(table, f"{name}s"))
             return lambda number: known[number] or None
-    attributes = table.attributes
+    attributes = listed(table.attributes)
     if "." not in name:
         return lambda number: attributes[number].get(name)
     return lambda number: _within(attributes[number], name)
+
+
+def listed(column: Sequence[Any]) -> list[Any]:
+    """A column as a list, which is quicker to look into than one that is worked out entry by entry."""
+    return column if isinstance(column, list) else [*column]
 
 
 def _within(attributes: Any, name: str) -> Any:

@@ -53,18 +53,19 @@ def by_process(table: EventTable) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for number, process in enumerate(table.processes):
         found.setdefault(process, []).append(number)
-    seqs = table.seqs
+    seqs = [*table.seqs]
     for events in found.values():
-        if all(seqs[number] > 0 for number in events):
+        if all([seqs[number] > 0 for number in events]):
             events.sort(key=seqs.__getitem__)
     return found
 
 
 def missing(table: EventTable) -> dict[str, int]:
     """How many events are missing of each process, by the gaps in its numbers; of those with any."""
-    found = {}
+    found, seqs = {}, [*table.seqs]
     for process, events in by_process(table).items():
-        gaps = sum(max(0, table.seqs[b] - table.seqs[a] - 1) for a, b in pairwise(events) if table.seqs[a])
+        numbers = [seqs[number] for number in events]
+        gaps = sum([b - a - 1 for a, b in pairwise(numbers) if b > a + 1 and a])
         if gaps:
             found[process] = gaps
     return found

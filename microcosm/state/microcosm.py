@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from microcosm.queries.neighbours import Neighbours
     from microcosm.queries.offline import Decisions, Offline
     from microcosm.queries.possible import PairsLeft, Possibility, Worlds
+    from microcosm.questions.answers import Answer
+    from microcosm.questions.ask import Answered, Found
+    from microcosm.questions.language import Questions
+    from microcosm.questions.settle import Observation
     from microcosm.worlds.search import Stop
 
 
@@ -456,6 +460,55 @@ class Microcosm:
         pairs = self._decisions("full").narrowed_table(found[0], stop)
         return None if pairs is None else (pairs, found[1])
 
+    # -- questions about all events ------------------------------------------------------------------------
+
+    def find(
+        self,
+        sought: str,
+        *,
+        known: Questions | None = None,
+        limit: int | None = None,
+        stop: Stop | None = None,
+    ) -> Found:
+        """The events that a pattern matches, or the tuples for which a formula is true, and those it is open of.
+
+        `sought` is a condition, a pattern, a pair or a question (docs/questions.md), which may name the patterns
+        of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row operation a tuple but its last variable.
+
+        >>> [one.events for one in Microcosm.parse("a < b").find('[name = "a"] < [name = "b"]').true]
+        [{'event.1': 'a', 'event.2': 'b'}]
+        """
+        from microcosm.questions.ask import find
+
+        return find(self._givens, self._engine, sought, self._built, known=known, limit=limit, stop=stop)
+
+    def assert_(
+        self, questions: str | Questions, *, exact: bool = False, stop: Stop | None = None, **shown: Any
+    ) -> Answered:
+        """The answer to each question of a text: `holds`, `violated` or `open`, with counts and witnesses.
+
+        `exact` searches worlds for what stays open. `shown` witnesses of each kind are kept, `proved` of them
+        with derivations; with `settle` open answers say what would settle them. Raises `TextError`, and
+        `Contradiction` where what the questions know contradicts the givens. Cost: as `find`.
+
+        >>> [answer.verdict for answer in Microcosm.parse("a < b").assert_("event any; never any || any")]
+        ['holds']
+        """
+        from microcosm.questions.ask import answers
+
+        return answers(self._givens, self._engine, questions, self._built, exact=exact, stop=stop, **shown)
+
+    def settle(
+        self, questions: str | Questions, *, stop: Stop | None = None
+    ) -> Iterator[tuple[Answer, list[Observation]]]:
+        """For each question its answer, and what would settle what is open of it, the best first.
+
+        Raises as `assert_`. Cost: an evaluation for each observation that is tried.
+        """
+        from microcosm.questions.ask import settle
+
+        return settle(self._givens, self._engine, questions, self._built, stop=stop)
+
     @property
     def worlds(self) -> Worlds:
         """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
@@ -562,6 +615,9 @@ class Microcosm:
         )
 
     # -- inside --------------------------------------------------------------------------------------------
+
+    def _built(self, givens: Givens) -> Engine:
+        return evolve.built(givens, self.rules, self.strict)
 
     def _ask(self, a: str, b: str, must_exist: bool) -> None:
         expect_distinct(a, b)

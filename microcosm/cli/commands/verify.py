@@ -1,4 +1,4 @@
-"""`verify`: the kernel checks a derivation, or a whole answer of online, offline, check or possible."""
+"""`verify`: the kernel checks a derivation, or a whole answer of online, offline, check, possible or assert."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def verify(
         typer.Argument(
             metavar="FILE... PROOF",
             help=f"What to read: {options.WHAT} Then a derivation, or a whole answer of online, offline, "
-            "check or possible.",
+            "check, possible or assert.",
         ),
     ],
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
-    """Check a proof with the kernel, or a whole answer of online, offline, check or possible.
+    """Check a proof with the kernel, or a whole answer of online, offline, check, possible or assert.
 
     The kernel is small, shares no code with the search that finds proofs, and checks every step against
     the microcosm and the rules. What an answer says beside its derivations is worked out anew: with a
@@ -85,6 +85,13 @@ def _concludes_contradiction(stated: object) -> bool:
 
 def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
     """What is wrong with a derivation or an answer; None where every step and every field holds."""
+    if isinstance(stated, dict) and "questions" in stated:
+        from functools import partial
+
+        from microcosm.questions import recheck
+        from microcosm.state.evolve import built
+
+        return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
     from microcosm.cli.commands.proof_input import claimed
     from microcosm.kernel import check as kernel
 

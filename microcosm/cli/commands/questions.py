@@ -1,0 +1,385 @@
+"""Questions about a whole log: `find`, `assert`, `settle`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from microcosm.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from microcosm.questions.answers import Answer, Witness
+    from microcosm.questions.ask import Answered, Found
+    from microcosm.questions.language import Questions
+    from microcosm.state.microcosm import Microcosm
+
+app = typer.Typer()
+
+ENDING = ".ask"
+"""How the name of a file of questions ends."""
+
+SETTLED_UP_TO = 20_000
+"""Of a log of more events `assert` does not say what would settle an open question; `settle` does."""
+
+Logs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE... [QUESTIONS.ask]", help=f"What to read: {options.WHAT} And files of questions."
+    ),
+]
+Text = Annotated[
+    list[str], typer.Option("-e", "--expression", metavar="TEXT", help="Questions, on the command line.")
+]
+
+
+@app.command("assert")
+def assert_that(
+    files: Logs,
+    text: Text = [],  # noqa: B006
+    exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
+    limit: options.Limit = None,
+    proof: Annotated[
+        str, typer.Option("--proof", metavar="N", help="So many witnesses are proved, each atom of them.")
+    ] = "1",
+    witnesses: Annotated[
+        str, typer.Option("--witnesses", metavar="N", help="So many witnesses of each kind are shown.")
+    ] = "5",
+    proofs: Annotated[
+        str | None, typer.Option("--proofs", metavar="DIR", help="Write each proof into a file there.")
+    ] = None,
+    junit: Annotated[
+        str | None, typer.Option("--junit", metavar="OUT.xml", help="Write a report for CI; as --no-vacuous.")
+    ] = None,
+    no_vacuous: Annotated[
+        bool, typer.Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
+    ] = False,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """Do questions about all events hold? Each holds, is violated, or is open, with witnesses and proofs.
+
+    What holds, holds in every world that fits what is known; what is violated, in none; what is open
+    depends on what the log does not tell. docs/questions.md has the language. Exit 0 if all hold, 1 if
+    some are violated, 3 if some are open and none is violated.
+
+    \b
+    Examples:
+      microcosm assert alice.log bob.log lease.ask
+      microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
+    """
+    from microcosm.cli import reading
+
+    asked, logs = _questions(files, text)
+    shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
+    proved = options.natural("--proof", proof, 0, 1_000_000)
+    known = reading.load(logs, rules)
+    stop = options.stop_after(limit)
+    answered = [
+        known.assert_(
+            one, exact=exact, stop=stop, shown=shown, proved=proved, settle=len(known) <= SETTLED_UP_TO
+        )
+        for one in asked
+    ]
+    for one in answered:
+        for warning in one.warnings:
+            output.warn(warning)
+    answers = [answer for one in answered for answer in one]
+    for answer in answers:
+        if answer.vacuous:
+            output.warn(f"line {answer.question.place.line}: `{answer.question.text}`: {answer.notes[0]}")
+    if proofs is not None:
+        _write_proofs(answers, proofs)
+    if junit is not None:
+        _write_junit(junit, asked, answered)
+    if json:
+        output.emit(fields(asked, answered))
+    else:
+        output.say_all(_report(known, answered))
+    return _exit(answers, no_vacuous or junit is not None)
+
+
+@app.command("find")
+def find(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE... SOUGHT", help=f"What to read: {options.WHAT} Then what is sought."),
+    ],
+    definitions: Annotated[
+        str | None, typer.Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
+    ] = None,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="N", help="Show at most so many, of each kind.")
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values, a line for each.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="A JSON object on a line for each.")] = False,
+    rules: options.Rules = None,
+) -> int:
+    """Find the events that match, or the tuples for which something is true; and those of which it is open.
+
+    SOUGHT is a condition on one event, or a pattern, a pair or a question as in files of questions, with
+    definitions before it if need be. Exit 0 if something is found, 3 if it is open, 1 if there is nothing.
+
+    \b
+    Examples:
+      microcosm find run.jsonl 'process = "lock" and label ~ "lease"'
+      microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
+    """
+    from microcosm.cli import reading
+    from microcosm.questions.reader import read_questions, read_sought
+
+    logs, (sought,) = reading.split(files, "SOUGHT")
+    most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
+    patterns = None
+    if definitions is not None:
+        from microcosm import files as door
+
+        patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
+    read_sought(sought, patterns)  # before anything is opened
+    known = reading.load(logs, rules)
+    found = _found(known, sought, patterns, most)
+    for warning in found.warnings:
+        output.warn(warning)
+    if csv:
+        output.say_all(_csv(found))
+    elif json:
+        output.say_all(output.json_line(_row(known, one)) for one in (*found.true, *found.open))
+    else:
+        output.say_all(_found_lines(known, found))
+    return exits.HOLDS if found.counts["true"] else exits.UNDECIDED if found.counts["open"] else exits.REFUTED
+
+
+@app.command("settle")
+def settle(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE... (A B | QUESTIONS.ask)",
+            help=f"What to read: {options.WHAT} Then two events, or questions.",
+        ),
+    ],
+    text: Text = [],  # noqa: B006
+    limit: options.Limit = None,
+    json: options.Json = False,
+    rules: options.Rules = None,
+) -> int:
+    """What would settle what is open: the observations that decide most, best first.
+
+    That the log is complete, where the lost end of a message lies, or clocks; each with how many of the
+    open tuples it decides. Exit 0 if nothing is open, 3 if something would settle it or not.
+
+    \b
+    Examples:
+      microcosm settle run.jsonl alice:6 bob:4
+      microcosm settle run.jsonl -e 'event any; never any || any'
+    """
+    from microcosm.cli import reading
+    from microcosm.questions.ask import pair_question
+    from microcosm.questions.reader import read_questions
+
+    if text or any(name.endswith(ENDING) for name in files):
+        asked, logs = _questions(files, text)
+        known = reading.load(logs, rules)
+    else:
+        logs, pair = reading.split(files, "A", "B")
+        known = reading.load(logs, rules)
+        asked = [read_questions(pair_question(*reading.pair_of(known, *pair)))]
+    stop = options.stop_after(limit)
+    rows, is_open = [], False
+    for one in asked:
+        for answer, observations in known.settle(one, stop=stop):
+            is_open = is_open or answer.verdict == "open" or bool(answer.counts["open"])
+            rows.append((answer, observations))
+    if json:
+        told = [
+            {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
+             "settle": [seen.to_json() for seen in observations]}
+            for answer, observations in rows
+        ]  # fmt: skip
+        output.emit({"questions": told})
+    else:
+        for answer, observations in rows:
+            output.say(f"{answer}")
+            output.say_all(f"  {seen}" for seen in observations)
+            if answer.counts["open"] and not observations:
+                output.say("  no observation that this program knows of decides it")
+            if any(seen.kind == "clock" for seen in observations):
+                output.say("  (clocks are chosen greedily: about as few as can be found fast)")
+    return exits.UNDECIDED if is_open else exits.HOLDS
+
+
+def fields(asked: Sequence[Questions], answered: Sequence[Answered]) -> dict[str, Any]:
+    """The JSON of `assert`: the answers, and the texts that they answer, so that they can be verified."""
+    from microcosm.cli.show.proofs import proof_object
+
+    return {
+        "questions": [answer.to_json(proof_object) for one in answered for answer in one],
+        "asked": [{"file": one.file, "text": one.text} for one in asked],
+        "warnings": [warning for one in answered for warning in one.warnings],
+    }
+
+
+def _found(known: Microcosm, sought: str, patterns: Questions | None, most: int | None) -> Found:
+    return known.find(sought, limit=most, known=patterns)
+
+
+def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
+    """The questions that are asked, and the logs that they are asked about. Raises `TextError`, `UsageError`."""
+    from microcosm import files as door
+    from microcosm.questions.reader import read_questions
+
+    asked = [name for name in names if name.endswith(ENDING)]
+    if not asked and not text:
+        raise exits.UsageError(f"ask something: -e TEXT, or a file of questions (*{ENDING})")
+    if len(asked) == len(names):
+        raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
+    read = [read_questions(door.read_text(name), door.display_name(name)) for name in asked]
+    if text:
+        read.append(read_questions("\n".join(text), None))
+    return read, [name for name in names if not name.endswith(ENDING)]
+
+
+def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
+    verdicts = {answer.verdict for answer in answers}
+    if "violated" in verdicts or (no_vacuous and any(answer.vacuous for answer in answers)):
+        return exits.REFUTED
+    return exits.UNDECIDED if "open" in verdicts else exits.HOLDS
+
+
+# -- shown ---------------------------------------------------------------------------------------------------
+
+
+def _report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
+    from microcosm.cli.show.verdict import proof_tree
+
+    for one in answered:
+        for answer in one:
+            yield f"{answer}"
+            for note in answer.notes:
+                yield f"  {note}"
+            wanted = "true" if answer.verdict == "holds" else "false"
+            for witness in answer.witnesses:
+                if witness.verdict == "open" and answer.verdict == "violated":
+                    continue
+                yield f"  {witness.verdict}: {described(known, witness)}"
+                if witness.cut is not None:
+                    cut = ", ".join(witness.cut.values())
+                    yield f"    seen at once in the cut after {cut}"
+                if witness.searched:
+                    yield "    found by a search of the worlds that fit"
+                for said in witness.atoms if witness.verdict in (wanted, "open") else ():
+                    yield f"    {said}"
+                    if said.derivation is not None:
+                        yield from (f"      {line}" for line in proof_tree(known, said.derivation))
+            if answer.settle:
+                yield "  what would settle it:"
+                yield from (f"    {seen}" for seen in answer.settle)
+
+
+def described(known: Microcosm, witness: Witness) -> str:
+    """A tuple in the words of the log: its events with labels and lines, its intervals, its parameters."""
+    events = [f"{name} = {_event(known, event)}" for name, event in witness.events.items()]
+    states = [
+        f"{name} from {_event(known, a)} {'on' if b is None else f'until {_event(known, b)}'}"
+        for name, (a, b) in witness.intervals.items()
+    ]
+    given = ", ".join(f"{name}: {value}" for name, value in witness.parameters.items())
+    return ", ".join(events + states) + (f"; {given}" if given else "")
+
+
+def _event(known: Microcosm, event: str) -> str:
+    table = known.givens.events
+    row = None if table is None else table.row(event)
+    if row is None:
+        return event
+    label = f' "{row.label}"' if row.label else ""
+    return f"{event}{label}" + (f" ({row.place})" if row.place else "")
+
+
+def _found_lines(known: Microcosm, found: Found) -> Iterator[str]:
+    for one in found.true:
+        yield described(known, one)
+    for one in found.open:
+        yield f"open: {described(known, one)}"
+    left = found.counts["true"] + found.counts["open"] - len(found.true) - len(found.open)
+    if left:
+        yield f"… and {left:,} more"
+
+
+def _row(known: Microcosm, witness: Witness) -> dict[str, Any]:
+    told = witness.to_json()
+    table = known.givens.events
+    rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
+    labels = {event: row.label for event, row in rows.items() if row is not None and row.label}
+    places = {event: row.place for event, row in rows.items() if row is not None and row.place}
+    kept: dict[str, Any] = {
+        key: told[key] for key in ("events", "intervals", "parameters", "verdict") if key in told
+    }
+    return {**kept, **({"labels": labels} if labels else {}), **({"places": places} if places else {})}
+
+
+def _csv(found: Found) -> Iterator[str]:
+    import csv
+    import io
+
+    rows = [*found.true, *found.open]
+    if not rows:
+        return
+    names, states, given = [*rows[0].events], [*rows[0].intervals], [*rows[0].parameters]
+    heads = [*names, *(f"{name} {end}" for name in states for end in ("from", "until")), *given, "verdict"]
+    cells = (
+        [
+            *one.events.values(),
+            *(end or "" for ends in one.intervals.values() for end in ends),
+            *one.parameters.values(),
+            one.verdict,
+        ]
+        for one in rows
+    )
+    for row in (heads, *cells):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(row)
+        yield line.getvalue()
+
+
+def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
+    """A file for each proof: the line of its question, the number of the witness and that of the atom."""
+    from microcosm import files as door
+
+    door.make_folder(folder)
+    from microcosm.cli.show.proofs import proof_object
+
+    for answer in answers:
+        for number, witness in enumerate(answer.witnesses, 1):
+            proofs = [said.derivation for said in witness.atoms if said.derivation is not None]
+            for at, proof in enumerate(proofs, 1):
+                name = f"{folder}/line{answer.question.place.line}-{witness.verdict}{number}-{at}.json"
+                door.write_text(name, output.as_json(proof_object(proof)) + "\n")
+
+
+def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answered]) -> None:
+    """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is skipped."""
+    from microcosm import files as door
+    from microcosm.errors import readable
+
+    cases, failures, skipped = list[str](), 0, 0
+    for questions, one in zip(asked, answered, strict=True):
+        place = readable(questions.file or "-e")
+        for answer in one:
+            name = readable(answer.question.text)
+            head = f'<testcase classname="{place}" name="{name}" line="{answer.question.place.line}"'
+            said = readable(str(answer))
+            shown = readable("; ".join(str(said) for w in answer.witnesses[:1] for said in w.atoms))
+            if answer.verdict == "violated" or answer.vacuous:
+                failures += 1
+                kind = "vacuous" if answer.vacuous else "violated"
+                cases.append(f'{head}><failure type="{kind}" message="{said}">{shown}</failure></testcase>')
+            elif answer.verdict == "open":
+                skipped += 1
+                cases.append(f'{head}><skipped message="{said}"/></testcase>')
+            else:
+                cases.append(f"{head}/>")
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="0" skipped="{skipped}"'
+    text = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="microcosm" {counts}>', *cases]
+    door.write_text(out, "\n".join([*text, "</testsuite>", ""]))

@@ -1,0 +1,145 @@
+"""To ask questions of a microcosm: find what they are about, assert that they hold, settle what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from microcosm.engine.engine import Engine
+from microcosm.errors import TextError, Undefined, readable
+from microcosm.givens.givens import Givens
+from microcosm.questions.answers import PROVED, SHOWN, Answer, Answers, Witness
+from microcosm.questions.evaluate import OPEN, TRUE, Scope
+from microcosm.questions.knowing import asked_of
+from microcosm.questions.language import Not, Quantified, Questions
+from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.settle import Observation, observations
+from microcosm.worlds.search import Stop
+
+Build = Callable[[Givens], Engine]
+"""An engine on some givens; raises `Contradiction` where they contradict each other."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a pattern or a formula is true of, and, apart from it, what that is open of; and how many there are."""
+
+    true: tuple[Witness, ...]
+    open: tuple[Witness, ...]
+    counts: dict[str, int]
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [said(one) for one in self.true] + [f"open: {said(one)}" for one in self.open]
+        return "\n".join(lines) or "nothing"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{'<br>'.join(map(readable, str(self).splitlines()))}</pre>"
+
+
+class Answered(list[Answer]):
+    """The answers to some questions, in their order; `warnings` is what was noticed besides."""
+
+    def __init__(self, answers: list[Answer], asked: Any, warnings: list[str]) -> None:
+        super().__init__(answers)
+        self.asked = asked
+        self.warnings = warnings
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+
+def answers(
+    givens: Givens,
+    engine: Engine,
+    questions: str | Questions,
+    build: Build,
+    *,
+    exact: bool = False,
+    stop: Stop | None = None,
+    shown: int = SHOWN,
+    proved: int = PROVED,
+    settle: bool = False,
+) -> Answered:
+    """The answer to each question of a text. Raises `TextError`, `Contradiction`. Cost: see `Answers`."""
+    read = read_questions(questions) if isinstance(questions, str) else questions
+    if not read.questions:
+        hint = "A question is, for example, never write(key) || write(key)."
+        raise TextError("there is no question here", file=read.file, hint=hint)
+    asked = asked_of(givens, engine, read, build, stop)
+    found = []
+    for answer in Answers(asked, exact=exact, stop=stop, shown=shown, proved=proved):
+        if settle and answer.verdict == "open":
+            best = observations(asked, answer.question.formula, build, stop)
+            answer = replace(answer, settle=tuple(islice(best, SHOWN)))  # noqa: PLW2901
+        found.append(answer)
+    return Answered(found, asked, asked.warnings)
+
+
+def find(
+    givens: Givens,
+    engine: Engine,
+    sought: str,
+    build: Build,
+    *,
+    known: Questions | None = None,
+    limit: int | None = None,
+    stop: Stop | None = None,
+) -> Found:
+    """The events of a pattern or condition, or the tuples for which a formula is true, and those open.
+
+    Of `never A R B` these are the pairs that it forbids. At most `limit` of each are kept, all are counted. Raises
+    `TextError`, `Contradiction`. Cost: as `Answers`.
+    """
+    read = read_sought(sought, known)
+    asked = asked_of(givens, engine, read, build, stop)
+    told = Answers(asked, stop=stop)
+    formula = read.questions[-1].formula
+    if not isinstance(formula, Quantified):
+        raise Undefined("a formula without `for all` or `exists` before it is of no tuples to be found")
+    if isinstance(formula.body, Not) and read.questions[-1].text.startswith("never"):
+        formula = replace(formula, body=formula.body.part)
+    rows: dict[int, list[Witness]] = {TRUE: [], OPEN: []}
+    counts = {"true": 0, "false": 0, "open": 0}
+    for part in told.evaluation.tuples(formula, Scope()):
+        true, false = part.row
+        left = part.among & ~(true | false)
+        for name, row in (("true", true), ("false", false), ("open", left)):
+            counts[name] += row.bit_count()
+        for value, row in ((TRUE, true), (OPEN, left)):
+            room = None if limit is None else max(0, limit - len(rows[value]))
+            for scope in islice(part.scopes(row), room):
+                rows[value].append(told.witness(formula, scope, value, prove=False, atoms=False))
+    return Found(tuple(rows[TRUE]), tuple(rows[OPEN]), counts, tuple(asked.warnings))
+
+
+def settle(
+    givens: Givens, engine: Engine, questions: str | Questions, build: Build, *, stop: Stop | None = None
+) -> Iterator[tuple[Answer, list[Observation]]]:
+    """For each question its answer and what would settle what is open of it. Raises as `answers`."""
+    read = read_questions(questions) if isinstance(questions, str) else questions
+    asked = asked_of(givens, engine, read, build, stop)
+    for answer in Answers(asked, stop=stop):
+        yield answer, observations(asked, answer.question.formula, build, stop)
+
+
+def pair_question(a: str, b: str, sign: str = "||") -> str:
+    """The question of how two events are related, for `settle`."""
+    one, other = (f"[name = {quoted(event)}]" for event in (a, b))
+    return f"never {one} {sign} {other}"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, as questions read it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def said(witness: Witness) -> str:
+    """A tuple on one line: its events and intervals, and its parameters."""
+    events = [f"{name} = {event}" for name, event in witness.events.items()]
+    states = [f"{n} = {a} … {b or 'no end'}" for n, (a, b) in witness.intervals.items()]
+    given = [f"{name}: {value}" for name, value in witness.parameters.items()]
+    return ", ".join(events + states) + (f" ({', '.join(given)})" if given else "")

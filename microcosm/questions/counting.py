@@ -1,0 +1,315 @@
+"""Pairs of a long log, counted instead of looked at: by the prefix of each chain that an event knows of.
+
+Where nothing but `<` is known, kept as labels, the pairs (a, b) with a before b are counted event by event: a search
+among the indices of the a on each chain for how far b knows it. What is left is unordered. Intervals are counted
+chain by chain: those of another chain that begin before one ends, and those that end before it begins, are prefixes.
+Witnesses are looked for at the events whose count says that there are some. Needs numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import bits
+from microcosm.questions.asked import Asked, Candidates, Group
+from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Scope
+from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
+
+Array = Any
+"""A numpy array."""
+
+FROM = 4096
+"""Of fewer candidates together rows are as fast."""
+
+TOGETHER = 1 << 16
+"""The pasts of so many events are laid out at once."""
+
+
+@dataclass
+class Tally:
+    """How many tuples have each value, and where to look for some of them."""
+
+    counts: dict[int, int]
+    flagged: dict[int, list[Scope]]
+    """For a value what is chosen first in some tuples that have it."""
+
+
+def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | None:
+    """The counts of a question about two events or two states, and some tuples; None where it is none of these.
+
+    Cost: for n events on P chains n·P searches; for states on P chains P² of all their intervals.
+    """
+    asked = evaluation.asked
+    if formula.some or formula.where is not None or len(formula.binders) != 2 or not formula.distinct:
+        return None
+    body, negated = (formula.body.part, True) if isinstance(formula.body, Not) else (formula.body, False)
+    (first, one), (second, other) = formula.binders
+    if not isinstance(body, Related) or (body.left, body.right) != (first, second) or body.same:
+        return None
+    mine, theirs = asked.matching(one.name), asked.matching(other.name)
+    if len(mine) + len(theirs) < FROM or asked.judged.arrays is None:
+        return None
+    told = asked.judged.told
+    known = (
+        [asked.judged.places[event] in told for event in {*mine.events, *theirs.events}] if told else [False]
+    )
+    if any(known) and not all(known):
+        return None
+    counter = _Counter(evaluation, formula, body.relation, negated, all(known) and bool(told), shown)
+    if body.relation is None:
+        return counter.states(mine) if one.name == other.name and formula.once else None
+    keyed = _keyed(one, other, mine)
+    alike = mine is theirs and formula.once
+    return counter.events(keyed, keyed if alike else _keyed(other, one, theirs), alike)
+
+
+def _keyed(
+    one: Reference, other: Reference, candidates: Candidates
+) -> dict[tuple[str, ...], list[int]] | None:
+    """The candidates of a reference by what its parameters share with the other one, in the order of their names."""
+    names = [a.name for a in one.arguments if isinstance(a, Parameter)]
+    if len(set(names)) < len(names):
+        return None
+    shared = sorted({a.name for a in other.arguments if isinstance(a, Parameter)} & {*names})
+    at = {a.name: place for place, a in enumerate(one.arguments) if isinstance(a, Parameter)}
+    fixed = [(place, str(a.value)) for place, a in enumerate(one.arguments) if isinstance(a, Value)]
+    places = [at[name] for name in shared]
+    found: dict[tuple[str, ...], list[int]] = {}
+    if not fixed and places == [*range(len(one.arguments))]:
+        for number, values in enumerate(candidates.values):
+            found.setdefault(values, []).append(number)
+        return found
+    for number, values in enumerate(candidates.values):
+        if all([values[place] == value for place, value in fixed]):
+            found.setdefault(tuple([values[place] for place in places]), []).append(number)
+    return found
+
+
+class _Counter:
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        formula: Quantified,
+        relation: Relation | None,
+        negated: bool,
+        told: bool,
+        shown: int,
+    ) -> None:
+        import numpy as np
+
+        self._np = np
+        self._evaluation, self._formula, self._told, self._shown = evaluation, formula, told, shown
+        self._asked: Asked = evaluation.asked
+        assert self._asked.judged.arrays is not None
+        self._arrays = self._asked.judged.arrays
+        self._places = self._asked.judged.places
+        apart = OPEN
+        if told:
+            apart = TRUE if relation is Relation.CONCURRENT else FALSE
+        before = TRUE if relation in (Relation.BEFORE, Relation.RELATED) else FALSE
+        after = TRUE if relation in (Relation.AFTER, Relation.RELATED) else FALSE
+        sign = -1 if negated else 1
+        self._sign = sign
+        self._value = {"before": sign * before, "after": sign * after, "apart": sign * apart}
+        self._found = Tally({TRUE: 0, FALSE: 0, OPEN: 0}, {TRUE: [], FALSE: [], OPEN: []})
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def events(
+        self,
+        mine: dict[tuple[str, ...], list[int]] | None,
+        theirs: dict[tuple[str, ...], list[int]] | None,
+        same: bool,
+    ) -> Tally | None:
+        """Group by group. None where a parameter stands twice in one pattern."""
+        if mine is None or theirs is None:
+            return None
+        for key, ones in mine.items():
+            others = theirs.get(key)
+            if others:
+                self._group(ones, others, same)
+        return self._found
+
+    def _group(self, ones: list[int], others: list[int], once: bool) -> None:
+        np, counts, value = self._np, self._found.counts, self._value
+        a, b = self._positions(0, ones), self._positions(1, others)
+        before = self._known(a, b)
+        if once:
+            pairs = len(a) * (len(a) - 1) // 2
+            ordered = int(before.sum())
+            counts[value["before"]] += ordered
+            counts[value["apart"]] += pairs - ordered
+            if self._wants("before") and ordered:
+                self._flag(1, [others[at] for at in np.flatnonzero(before).tolist()], value["before"])
+            if self._wants("apart") and pairs > ordered:
+                self._flag(1, self._lacking(others, a, b, before), value["apart"])
+            return
+        after = self._known(b, a)
+        same = len(np.intersect1d(a, b))
+        number = {"before": int(before.sum()), "after": int(after.sum())}
+        number["apart"] = len(a) * len(b) - same - number["before"] - number["after"]
+        for status, count in number.items():
+            counts[value[status]] += count
+        if self._wants("before") and number["before"]:
+            self._flag(1, [others[at] for at in np.flatnonzero(before).tolist()], value["before"])
+        if self._wants("after") and number["after"]:
+            self._flag(0, [ones[at] for at in np.flatnonzero(after).tolist()], value["after"])
+        if self._wants("apart") and number["apart"]:
+            self._flag(1, self._lacking(others, a, b, before), value["apart"])
+            self._flag(0, self._lacking(ones, b, a, after), value["apart"])
+
+    def _known(self, a: Array, b: Array) -> Array:
+        """For each of the events b how many of the events a are before it."""
+        np = self._np
+        chain, index = self._arrays.at(a)
+        order = np.lexsort((index, chain))
+        chain, index = chain[order], index[order]
+        parts = [(int(chain[part.start]), index[part]) for part in self._chains(chain)]
+        found = np.zeros(len(b), dtype=np.int64)
+        for at in range(0, len(b), TOGETHER):
+            knows = np.ascontiguousarray(self._arrays.prefixes(b[at : at + TOGETHER]).T)
+            for number, indices in parts:
+                if number < self._arrays.chains:
+                    found[at : at + TOGETHER] += np.searchsorted(indices, knows[number], "left")
+        return found
+
+    def _sizes(self, events: Array) -> Array:
+        """How many events are before each."""
+        rows = range(0, len(events), TOGETHER)
+        return self._np.concatenate(
+            [self._arrays.prefixes(events[at : at + TOGETHER]).sum(axis=1) for at in rows]
+        )
+
+    def _lacking(self, numbers: list[int], a: Array, b: Array, before: Array) -> list[int]:
+        """Of the candidates at b some that are not after all of a that know no more than they do."""
+        np = self._np
+        sizes_a, sizes_b = self._sizes(a), self._sizes(b)
+        earlier = np.searchsorted(np.sort(sizes_a), sizes_b, "right") - np.isin(b, a)
+        return [numbers[at] for at in np.flatnonzero(earlier > before).tolist()]
+
+    def _positions(self, side: int, numbers: list[int]) -> Array:
+        candidates = self._asked.matching(self._formula.binders[side][1].name)
+        events = candidates.events
+        return self._np.array([self._places[events[number]] for number in numbers], dtype=self._np.int64)
+
+    def _wants(self, status: str) -> bool:
+        """Whether tuples of a status are to be shown, and have not been found in number."""
+        value = self._value[status]
+        return value != TRUE and len(self._found.flagged[value]) < self._shown
+
+    def _flag(self, side: int, numbers: list[int], value: int) -> None:
+        """Look at the tuples of some candidates until there are enough of a value to be shown."""
+        formula, kept = self._formula, self._found.flagged[value]
+        (first, one), (second, other) = formula.binders
+        seen = {self._numbers(scope) for scope in kept}
+        for number in numbers:
+            if len(kept) >= self._shown:
+                return
+            name, reference = formula.binders[side]
+            candidates = self._asked.matching(reference.name)
+            scope = Scope().with_choice(name, reference, candidates, number)
+            last = (first, one) if side else (second, other)
+            group = self._asked.group(last[1], scope.parameters)
+            among = self._others(candidates, number, group)
+            true, false = self._evaluation.row(formula.body, scope, last, group, among)
+            for at in bits(false if value == FALSE else among & ~(true | false)):
+                pair = self._paired(scope, last, group, group.members[at])
+                if len(kept) < self._shown and self._numbers(pair) not in seen:
+                    seen.add(self._numbers(pair))
+                    kept.append(pair)
+
+    def _numbers(self, scope: Scope) -> tuple[int, ...]:
+        return tuple(one.number for one in scope.variables.values())
+
+    def _paired(self, scope: Scope, last: tuple[str, Reference], group: Group, member: int) -> Scope:
+        """Both chosen, the first binder first; of a pair that is taken once the one that was read first."""
+        (first, one), (second, other) = self._formula.binders
+        whole = scope.with_choice(*last, group.candidates, member)
+        a, b = whole.variables[first], whole.variables[second]
+        if self._formula.once and a.number > b.number:
+            a, b = b, a
+        start = Scope().with_choice(first, one, a.candidates, a.number)
+        return start.with_choice(second, other, b.candidates, b.number)
+
+    def _others(self, candidates: Candidates, number: int, group: Group) -> int:
+        if candidates.states is not None:
+            return sum(1 << at for at, member in enumerate(group.members) if member != number)
+        return group.every & ~group.frame.possible(candidates.events[number]).same
+
+    # -- states --------------------------------------------------------------------------------------------
+
+    def states(self, candidates: Candidates) -> Tally | None:
+        """Pairs of intervals of one state. None where some may have been interrupted, or end out of order."""
+        (_, one), (_, other) = self._formula.binders
+        keyed = _keyed(one, other, candidates)
+        if keyed is None or candidates.states is None or any(i.broken for i in candidates.states):
+            return None
+        for numbers in keyed.values():
+            if not self._intervals(candidates, numbers):
+                return None
+        return self._found
+
+    def _intervals(self, candidates: Candidates, numbers: list[int]) -> bool:
+        np = self._np
+        assert candidates.states is not None
+        intervals = [candidates.states[number] for number in numbers]
+        begin = np.array([self._places[one.begin] for one in intervals], dtype=np.int64)
+        until = np.array([self._places[one.until] for one in intervals], dtype=np.int64)
+        ended = np.array([one.end is not None for one in intervals], dtype=bool)
+        chain, index = self._arrays.at(begin)
+        order = np.lexsort((index, chain))
+        begin, until, ended, chain, index = (x[order] for x in (begin, until, ended, chain, index))
+        last_chain, last = self._arrays.at(until)
+        if len(begin) and ((chain != last_chain).any() or (chain == self._arrays.chains).any()):
+            return False
+        parts = [*self._chains(chain)]
+        if any((np.diff(last[part]) < 0).any() for part in parts):
+            return False
+        blocked, free = np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
+        columns, goes_on = (self._arrays.prefixes(begin), self._arrays.prefixes(until)), last + ~ended
+        for mine in parts:
+            c = chain[mine.start]
+            for theirs in parts:
+                d = chain[theirs.start]
+                # those of the other chain that begin at or after my end, and those that end at or before my start
+                inclusive = 0 if c != d else -1
+                later = np.searchsorted(columns[0][theirs, c], last[mine] + inclusive, "right")
+                after = len(begin[theirs]) - later
+                after[~ended[mine]] = 0
+                reach = columns[0][mine, d] + (1 if c == d else 0)
+                over = np.searchsorted(last[theirs], reach, "left")
+                alive = np.flatnonzero(~ended[theirs])
+                over -= np.searchsorted(alive, over, "left")
+                blocked[mine] += after + over
+                if self._told:
+                    continue
+                if c == d:  # what has no end goes on beyond the last event
+                    started = np.searchsorted(index[theirs], goes_on[mine], "left")
+                    done = np.searchsorted(goes_on[theirs], index[mine], "right")
+                else:  # those that begin before my end, and those of which that is not known of my start
+                    started = np.searchsorted(index[theirs], columns[1][mine, d], "left")
+                    done = np.searchsorted(columns[1][theirs, c], index[mine], "right")
+                free[mine] += np.maximum(0, started - done)
+        pairs = len(begin) * (len(begin) - 1) // 2
+        if self._told:
+            free = len(begin) - blocked
+        free -= 1  # itself
+        counts, sign = self._found.counts, self._sign
+        ordered, seen = int(blocked.sum()) // 2, int(free.sum()) // 2
+        counts[-sign] += ordered
+        counts[sign] += seen
+        counts[OPEN] += pairs - ordered - seen
+        for value, number in ((sign, free), (OPEN, len(begin) - 1 - blocked - free), (-sign, blocked)):
+            if value != TRUE and len(self._found.flagged[value]) < self._shown:
+                some = np.flatnonzero(number > 0).tolist()
+                self._flag(0, [numbers[int(order[at])] for at in some], value)
+        return True
+
+    def _chains(self, chain: Array) -> Iterator[slice]:
+        np = self._np
+        starts = np.flatnonzero(np.r_[True, chain[1:] != chain[:-1]]).tolist() if len(chain) else []
+        for start, end in zip(starts, [*starts[1:], len(chain)], strict=True):
+            yield slice(start, end)

@@ -1,0 +1,127 @@
+"""Whether an answer of `assert` is so: the questions are evaluated anew, and the kernel checks each derivation.
+
+Patterns are matched again, tuples counted again and witnesses looked up among those that there are, so that a
+verdict, a count or a witness that was changed is found; a derivation has to conclude its atom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from microcosm.errors import MicrocosmError
+from microcosm.givens.givens import Givens
+from microcosm.kernel import check as kernel
+from microcosm.logic.rulebook import RuleBook
+from microcosm.questions.answers import VALUES, Answer, Said
+from microcosm.questions.ask import Build, answers
+from microcosm.questions.evaluate import FALSE
+from microcosm.questions.reader import read_questions
+
+FIELDS = {"questions", "asked"}
+"""What an answer of `assert` has,"""
+MORE = {"schema", "warnings"}
+"""and what it may have."""
+
+_PLAIN = ("text", "line", "verdict", "exact", "vacuous", "counts", "notes")
+
+
+def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) -> str | None:
+    """What is wrong with an answer of `assert`; None where all of it is so. Cost: that of the answer."""
+    if not FIELDS <= stated.keys() <= FIELDS | MORE:
+        return "the answer's fields are not those of an answer to questions"
+    asked, told = stated["asked"], stated["questions"]
+    if (
+        not isinstance(asked, list)
+        or not isinstance(told, list)
+        or not all(isinstance(q, dict) for q in told)
+    ):
+        return "the answer does not list its questions and their texts"
+    shown = max((len(q["witnesses"]) for q in told if isinstance(q.get("witnesses"), list)), default=0)
+    found: list[tuple[Answer, Givens]] = []
+    for one in asked:
+        match one:
+            case {"file": str() | None as file, "text": str(text)}:
+                pass
+            case _:
+                return "the answer does not have the text of its questions"
+        try:
+            read = read_questions(text, file)
+            for exact in (False, True):
+                searched = any(q.get("exact") is not False for q in told)
+                if exact == searched:
+                    engine = build(givens)
+                    answered = answers(
+                        givens,
+                        engine,
+                        read,
+                        build,
+                        exact=exact,
+                        shown=shown,
+                        proved=0,
+                        settle=any(q.get("settle") for q in told),
+                    )
+                    found += [(answer, answered.asked.givens) for answer in answered]
+        except MicrocosmError as error:
+            return f"the questions cannot be answered: {error}"
+    if len(found) != len(told):
+        return f"the answer has {len(told)} questions, and {len(found)} are asked"
+    for claim, (answer, known) in zip(told, found, strict=True):
+        wrong = _unlike(claim, answer) or _unproved(claim, answer, partial(kernel.check, known, book))
+        if wrong is not None:
+            return f"line {answer.question.place.line}: {wrong}"
+    return None
+
+
+def _unlike(claim: dict[str, Any], answer: Answer) -> str | None:
+    """Where an answer differs from what is found now."""
+    now = answer.to_json()
+    if claim.keys() != now.keys():
+        return "the fields are not those of an answer to a question"
+    for name in _PLAIN:
+        if claim[name] != now[name]:
+            return f"`{name}` is {now[name]!r}, not {claim[name]!r}"
+    if claim["settle"] != now["settle"]:
+        return "what is said to settle it does not"
+    if not isinstance(claim["witnesses"], list) or len(claim["witnesses"]) > len(now["witnesses"]):
+        return "there are not so many witnesses"
+    return None
+
+
+def _unproved(claim: dict[str, Any], answer: Answer, check: Callable[[object], str | None]) -> str | None:
+    """Which witness is none, or which of its derivations the kernel does not accept."""
+    by_words = {repr(_without_proofs(one.to_json())): one for one in answer.witnesses}
+    for number, stated in enumerate(claim["witnesses"], 1):
+        if not isinstance(stated, dict) or not isinstance(stated.get("derivations"), list):
+            return f"witness {number} is no witness"
+        witness = by_words.pop(repr(_without_proofs(stated)), None)
+        if witness is None:
+            return f"witness {number} is not one of this question, or is there twice"
+        derivations = list(stated["derivations"])
+        if derivations and len(derivations) > len(witness.atoms):
+            return f"witness {number} has more derivations than atoms"
+        for atom in witness.atoms if derivations else ():
+            if atom.value == "open":
+                continue
+            if not derivations or not _concludes(derivations[0], atom):
+                return f"witness {number}: no derivation concludes {atom}"
+            wrong = check(derivations.pop(0))
+            if wrong is not None:
+                return f"witness {number}: {atom}: {wrong}"
+        if derivations:
+            return f"witness {number} has a derivation of something else"
+    return None
+
+
+def _without_proofs(stated: dict[str, Any]) -> list[tuple[str, Any]]:
+    return sorted((name, value) for name, value in stated.items() if name != "derivations")
+
+
+def _concludes(derivation: object, atom: Said) -> bool:
+    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
+    sign = f"!{atom.relation}" if atom.value == VALUES[FALSE] else atom.relation
+    left, right = atom.left, atom.right
+    if sign in (">", "!>"):
+        left, right, sign = right, left, sign.replace(">", "<")
+    return said == {"judgement": "offline", "left": left, "relation": sign, "right": right}

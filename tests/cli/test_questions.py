@@ -1,0 +1,234 @@
+"""`find`, `assert`, `settle`, and `verify` of what they say: exits, JSON, reports, bad input."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm.cli.app import main
+
+LOG = [
+    ("alice", "take lock", {}),
+    ("alice", "write x=1", {"kind": "send", "message": "m1"}),
+    ("bob", "told x=1", {"kind": "receive", "message": "m1"}),
+    ("bob", "write x=2", {}),
+    ("carol", "write x=3", {}),
+    ("carol", "write y=1", {}),
+    ("alice", "drop lock", {}),
+    ("carol", "take lock", {}),
+]
+
+ASK = r"""# what is asked
+event write(key) where label ~ "write (?<key>\w+)"
+event told(key)  where label ~ "told (?<key>\w+)"
+state holding(who) on who from label ~ "take" until label ~ "drop"
+
+never write(key) || write(key)
+every told(key) after some write(key)
+never holding(a) while holding(b)
+"""
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in a folder with a log and questions about it."""
+    monkeypatch.chdir(tmp_path)
+    seq: dict[str, int] = {}
+    lines = []
+    for process, label, more in LOG:
+        seq[process] = seq.get(process, 0) + 1
+        lines.append(json.dumps({"process": process, "seq": seq[process], "label": label, **more}))
+    Path("log.jsonl").write_text("\n".join(lines) + "\n")
+    Path("lock.ask").write_text(ASK)
+
+    def ran(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return ran
+
+
+def answer(run: Run, *arguments: str) -> tuple[int, dict[str, Any]]:
+    code, out, _ = run("assert", "log.jsonl", *arguments, "--json")
+    return code, json.loads(out)
+
+
+def test_the_fields_and_the_exits(run: Run) -> None:
+    code, told = answer(run, "lock.ask")
+    assert code == 3
+    assert told["schema"] == "microcosm/1"
+    race, precedence, exclusion = told["questions"]
+    assert (race["text"], race["line"], race["verdict"]) == ("never write(key) || write(key)", 6, "open")
+    assert race["counts"] == {"true": 1, "false": 0, "open": 2}
+    assert race["witnesses"][0]["events"] == {"write.1": "alice:2", "write.2": "carol:1"}
+    assert race["witnesses"][0]["parameters"] == {"key": "x"}
+    assert precedence["verdict"] == "holds"
+    assert exclusion["verdict"] == "open"
+    assert answer(run, "-e", 'event t where label ~ "told"; event w where label ~ "x=1"; never w < t')[0] == 1
+    assert answer(run, "-e", 'event t where label ~ "told"; event w where label ~ "x=1"; never t < w')[0] == 0
+
+
+def test_complete_decides(run: Run) -> None:
+    text = ASK.replace("never write", "complete\nnever write", 1)
+    Path("all.ask").write_text(text)
+    code, told = answer(run, "all.ask")
+    assert code in (1, 3)
+    assert told["questions"][1]["verdict"] == "holds"
+
+
+def test_find(run: Run) -> None:
+    code, out, _ = run("find", "log.jsonl", 'label ~ "write"')
+    assert code == 0
+    assert 'event = alice:2 "write x=1" (log.jsonl:2)' in out
+    code, out, _ = run("find", "log.jsonl", "write(k) < write(k)", "--with", "lock.ask", "--json")
+    assert code == 0
+    (first, *rest) = [json.loads(line) for line in out.splitlines()]
+    assert first["events"] == {"write.1": "alice:2", "write.2": "bob:2"}
+    assert first["labels"]["alice:2"] == "write x=1"
+    assert {one["verdict"] for one in rest} == {"open"}
+    code, out, _ = run("find", "log.jsonl", "write(k)", "--with", "lock.ask", "--csv", "--limit", "2")
+    assert out == "" or out.splitlines()[0].startswith("write")
+    assert run("find", "log.jsonl", 'label ~ "nowhere"')[0] == 1
+
+
+def test_settle(run: Run) -> None:
+    code, out, _ = run("settle", "log.jsonl", "alice:2", "carol:1", "--json")
+    assert code == 3
+    (asked,) = json.loads(out)["questions"]
+    assert {one["kind"] for one in asked["settle"]} >= {"clock"}
+    assert run("settle", "log.jsonl", "alice:1", "alice:2")[0] == 0
+
+
+def test_junit_and_vacuity(run: Run) -> None:
+    question = (
+        'event none where label ~ "nowhere"; event w where label ~ "write"; never none || w; never w < w'
+    )
+    code, _, err = run("assert", "log.jsonl", "-e", question.replace("never w < w", ""))
+    assert code == 0
+    assert "vacuous" in err and "none matches 0" in err
+    assert run("assert", "log.jsonl", "-e", question.replace("never w < w", ""), "--no-vacuous")[0] == 1
+    code, _, _ = run("assert", "log.jsonl", "lock.ask", "-e", question, "--junit", "out.xml")
+    assert code == 1
+    suite = ET.parse("out.xml").getroot()
+    assert suite.attrib["tests"] == "5"
+    assert suite.attrib["failures"] == "2"
+    assert suite.attrib["skipped"] == "2"
+
+
+def test_proofs_are_written_and_verify(run: Run) -> None:
+    question = 'event w where label ~ "write"; never w < w'
+    assert run("assert", "log.jsonl", "-e", question, "--proofs", "proofs", "--proof", "2")[0] == 1
+    written = sorted(Path("proofs").iterdir())
+    assert len(written) == 2
+    for proof in written:
+        assert run("verify", "log.jsonl", str(proof))[0] == 0
+
+
+def test_an_answer_verifies_and_no_changed_one_does(run: Run) -> None:
+    questions = ASK + 'event w where label ~ "write"\nnever w < w\nknow write("y") > told(k)\n'
+    Path("more.ask").write_text(questions)
+    code, out, _ = run("assert", "log.jsonl", "more.ask", "--json", "--proof", "9")
+    told = json.loads(out)
+
+    def valid(changed: dict[str, Any]) -> bool:
+        Path("answer.json").write_text(json.dumps(changed))
+        code, out, _ = run("verify", "log.jsonl", "answer.json")
+        assert code in (0, 1)
+        return code == 0
+
+    assert valid(told)
+    mutants: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+        ("verdict", lambda a: a["questions"][0].update(verdict="violated")),
+        ("verdict", lambda a: a["questions"][3].update(verdict="holds")),
+        ("count", lambda a: a["questions"][0]["counts"].update(true=2)),
+        ("count", lambda a: a["questions"][3]["counts"].update(false=0)),
+        ("witness", lambda a: a["questions"][3]["witnesses"][0]["events"].update({"w.1": "bob:2"})),
+        ("witness", lambda a: a["questions"][0]["witnesses"][0]["parameters"].update(key="y")),
+        ("witness", lambda a: a["questions"][3]["witnesses"].append(a["questions"][3]["witnesses"][0])),
+        ("vacuous", lambda a: a["questions"][0].update(vacuous=True)),
+        ("text", lambda a: a["questions"][0].update(text="never write(key) < write(key)")),
+        ("asked", lambda a: a["asked"][0].update(text=a["asked"][0]["text"].replace("||", "<"))),
+        ("atom", lambda a: a["questions"][3]["witnesses"][0]["atoms"][0].__setitem__(1, ">")),
+        ("proof", lambda a: a["questions"][3]["witnesses"][0]["derivations"][0].update(rule="In-Tr")),
+        ("proof", lambda a: a["questions"][3]["witnesses"][0]["derivations"].append({})),
+        ("proof", lambda a: a["questions"][3]["witnesses"][0].update(
+            derivations=a["questions"][3]["witnesses"][1]["derivations"])),
+        ("settle", lambda a: a["questions"][0]["settle"].clear()),
+        ("field", lambda a: a["questions"][0].update(more=1)),
+        ("none", lambda a: a["questions"].pop()),
+    ]  # fmt: skip
+    for what, change in mutants:
+        changed = deepcopy(told)
+        change(changed)
+        assert not valid(changed), what
+
+
+BAD = [
+    ("never write(k) || write(k)", "1:7", "nothing above defines write"),
+    ("event write(k) where label = 3; never write(k) || write(k)", "1:13", "nothing binds the parameter k"),
+    ('event w where label ~ "(a+)+"; never w', "1:23", "may run away"),
+    ('event w where label ~ "a|(b"; never w', "1:23", "does not compile"),
+    ('event w where label ~ "a; never w', "1:23", "ends the quoted text"),
+    ('event w where label ~ "a"; never w where k = 3', "1:42", "nothing binds k"),
+    ('event w where label ~ "a"\nnever w while w', "2:7", "states are compared by `while`"),
+    ('event w where label ~ "a"\nnever w ||', "2:11", "expected"),
+    ("complete\nevent w; never w", "1:1", "the log is not complete"),
+    ('event w where label ~ "a"', None, "there is no question here"),
+    (
+        'event a where label ~ "told"; event b where label ~ "write x=1"\nknow a < b; never a',
+        "2:1",
+        "contradicts",
+    ),
+    ("event w; event w; never w", "1:16", "is defined already"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "message"), BAD)
+def test_bad_input_is_one_message_with_its_place(
+    run: Run, text: str, place: str | None, message: str
+) -> None:
+    Path("bad.ask").write_text(text)
+    lines = Path("log.jsonl").read_text().splitlines()
+    lines[1] = lines[1].replace('"seq": 2', '"seq": 4')  # a gap, for the one that says `complete`
+    if text.startswith("complete"):
+        Path("log.jsonl").write_text(
+            "\n".join([line.replace('"seq": 3', '"seq": 9') for line in lines]) + "\n"
+        )
+    code, out, err = run("assert", "log.jsonl", "bad.ask")
+    assert code == 4, err
+    assert out == ""
+    assert message in err
+    if place is not None:
+        assert f"bad.ask:{place}: " in err
+    assert "Traceback" not in err
+
+
+def test_a_contradiction_shows_both_sides(run: Run) -> None:
+    text = 'event a where label ~ "told"; event b where label ~ "write x=1"; know a < b; never a'
+    code, _, err = run("assert", "log.jsonl", "-e", text)
+    assert code == 4
+    assert "alice:2 < bob:1" in err and "know a < b" in err
+
+
+def test_a_state_that_never_ends_is_told(run: Run) -> None:
+    text = 'state s from label ~ "take" until label ~ "never"; never s while s'
+    code, _, err = run("assert", "log.jsonl", "-e", text)
+    assert code == 3
+    assert "never ends" in err
+
+
+def test_usage(run: Run) -> None:
+    assert run("assert", "log.jsonl")[0] == 2
+    assert run("assert", "lock.ask")[0] == 2
+    assert run("find", "log.jsonl")[0] == 2
+    assert run("assert", "log.jsonl", "lock.ask", "--proof", "x")[0] == 2
+    assert run("assert", "nowhere.jsonl", "lock.ask")[0] == 4
