@@ -160,7 +160,7 @@ class Answers:
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            tuples = at_once is None and sum(counts.values())
+            tuples = 0 if at_once is not None else sum(counts.values())
             vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())

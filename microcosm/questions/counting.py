@@ -83,7 +83,7 @@ def _keyed(
             found.setdefault(values, []).append(number)
         return found
     for number, values in enumerate(candidates.values):
-        if all([values[place] == value for place, value in fixed]):
+        if all(values[place] == value for place, value in fixed):
             found.setdefault(tuple([values[place] for place in places]), []).append(number)
     return found
 

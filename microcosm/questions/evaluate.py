@@ -430,9 +430,7 @@ class Evaluation:
         states = group.candidates.states
         assert states is not None
         numbers = {id(states[member]): member for member in group.members}
-        for chain in on_chains(
-            sorted((states[m] for m in group.members), key=lambda one: states.index(one)), self.asked.table
-        ):
+        for chain in on_chains([states[member] for member in sorted(group.members)], self.asked.table):
             chosen = scope.with_choice(name, reference, group.candidates, numbers[id(chain[0])])
             yield from self._combinations(formula, depth + 1, chosen, [*chains, chain])
 

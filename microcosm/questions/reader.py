@@ -80,13 +80,15 @@ _WORDS = {
 _UNSAID = {"RELATION", "COMMENT", "FIELD", "SEMICOLON", "__ANON_0"}
 
 
-def read_questions(text: str, file: str | None = None) -> Questions:
+def read_questions(text: str, file: str | None = None, known: Questions | None = None) -> Questions:
     """The questions of a text. Raises `TextError`, with the place and what was expected. Cost: linear.
+
+    `known` has patterns besides, which the text may use.
 
     >>> read_questions('event write(key) where label ~ "write (?<key>.)"; never write(k) || write(k)').questions[0].text
     'never write(k) || write(k)'
     """
-    return _Reader(text, file).questions()
+    return _Reader(text, file, known).questions()
 
 
 def read_sought(text: str, known: Questions | None = None, file: str | None = None) -> Questions:

@@ -47,7 +47,7 @@ def _expect_tame(parsed: list[Any]) -> None:
             raise ValueError(
                 "alternatives within a repetition may run away: write `[ab]*` for `(a|b)*`, or atomic `(?>…)`"
             )
-        if name == "MAX_REPEAT" or name == "MIN_REPEAT":
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
             wide += argument[1] > 64 and _is_wide(list(argument[2]))
     if wide > WIDE:
         raise ValueError(f"{wide} repetitions of any character may run away: at most {WIDE} are allowed")

@@ -55,7 +55,7 @@ def by_process(table: EventTable) -> dict[str, list[int]]:
         found.setdefault(process, []).append(number)
     seqs = [*table.seqs]
     for events in found.values():
-        if all([seqs[number] > 0 for number in events]):
+        if min(map(seqs.__getitem__, events)) > 0:
             events.sort(key=seqs.__getitem__)
     return found
 
@@ -105,10 +105,10 @@ def intervals(
                 if over:
                     steps.append(number)
             groups = {}
-            if begins(number, groups) and (bound := binding(number, groups)) is not None:
-                if bound not in starts:
-                    starts[bound] = (number, at)
-                    steps.append(number)
+            bound = binding(number, groups) if begins(number, groups) else None
+            if bound is not None and bound not in starts:
+                starts[bound] = (number, at)
+                steps.append(number)
         for values, (begin, since) in starts.items():
             found.append(Interval(begin, None, events[-1], _gap(table, events[since:]), values))
         if starts:
