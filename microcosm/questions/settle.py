@@ -106,8 +106,10 @@ def clocks(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> li
         needed = [needs for needs in left if needs]
     names = evaluation.asked.table.names
     return [
-        Observation("clock", f"a clock at {names[event]}", decides, len(tuples), event=names[event])
-        for event, decides in chosen
+        Observation(
+            "clock", f"{'and ' * bool(number)}a clock at {names[event]}", decides, len(tuples), names[event]
+        )
+        for number, (event, decides) in enumerate(chosen)
     ]
 
 

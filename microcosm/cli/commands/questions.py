@@ -227,6 +227,7 @@ def _found(known: Microcosm, sought: str, patterns: Questions | None, most: int 
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
     """The questions that are asked, and the logs that they are asked about. Raises `TextError`, `UsageError`."""
     from microcosm import files as door
+    from microcosm.questions.language import Questions
     from microcosm.questions.reader import read_questions
 
     asked = [name for name in names if name.endswith(ENDING)]
@@ -236,7 +237,10 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
         raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
     read = [read_questions(door.read_text(name), door.display_name(name)) for name in asked]
     if text:
-        read.append(read_questions("\n".join(text), None))
+        patterns = Questions()
+        for one in read:
+            patterns.patterns.update(one.patterns)
+        read.append(read_questions("\n".join(text), None, patterns))
     return read, [name for name in names if not name.endswith(ENDING)]
 
 
