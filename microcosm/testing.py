@@ -1,4 +1,5 @@
-"""For pytest: assertions about logs. Loaded as a plugin by its entry point; it does nothing unless it is used.
+"""For pytest: assertions about logs. Loaded as a plugin by its entry point; it does nothing unless it is
+used.
 
     from microcosm.testing import assert_that
 

@@ -1,4 +1,6 @@
-"""A log as questions see it: its events, what is known of their order with `know` and `complete`, what patterns match."""
+"""A log as questions see it: its events, what is known of their order with `know` and `complete`, what
+patterns match.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class Candidates:
 
 
 class Group:
-    """Some candidates of one pattern, with frames of their events. What is over it is numbered as `members`."""
+    """Some candidates of one pattern, with frames of their events. What is over it is numbered as
+    `members`.
+    """
 
     def __init__(self, candidates: Candidates, members: list[int], judged: Judgements) -> None:
         self.candidates, self._judged = candidates, judged

@@ -1,8 +1,9 @@
-"""The value of a formula: true in every world, false in every world, or open; row by row, never a pair at a time.
+"""The value of a formula: true in every world, false in every world, or open; row by row, never a pair at a
+time.
 
-The last variable of a quantifier is evaluated over a whole group at once, as a row of those for which the formula is
-true and one of those for which it is false (Kleene's three values); variables before it are gone through. Groups are
-the candidates whose shared parameters are equal.
+The last variable of a quantifier is evaluated over a whole group at once, as a row of those for which the
+formula is true and one of those for which it is false (Kleene's three values); variables before it are gone
+through. Groups are the candidates whose shared parameters are equal.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ class Stopped(Undefined):
 
 
 class Evaluation:
-    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Stopped` is raised then."""
+    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Stopped` is raised
+    then.
+    """
 
     def __init__(self, asked: Asked, stop: Stop | None = None) -> None:
         self.asked = asked
@@ -331,7 +334,9 @@ class Evaluation:
         return isinstance(operand, Parameter) and operand.name not in scope.parameters
 
     def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str, int]:
-        """For each value of an operand those of a group that have it; under the empty text all that have any."""
+        """For each value of an operand those of a group that have it; under the empty text all that have
+        any.
+        """
         known = self._columns.get((id(group), operand))
         if known is not None and known[0] is group:
             return known[1]

@@ -102,7 +102,9 @@ def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, va
 
 
 class Deriver:
-    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens change."""
+    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens
+    change.
+    """
 
     def __init__(self, judged: Judgements, stop: Stop | None = None) -> None:
         self._judged, self._stop = judged, stop

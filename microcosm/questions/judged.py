@@ -1,10 +1,11 @@
-"""What is possible of the pairs of some events, as rows of bits: the offline judgements that atoms are decided by.
+"""What is possible of the pairs of some events, as rows of bits: the offline judgements that atoms are
+decided by.
 
-A *frame* is a list of events; of one more event it says whether it may be before, after or beside each of these. Where
-only one of the three is left it is derived, and what is not left is refuted. There are three ways to know: a table of
-what propagation leaves (any givens, up to `tuning.ROWS_UP_TO` events); the rules themselves, where they are edited or
-tell of message orderings; and happens-before alone, where nothing but `<` is given: there a log that is stated to be
-complete orders all that is ordered.
+A *frame* is a list of events; of one more event it says whether it may be before, after or beside each of
+these. Where only one of the three is left it is derived, and what is not left is refuted. There are three
+ways to know: a table of what propagation leaves (any givens, up to `tuning.ROWS_UP_TO` events); the rules
+themselves, where they are edited or tell of message orderings; and happens-before alone, where nothing but
+`<` is given: there a log that is stated to be complete orders all that is ordered.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from microcosm.worlds.search import Stop
 
 
 class Possible(NamedTuple):
-    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is itself."""
+    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is
+    itself.
+    """
 
     before: int
     after: int
@@ -186,7 +189,9 @@ class Judgements:
 
 
 class _Rows:
-    """The place of each event, below 0 where anything is possible; for each place rows of what is possible."""
+    """The place of each event, below 0 where anything is possible; for each place rows of what is
+    possible.
+    """
 
     def __init__(self, place: list[int], before: list[int], beside: list[int]) -> None:
         self.place, self.before, self.beside = place, before, beside

@@ -1,4 +1,6 @@
-"""What questions say is known: `know` lines become givens with their line as source, `complete` is looked into."""
+"""What questions say is known: `know` lines become givens with their line as source, `complete` is looked
+into.
+"""
 
 from __future__ import annotations
 

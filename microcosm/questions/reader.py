@@ -1,4 +1,5 @@
-"""The reader of questions: a text becomes patterns, what is known, and formulas; errors have a place and a caret.
+"""The reader of questions: a text becomes patterns, what is known, and formulas; errors have a place and a
+caret.
 
 What abbreviates a formula (never, every, possibly) becomes that formula here and nowhere else.
 """
@@ -85,7 +86,8 @@ def read_questions(text: str, file: str | None = None, known: Questions | None =
 
     `known` has patterns besides, which the text may use.
 
-    >>> read_questions('event write(key) where label ~ "write (?<key>.)"; never write(k) || write(k)').questions[0].text
+    >>> text = 'event write(key) where label ~ "write (?<key>.)"; never write(k) || write(k)'
+    >>> read_questions(text).questions[0].text
     'never write(k) || write(k)'
     """
     return _Reader(text, file, known).questions()

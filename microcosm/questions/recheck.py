@@ -1,4 +1,5 @@
-"""Whether an answer of `assert` is so: the questions are evaluated anew, and the kernel checks each derivation.
+"""Whether an answer of `assert` is so: the questions are evaluated anew, and the kernel checks each
+derivation.
 
 Patterns are matched again, tuples counted again and witnesses looked up among those that there are, so that a
 verdict, a count or a witness that was changed is found; a derivation has to conclude its atom.

@@ -1,8 +1,8 @@
 """What would settle what is open: the observations that decide most tuples, each with how many it decides.
 
-An observation is tried: what it says is added to what is known, and the question is evaluated again. For clocks the
-outcome is not known beforehand: the clock of an event tells of every other one whether it is before it, so that a
-clock is counted for a tuple where it decides every open atom whatever it shows.
+An observation is tried: what it says is added to what is known, and the question is evaluated again. For
+clocks the outcome is not known beforehand: the clock of an event tells of every other one whether it is
+before it, so that a clock is counted for a tuple where it decides every open atom whatever it shows.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ Build = Callable[[Givens], Engine]
 
 @dataclass(frozen=True)
 class Observation:
-    """Something that can be found out: its kind (`complete`, `message`, `clock`), in words, and what it decides.
+    """Something that can be found out: its kind (`complete`, `message`, `clock`), in words, and what it
+    decides.
 
-    `decides` is how many of the `open` tuples it decides; of clocks, how many more after those listed before it.
-    `given` is the statement that would be added, where it is one, `event` whose clock it is.
+    `decides` is how many of the `open` tuples it decides; of clocks, how many more after those listed before
+    it. `given` is the statement that would be added, where it is one, `event` whose clock it is.
     """
 
     kind: str
@@ -59,7 +60,9 @@ class Observation:
 
 
 def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None = None) -> list[Observation]:
-    """What would settle a question, the best first of each kind. Cost: an evaluation for each that is tried."""
+    """What would settle a question, the best first of each kind. Cost: an evaluation for each that is
+    tried.
+    """
     evaluation = Evaluation(asked, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
     if not tuples:
@@ -84,8 +87,8 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
 def clocks(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> list[Observation]:
     """Few clocks that decide all that clocks decide, chosen greedily: each decides most of what is left.
 
-    No way to choose them that is known to be fast does better than within a factor ln n of the fewest. Cost: linear
-    in the open atoms for each clock.
+    No way to choose them that is known to be fast does better than within a factor ln n of the fewest. Cost:
+    linear in the open atoms for each clock.
     """
     needed: list[list[frozenset[int]]] = []
     for scope in tuples:

@@ -1,8 +1,9 @@
 """States: on each process the intervals from an event that begins one to the next that ends it.
 
-A consistent cut sees an interval when its first event has happened and its last has not. n intervals can be seen
-at once iff none ends at or before the start of another: the least cut that has all the starts has none of the ends
-then. Of which some cannot be seen at once are left out by elimination (Garg and Waldecker, weak conjunctive predicates).
+A consistent cut sees an interval when its first event has happened and its last has not. n intervals can be
+seen at once iff none ends at or before the start of another: the least cut that has all the starts has none
+of the ends then. Of which some cannot be seen at once are left out by elimination (Garg and Waldecker, weak
+conjunctive predicates).
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ def seen_at_once(
 ) -> list[Interval] | None:
     """One interval of each chain, none of which `blocks` another; None where there are no such.
 
-    `blocks(one, other)` says that one ends before the other begins, for all that is asked; with an interval it
-    has to block by all that begin later on the other's chain, and what blocks an end, by all earlier ends.
+    `blocks(one, other)` says that one ends before the other begins, for all that is asked; with an interval
+    it has to block by all that begin later on the other's chain, and what blocks an end, by all earlier ends.
     So an interval that blocks the first one left of another chain is done with. Cost: O(k²·m) questions for m
     intervals on each of k chains.
     """

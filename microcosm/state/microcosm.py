@@ -470,10 +470,12 @@ class Microcosm:
         limit: int | None = None,
         stop: Stop | None = None,
     ) -> Found:
-        """The events that a pattern matches, or the tuples for which a formula is true, and those it is open of.
+        """The events that a pattern matches, or the tuples for which a formula is true, and those it is open
+        of.
 
-        `sought` is a condition, a pattern, a pair or a question (docs/questions.md), which may name the patterns
-        of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row operation a tuple but its last variable.
+        `sought` is a condition, a pattern, a pair or a question (docs/questions.md), which may name the
+        patterns of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row operation
+        a tuple but its last variable.
 
         >>> [one.events for one in Microcosm.parse("a < b").find('[name = "a"] < [name = "b"]').true]
         [{'event.1': 'a', 'event.2': 'b'}]

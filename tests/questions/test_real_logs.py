@@ -1,4 +1,6 @@
-"""Questions that say something true about real systems, and what comes out; skipped where the logs are not."""
+"""Questions that say something true about real systems, and what comes out; skipped where the logs are
+not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def test_what_comes_out(name: str) -> None:
     if not (LOGS / file).exists():
         pytest.skip("the real logs are not here")
     log = Microcosm.read(LOGS / file)
-    answers = log.assert_(read_questions((ASKED / f"{name}.ask").read_text(), f"{name}.ask"))
+    answers = log.assert_(read_questions((ASKED / f"{name}.ask").read_text(), f"{name}.ask"))  # noqa: PT009
     told = [(answer.verdict, answer.counts, answer.question.text) for answer in answers]
     assert [verdict for verdict, *_ in told] == verdicts, told
     assert not any(answer.vacuous for answer in answers)
@@ -61,5 +63,5 @@ def test_two_values_by_hand() -> None:
 
     pairs = [(a, b) for i, a in enumerate(taken) for b in taken[i + 1 :]]
     by_hand = Counter("true" if before(a, b) or before(b, a) else "false" for a, b in pairs)
-    (answer,) = log.assert_('event taken where label ~ "Exiting 0x18e45b8__wt_fs_lock"; never taken || taken')
+    (answer,) = log.assert_('event taken where label ~ "Exiting 0x18e45b8__wt_fs_lock"; never taken || taken')  # noqa: PT009
     assert {key: count for key, count in answer.counts.items() if count} == dict(by_hand)

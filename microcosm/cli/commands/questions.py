@@ -225,7 +225,9 @@ def _found(known: Microcosm, sought: str, patterns: Questions | None, most: int 
 
 
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
-    """The questions that are asked, and the logs that they are asked about. Raises `TextError`, `UsageError`."""
+    """The questions that are asked, and the logs that they are asked about. Raises `TextError`,
+    `UsageError`.
+    """
     from microcosm import files as door
     from microcosm.questions.language import Questions
     from microcosm.questions.reader import read_questions
@@ -255,7 +257,9 @@ def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
 
 
 def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
-    """The answers for people: verdicts, counts, witnesses in the words of the log, proofs, what would settle."""
+    """The answers for people: verdicts, counts, witnesses in the words of the log, proofs, what would
+    settle.
+    """
     from microcosm.cli.show.verdict import proof_tree
 
     for one in answered:
@@ -366,7 +370,9 @@ def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
 
 
 def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answered]) -> None:
-    """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is skipped."""
+    """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is
+    skipped.
+    """
     from microcosm import files as door
     from microcosm.errors import readable
 

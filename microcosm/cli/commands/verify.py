@@ -1,4 +1,6 @@
-"""`verify`: the kernel checks a derivation, or a whole answer of online, offline, check, possible or assert."""
+"""`verify`: the kernel checks a derivation, or a whole answer of online, offline, check, possible or
+assert.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def define(session: Session, sentence: Sentence) -> Answer:
 
 
 def ask(session: Session, sentence: Sentence) -> Answer:
-    """`never …`, `every …`, `possibly …`, `assert …`: whether it holds, with witnesses and what would settle it."""
+    """`never …`, `every …`, `possibly …`, `assert …`: whether it holds, with witnesses and what would settle
+    it.
+    """
     from microcosm.cli.commands.questions import fields, report
     from microcosm.questions.reader import read_questions
 
