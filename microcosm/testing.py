@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from microcosm.errors import MicrocosmError
+
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer
     from microcosm.state.microcosm import Microcosm
@@ -28,7 +30,7 @@ ENDING = ".ask"
 """How the name of a file of questions ends."""
 
 
-class QuestionFailed(AssertionError):
+class QuestionFailed(MicrocosmError, AssertionError):
     """Some question does not hold; `answers` are those to the questions that fail."""
 
     def __init__(self, message: str, answers: list[Answer]) -> None:

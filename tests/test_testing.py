@@ -60,4 +60,4 @@ def test_the_entry_point_and_that_it_costs_nothing() -> None:
     (module,) = project["project"]["entry-points"]["pytest11"].values()
     program = f"import sys, {module}; print([name for name in sys.modules if name.startswith('microcosm')])"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert loaded.stdout.strip() == "['microcosm', 'microcosm.testing']"
+    assert loaded.stdout.strip() == "['microcosm', 'microcosm.errors', 'microcosm.testing']"

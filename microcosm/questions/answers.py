@@ -14,9 +14,10 @@ from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import Asked
 from microcosm.questions.counting import tally
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Part, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because
 from microcosm.questions.language import Formula, Quantified, Question, within
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Part, Scope
 from microcosm.questions.search import decide
 from microcosm.questions.settle import Observation
 from microcosm.questions.states import Interval

@@ -11,10 +11,10 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import TextError, Undefined, readable
 from microcosm.givens.givens import Givens
 from microcosm.questions.answers import PROVED, SHOWN, Answer, Answers, Witness
-from microcosm.questions.evaluate import OPEN, TRUE, Scope
 from microcosm.questions.knowing import asked_of
 from microcosm.questions.language import Not, Quantified, Questions
 from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.scope import OPEN, TRUE, Scope
 from microcosm.questions.settle import Observation, observations
 from microcosm.worlds.search import Stop
 

@@ -11,6 +11,7 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import TextError
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
+from microcosm.order.bits import from_positions
 from microcosm.order.order import lacking
 from microcosm.questions.judged import Frame, Judgements, arranged
 from microcosm.questions.language import (
@@ -84,7 +85,8 @@ class Group:
         """The intervals of which something holds."""
         states = self.candidates.states
         assert states is not None
-        return sum(1 << at for at, member in enumerate(self.members) if holds(states[member]))
+        marked = [at for at, member in enumerate(self.members) if holds(states[member])]
+        return from_positions(marked, len(self.members))
 
     @cached_property
     def broken(self) -> int:

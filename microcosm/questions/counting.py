@@ -16,8 +16,9 @@ from typing import Any
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import Asked, Candidates, Group
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Scope
 
 Array = Any
 """A numpy array."""
@@ -240,7 +241,8 @@ class _Counter:
 
     def _others(self, candidates: Candidates, number: int, group: Group) -> int:
         if candidates.states is not None:
-            return sum(1 << at for at, member in enumerate(group.members) if member != number)
+            own = [at for at, member in enumerate(group.members) if member == number]
+            return group.every & ~sum(1 << at for at in own)
         return group.every & ~group.frame.possible(candidates.events[number]).same
 
     # -- states --------------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.queries.offline import REFUTED, Decisions
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Scope
 from microcosm.questions.states import Interval
 from microcosm.worlds.search import Stop
 

@@ -209,11 +209,15 @@ class _Framed:
         self._every = (1 << len(events)) - 1
 
     @cached_property
-    def _own(self) -> dict[int, int]:
-        own: dict[int, int] = {}
+    def _own(self) -> dict[int, list[int]]:
+        own: dict[int, list[int]] = {}
         for at, one in enumerate(self.events):
-            own[one] = own.get(one, 0) | 1 << at
+            own.setdefault(one, []).append(at)
         return own
+
+    def _same(self, event: int) -> int:
+        """Where an event stands in the frame."""
+        return sum(1 << at for at in self._own.get(event, ()))
 
 
 class _TableFrame(_Framed):
@@ -223,14 +227,14 @@ class _TableFrame(_Framed):
         super().__init__(events)
         self._rows, self._width = rows, len(rows.before)
         places = [rows.place[event] for event in events]
-        self._strange = sum(1 << at for at, place in enumerate(places) if place < 0)
+        self._strange = from_positions([at for at, p in enumerate(places) if p < 0], len(places))
         self._straight = places == list(range(self._width))
         turned = [self._width - 1 - max(place, 0) for place in reversed(places)]
         self._picked = itemgetter(*turned, *turned[:1]) if turned and self._width else None
 
     def possible(self, event: int) -> Possible:
         """As `Frame.possible`. Cost: some look-ups an event of the frame."""
-        place, same = self._rows.place[event], self._own.get(event, 0)
+        place, same = self._rows.place[event], self._same(event)
         others = self._every & ~same
         if place < 0:
             return Possible(others, others, others, same)
@@ -264,7 +268,8 @@ class _LabelFrame(_Framed):
             key=lambda at: (chain[places[at]], index[places[at]]),
         )
         self._straight = self._order == list(range(len(events)))
-        self._told = sum(1 << at for at, place in enumerate(places) if place in judged.told)
+        told = judged.told
+        self._told = from_positions([at for at, place in enumerate(places) if place in told], len(places))
         self._segments: list[tuple[int, int, list[int]]] = []  # a chain, where it begins here, its positions
         for offset, at in enumerate(self._order):
             if not self._segments or self._segments[-1][0] != chain[places[at]]:
@@ -275,7 +280,7 @@ class _LabelFrame(_Framed):
 
     def possible(self, event: int) -> Possible:
         """As `Frame.possible`. Cost: two searches a chain."""
-        place, same = self._judged.places[event], self._own.get(event, 0)
+        place, same = self._judged.places[event], self._same(event)
         others = self._every & ~same
         past = future = 0
         if place >= 0 and self._labels.cover.chain[place] != UNPLACED:

@@ -15,9 +15,10 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.queries.possible import Worlds
 from microcosm.questions.asked import Asked
-from microcosm.questions.evaluate import OPEN, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import Atom, because
 from microcosm.questions.language import Formula
+from microcosm.questions.scope import OPEN, Scope
 from microcosm.worlds.possible import Undecided
 from microcosm.worlds.search import Stop
 

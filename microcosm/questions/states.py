@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.errors import MicrocosmError
@@ -90,6 +90,7 @@ def intervals(
             continue
         starts: dict[Values, tuple[int, int]] = {}
         steps: list[int] = []
+        gaps = _gaps(table, events)
         for at, number in enumerate(events):
             groups: Groups = {}
             if ends(number, groups):
@@ -102,7 +103,7 @@ def intervals(
                 ]
                 for values in over:
                     begin, since = starts.pop(values)
-                    found.append(Interval(begin, number, number, _gap(table, events[since : at + 1]), values))
+                    found.append(Interval(begin, number, number, gaps[at] > gaps[since], values))
                 if over:
                     steps.append(number)
             groups = {}
@@ -111,7 +112,7 @@ def intervals(
                 starts[bound] = (number, at)
                 steps.append(number)
         for values, (begin, since) in starts.items():
-            found.append(Interval(begin, None, events[-1], _gap(table, events[since:]), values))
+            found.append(Interval(begin, None, events[-1], gaps[-1] > gaps[since], values))
         if starts:
             steps.append(events[-1])
         for a, b in pairwise(steps):
@@ -120,10 +121,10 @@ def intervals(
     return found, closed
 
 
-def _gap(table: EventTable, events: Sequence[int]) -> bool:
-    """Whether the numbers of consecutive events say that some between them are missing."""
-    seqs = table.seqs
-    return any(seqs[b] - seqs[a] > 1 for a, b in pairwise(events) if seqs[a] and seqs[b])
+def _gaps(table: EventTable, events: Sequence[int]) -> list[int]:
+    """For each event of a process how many gaps its numbers have shown so far."""
+    numbers = [table.seqs[number] for number in events]
+    return [*accumulate((a > 0 and b > a + 1 for a, b in pairwise(numbers)), initial=0)]
 
 
 def seen_at_once(
