@@ -29,7 +29,7 @@ INTERNAL = "internal events"
 
 
 @dataclass(frozen=True, slots=True)
-class Stamped:
+class GivenStamp:
     """The stamp of an event."""
 
     event: str
@@ -37,33 +37,35 @@ class Stamped:
 
 
 @dataclass(frozen=True, slots=True)
-class Clocked:
+class GivenClock:
     """The clock of an event."""
 
     event: str
     clock: Clock
 
 
-Given = Correspondence | Stamped | Clocked
+OneGiven = Correspondence | GivenStamp | GivenClock
 """One given; a pair of the internal chain or of a token says so in its `source`."""
 
 
-def statement(given: Given) -> str:
+def statement(given: OneGiven) -> str:
     """A given as a microcosm file states it, without its source.
+
+    Cost: linear in the given.
 
     >>> statement(Correspondence("log in", Relation.CONCURRENT, "upload", "message m7"))
     '"log in" || upload'
     """
     match given:
-        case Stamped():
+        case GivenStamp():
             return write_mc(Givens(stamps={given.event: given.stamp})).strip()
-        case Clocked():
+        case GivenClock():
             return write_mc(Givens(clocks={given.event: given.clock})).strip()
     return f"{quote(given.left)} {given.relation} {quote(given.right)}"
 
 
-def named(given: Given) -> tuple[str, ...]:
-    """The events that a given names."""
+def named(given: OneGiven) -> tuple[str, ...]:
+    """The events that a given names. Cost: constant."""
     return (given.left, given.right) if isinstance(given, Correspondence) else (given.event,)
 
 
@@ -82,10 +84,10 @@ class _Held:
     event: str
 
 
-Unit = Given | _Internal | _Held
+GivenPart = OneGiven | _Internal | _Held
 
 
-def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
+def conflict(givens: Givens, stop: Stop | None = None) -> list[OneGiven] | None:
     """A minimal set of givens that no world fits; None where one fits all.
 
     Raises `worlds.possible.Undecided` when `stop` says so. Cost: some 2·k·log n questions
@@ -96,19 +98,19 @@ def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
     ['b < d', 'stamp b = 7', 'stamp d = 3']
     """
 
-    def contradict(units: Sequence[Unit]) -> bool:
+    def contradict(units: Sequence[GivenPart]) -> bool:
         return not _fits(units, stop)
 
     chain_found = refuted_chain(givens)
     if chain_found is not None:
         facts, stamped = chain_found
-        return [*facts, *(Stamped(event, givens.stamps[event]) for event in stamped)]
+        return [*facts, *(GivenStamp(event, givens.stamps[event]) for event in stamped)]
     whole = _units(givens)
     if not contradict(whole):
         return None
     fewer = minimal(whole, contradict)
     chain = [unit.event for unit in fewer if isinstance(unit, _Internal)]
-    pairs: list[Given] = [Correspondence(a, Relation.BEFORE, b, INTERNAL) for a, b in pairwise(chain)]
+    pairs: list[OneGiven] = [Correspondence(a, Relation.BEFORE, b, INTERNAL) for a, b in pairwise(chain)]
     for token in givens.tokens:
         held = [unit.event for unit in fewer if isinstance(unit, _Held) and unit.token == token]
         pairs += [Correspondence(a, Relation.RELATED, b, f"token {token}") for a, b in combinations(held, 2)]
@@ -116,11 +118,13 @@ def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
     return minimal(pairs, contradict)
 
 
-Member = TypeVar("Member")
+Element = TypeVar("Element")
 
 
-def minimal(members: Sequence[Member], contradict: Callable[[Sequence[Member]], bool]) -> list[Member]:
+def minimal(members: Sequence[Element], contradict: Callable[[Sequence[Element]], bool]) -> list[Element]:
     """A minimal subset that still contradicts, in the same order; all of `members` must.
+
+    Cost: some 2·k·log n questions whether members contradict, for k of n.
 
     >>> minimal(range(100), lambda some: {7, 60, 61} <= set(some))
     [7, 60, 61]
@@ -139,17 +143,17 @@ def minimal(members: Sequence[Member], contradict: Callable[[Sequence[Member]], 
     return [members[at] for at in sorted(needed([], True, list(range(len(members)))))]
 
 
-def _units(givens: Givens) -> list[Unit]:
-    units: list[Unit] = [_Internal(event) for event in givens.internal]
+def _units(givens: Givens) -> list[GivenPart]:
+    units: list[GivenPart] = [_Internal(event) for event in givens.internal]
     units += givens.external.values()
     units += [_Held(token, event) for token, group in givens.tokens.items() for event in group]
     units += givens.refuted.values()
-    units += [Clocked(event, clock) for event, clock in givens.clocks.items()]
-    units += [Stamped(event, stamp) for event, stamp in givens.stamps.items()]
+    units += [GivenClock(event, clock) for event, clock in givens.clocks.items()]
+    units += [GivenStamp(event, stamp) for event, stamp in givens.stamps.items()]
     return units
 
 
-def _fits(units: Iterable[Unit], stop: Stop | None) -> bool:
+def _fits(units: Iterable[GivenPart], stop: Stop | None) -> bool:
     chain: list[str] = []
     facts: list[Correspondence] = []
     groups: dict[str, list[str]] = {}
@@ -167,9 +171,9 @@ def _fits(units: Iterable[Unit], stop: Stop | None) -> bool:
                 chain.append(unit.event)
             case _Held():
                 groups.setdefault(unit.token, []).append(unit.event)
-            case Clocked():
+            case GivenClock():
                 clocks[unit.event] = unit.clock
-            case Stamped():
+            case GivenStamp():
                 stamps[unit.event] = unit.stamp
         position.setdefault(unit.event, len(position))
     known = constrained(

@@ -169,7 +169,7 @@ class Answers:
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            tuples = 0 if at_once is not None else sum(counts.values())
+            tuples = sum(counts.values()) if at_once is None else 0
             vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())

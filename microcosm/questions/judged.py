@@ -20,9 +20,10 @@ from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
+from microcosm.givens.completeness import covered
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
@@ -132,10 +133,10 @@ class Judgements:
     @cached_property
     def told(self) -> frozenset[int]:
         """The positions whose order a log that is stated to be complete tells in full."""
-        if not self.givens.complete or not self.givens.messages or lacking(self.givens) is not None:
+        if self.givens.complete is not True or lacking(self.givens) is not None:
             return frozenset()
         at = self.engine.universe.position
-        return frozenset(at[event] for event in self.givens.tellers())
+        return frozenset(at[event] for event in covered(self.givens))
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class Judgements:
 
     def _by_rules(self, stop: Stop | None) -> _Rows:
         rules, at = self.engine.rules, {name: place for place, name in enumerate(self.names)}
-        decisions = Decisions(self.engine, Witness(self.engine, self.givens), rules, self.givens)
+        decisions = Decisions(self.engine, Prover(self.engine, self.givens), rules, self.givens)
         full = (1 << len(at)) - 1
         before, beside = [full] * len(at), [full] * len(at)
         for a, b, left in decisions.table(0, stop):

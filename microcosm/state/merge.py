@@ -18,8 +18,8 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 def merged(all_givens: Iterable[Givens], join: bool) -> tuple[Givens, list[str]]:
@@ -50,12 +50,30 @@ def union(one: Givens, other: Givens) -> Givens:
         if message not in one.messages:
             both.messages.append(message)
     both.orderings += [ordering for ordering in other.orderings if ordering not in both.orderings]
-    both.complete = one.complete and other.complete
+    both.complete = _both_complete(one.complete, other.complete)
     for token, group in other.tokens.items():
         both.tokens[token] = tuple(dict.fromkeys((*both.tokens.get(token, ()), *group)))
     if other.events is not None:
         both.events = other.events if one.events is None else one.events.joined(other.events)
     return both
+
+
+def either_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    """What is complete where both is said of one log.
+
+    >>> either_complete(False, ("a",)), either_complete(("a",), ("b", "a")), either_complete(("a",), True)
+    (('a',), ('a', 'b'), True)
+    """
+    if one is True or other is True:
+        return True
+    return tuple(dict.fromkeys((*(one or ()), *(other or ())))) or False
+
+
+def _both_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    """What is complete in both: of processes, those that both name."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is True and other is True
+    return tuple(process for process in one if process in other) or False
 
 
 def _chains(one: list[str], other: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -65,7 +83,7 @@ def _chains(one: list[str], other: list[str]) -> tuple[list[str], list[tuple[str
     return list(one), list(pairwise(other))
 
 
-def _merge(mine: dict[Key, Value], theirs: dict[Key, Value], what: str) -> None:
+def _merge(mine: dict[K, V], theirs: dict[K, V], what: str) -> None:
     for key, value in theirs.items():
         if mine.setdefault(key, value) != value:
             raise Undefined(f"{what} {key} is recorded differently: {mine[key]} and {value}")
@@ -95,7 +113,8 @@ def join_messages(givens: Givens) -> list[str]:
 def ends(givens: Givens, reported: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Each message with the event that sent it and one that received it, where its name tells which.
 
-    What a name does not tell is put into `reported`, under the name of the message.
+    What a name does not tell is put into `reported`, under the name of the message. Cost: linear in the
+    messages, and in the sendings of one name for each reception.
     """
     sent: dict[str, dict[str, Message]] = {}
     for entry in givens.messages:

@@ -13,7 +13,7 @@ from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.queries.conflict import Clocked, conflict, statement
+from microcosm.queries.conflict import GivenClock, conflict, statement
 from microcosm.queries.possible import Worlds
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
@@ -95,7 +95,7 @@ def fits(found: list[object]) -> bool:
     for each in found:
         if isinstance(each, Correspondence):
             givens.add(each)
-        elif isinstance(each, Clocked):
+        elif isinstance(each, GivenClock):
             givens.clocks[each.event] = each.clock
         else:
             givens.stamps[each.event] = each.stamp
