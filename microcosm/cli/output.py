@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
@@ -63,16 +63,18 @@ def say(*lines: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
-def say_all(lines: Iterable[str]) -> None:
-    """Lines of the answer, however many."""
-    write_lines(sys.stdout, lines)
+def say_all(lines: Iterable[str], wrote: Callable[[int], None] | None = None) -> None:
+    """Lines of the answer, however many; `wrote` is told how many of them are out."""
+    write_lines(sys.stdout, lines, wrote)
 
 
-def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
+def write_lines(stream: TextIO, lines: Iterable[str], wrote: Callable[[int], None] | None = None) -> None:
     """Lines to a stream, nothing but a batch of them being held at a time."""
     rest = iter(lines)
     while batch := list(islice(rest, _BATCH)):
         stream.write("\n".join(batch) + "\n")
+        if wrote is not None:
+            wrote(len(batch))
 
 
 def emit(fields: Mapping[str, object]) -> None:
