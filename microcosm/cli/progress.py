@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -75,15 +75,17 @@ def reading(paths: Sequence[str], report: Report) -> Iterator[None]:
         total = sum(os.path.getsize(path) for path in paths)
     except OSError:
         total = 0
-    with told(
-        f"reading {', '.join(paths[:3])}{', …' if paths[3:] else ''}", total or None, "bytes"
-    ) as progress:
-
-        def took(count: int) -> None:
-            progress.done += count
-
-        report.took = took
+    shown = ", ".join(paths[:3]) + (", …" if paths[3:] else "")
+    with told(f"reading {shown}", total or None, "bytes") as progress:
+        report.took = progress.did
         yield
+
+
+def written(events: int) -> AbstractContextManager[Progress]:
+    """Tell how many pairs of some events are written, unless people see them come."""
+    if output.is_terminal(sys.stdout):
+        return nullcontext(Progress(""))
+    return told("writing", events * (events - 1) / 2, "pairs")
 
 
 def _tell(progress: Progress, over: Event) -> None:
