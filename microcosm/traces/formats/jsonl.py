@@ -26,7 +26,7 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
-from microcosm.traces.formats.left_out import LeftOut
+from microcosm.traces.formats.left_out import SHARED, LeftOut
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine, NotJson, json_object
@@ -69,12 +69,13 @@ def detects(head: str, path: str) -> int:
     for line in head.split("\n")[:_LOOKED_AT]:
         try:
             record = json_object(line)
-            nearly = nearly or _is_nearly(record)
-            promised = False
-            if not record.keys() >= {"seq", "kind"}:
-                record = _completed(record)
-            event_of(record, "", 0)
         except BadLine:
+            continue
+        promised = False
+        try:
+            event_of(record if record.keys() >= {"seq", "kind"} else _completed(record), "", 0)
+        except BadLine:
+            nearly = nearly or _is_nearly(record)
             continue
         return 2
     return int(promised or nearly)
@@ -115,9 +116,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    left_out = LeftOut.of(options, report)
+    shared = options.state.setdefault(SHARED, LeftOut(report, options))
+    assert isinstance(shared, LeftOut)
+    left_out, known = shared, shared.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
-    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "links", "counted", "origin"})
+    known.update(_FIELDS, ("links", "counted", "origin"))
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -149,7 +152,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
             continue
-        if waiting or (event.message is not None and (left_out.remembers or not event.kind)):
+        if event.message is not None and left_out.remembers:
+            left_out.remember(event)
+        if waiting or not event.kind:
             yield from left_out.settled(event)
         else:
             yield event

@@ -128,6 +128,7 @@ class PlainLog:
         if not event.numbered:
             event = in_execution(event, text, self._options, self._report)
         if self._options.positions_of(event.trace, process).add(seq):
+            self._left_out.remember(event)
             yield from self._left_out.settled(event)
         else:
             message = f"{process} has an event {seq} already"
