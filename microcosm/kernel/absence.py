@@ -47,7 +47,7 @@ class Search:
         self.pending: list[Pred] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
         self._given = GivenRows(facts)
-        self._base = BaseFacts(facts.givens, self._given.whole)
+        self._base = BaseFacts(facts.givens, self._given.whole, self._given.reached)
         self._asked: set[str] = set()
 
     def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:

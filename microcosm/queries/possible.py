@@ -188,9 +188,7 @@ def ignored(givens: Givens) -> tuple[str, ...]:
     >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
     ('ordering causal',)
     """
-    if not (givens.orderings or givens.complete) or not givens.messages:
-        return ()
-    found = [f"ordering {ordering}" for ordering in givens.orderings]
+    found = [f"ordering {ordering}" for ordering in givens.orderings] if givens.messages else []
     if givens.complete and lacking(givens) is not None:
         found.append("complete")
     return tuple(found)
