@@ -1,4 +1,4 @@
-"""What a log leaves out where its meaning is plain: positions, and whether a message is sent or received.
+"""What a log leaves out where its meaning is plain, and what it calls by another name.
 
 A line without a position stands where the lines of its process in its file put it. A line that names a
 message, and neither says what it does with it nor to whom, receives it where another process sends it; that
@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.options import Options
@@ -23,6 +24,25 @@ SHARED = "left out"
 
 _REMEMBERED = 1_000
 """Of a log that says of so many sendings in a row what they are, and left nothing out, none is remembered."""
+
+FIELDS = frozenset(
+    (
+        *("process", "seq", "kind", "message", "to", "clock", "stamp"),
+        *("label", "attributes", "trace", "id", "after"),
+    )
+)
+"""The fields of an event in the own format, but for the rare `links`, `counted` and `origin`."""
+_CALLED = {
+    "process": ("host", "node", "actor", "proc", "service", "pid", "who"),
+    "seq": ("position", "index", "number", "step"),
+    "kind": ("type", "op"),
+    "message": ("msg", "msg_id", "message_id", "mid"),
+    "to": ("receiver", "receivers", "recipient", "recipients", "dest", "destination", "target"),
+    "label": ("event", "text", "name", "what", "description"),
+    "clock": ("vc", "vclock", "vector", "vector_clock"),
+    "after": ("parents", "deps", "causes"),
+}
+"""What a field is called elsewhere."""
 
 Place = tuple[str | None, str]
 
@@ -48,6 +68,8 @@ class LeftOut:
     _home: dict[Place, str] = field(default_factory=dict)
     _called: dict[str, str] = field(default_factory=dict)
     """The short name of each file, where no other has it."""
+    _apart: set[tuple[str, str]] = field(default_factory=set)
+    """The processes, by file, that are another file's no more."""
     _told: set[str] = field(default_factory=set)
     _sent: dict[Place, tuple[str, str] | None] = field(default_factory=dict)
     """Who sent a message and how, by execution and message; None where it is not plain."""
@@ -78,6 +100,20 @@ class LeftOut:
         """Raise `BadLine` where a line has a position and those before it in its process have none."""
         if self.counts and (trace, process) in self.counts:
             raise BadLine(f"`seq` is given, which the lines of {process} before it do not have")
+
+    def place_stated(self, process: str, trace: str | None, position: int, file: str, line: int) -> str:
+        """The process of a line with a position, of a format whose files need not be parts of one log.
+
+        Where its position is taken by another file it is another process, and so is what follows in its file.
+        """
+        self.check_stated(process, trace)
+        elsewhere = self._home.setdefault((trace, process), file) != file
+        if elsewhere and (file, process) in self._apart:
+            return self._elsewhere(process, file, line)
+        if elsewhere and self.options.positions_of(trace, process).has(position):
+            self._apart.add((file, process))
+            return self._elsewhere(process, file, line)
+        return process
 
     def called(self, file: str) -> str:
         """A short name of a file, which no other file of the log has."""
@@ -158,3 +194,25 @@ class _Rest:
     def rest(self) -> Iterator[TraceEvent]:
         """The events that waited."""
         yield from self.left_out.released_at_last()
+
+
+# -- names of fields ---------------------------------------------------------------------------------------
+
+
+def check_names(record: dict[str, object], known: set[str], report: Report, file: str, line: int) -> None:
+    """Report each field that is not known and like one that is, once."""
+    for name in record.keys() - known:
+        known.add(name)
+        like = get_close_matches(name, FIELDS - record.keys(), n=1, cutoff=0.8)
+        if like and like[0][0] == name[0]:
+            said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
+            report.add("misnamed-field", said, file=file, line=line, fatal=False)
+
+
+def meant(record: dict[str, object], name: str) -> str | None:
+    """The field of an object that is meant where another one is missing: one like it, or called so
+    elsewhere.
+    """
+    others = [other for other in record if other not in FIELDS]
+    called = [other for other in others if other.lower() in _CALLED.get(name, ())]
+    return next(iter(get_close_matches(name, others, n=1, cutoff=0.7) or called), None)
