@@ -94,6 +94,9 @@ class Options:
 
     pattern: str | None = None
     delimiter: str | None = None
+    whole: bool = True
+    """Whether the files are all of the log; of a part spans are called by their ids, which the others share.
+    """
     positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
     state: dict[str, object] = field(default_factory=dict)
     begun: int = 0

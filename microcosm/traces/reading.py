@@ -114,18 +114,20 @@ def read(
     report: Report | None = None,
     trace: str | None = None,
     delimiter: str | None = None,
+    whole: bool = True,
 ) -> Iterator[TraceEvent]:
     """The events of one trace that may be spread over several files, file by file as they stand.
 
     `format` is told from each file where it is not given (a `pattern` means ShiViz text, or a plain log
     where it has no clock). `delimiter` is a regular expression for the lines between executions, which may
     name them by a group `trace`. `trace` picks one execution of several: by its name, or "1" for one that
-    has none. Irregularities go to `report`. Raises `TextError` for what cannot be read at all, and for a
-    file of which nothing can. Memory: what the format must keep, never the file; and the events of an
-    execution that is picked.
+    has none. Irregularities go to `report`. Without `whole` these are some files of a log, and names do not
+    depend on what the others hold. Raises `TextError` for what cannot be read at all, and for a file of
+    which nothing can. Memory: what the format must keep, never the file; and the events of an execution that
+    is picked.
     """
     report = Report() if report is None else report
-    events = _events(paths, format, report, Options(pattern, delimiter))
+    events = _events(paths, format, report, Options(pattern, delimiter, whole))
     if trace is None:
         yield from events
         return
