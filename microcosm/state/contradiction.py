@@ -14,6 +14,7 @@ from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.names import quote
+from microcosm.text.sources import leaf_shows
 
 
 def refused(message: str, other: Derivation) -> Contradiction:
@@ -74,7 +75,7 @@ def of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradict
 
 def _link(rule: str, a: str, b: str, facts: GivenFacts) -> Derivation:
     conclusion = Conclusion(Judgement.INITIAL, a, "<", b)
-    return Derivation(rule, conclusion, (), facts.shown(a, Relation.BEFORE, b))
+    return Derivation(rule, conclusion, (), leaf_shows(facts, a, Relation.BEFORE, b))
 
 
 def clash_node(problem: Contradiction) -> Derivation | None:

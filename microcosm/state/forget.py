@@ -196,7 +196,9 @@ def _messages(givens: Givens, gone: Set[str]) -> list[Message]:
     kept = [message for message in givens.messages if message.event not in gone]
     if len(kept) == len(givens.messages):
         return kept
-    was, now = (BaseFacts(some, bool, lambda *_: set()).answered[1] for some in (givens, Givens(messages=kept)))
+    was, now = (
+        BaseFacts(some, bool, lambda *_: set()).answered[1] for some in (givens, Givens(messages=kept))
+    )
     seeming = {
         (event, key[0])
         for event, keys in now.items()
