@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microcosm.engine.prove import Witness as Prover
+from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation

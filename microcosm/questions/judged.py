@@ -19,7 +19,7 @@ from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.completeness import covered
@@ -157,7 +157,7 @@ class Judgements:
 
     def _by_rules(self, stop: Stop | None) -> _Rows:
         rules, at = self.engine.rules, {name: place for place, name in enumerate(self.names)}
-        decisions = Decisions(self.engine, Witness(self.engine, self.givens), rules, self.givens)
+        decisions = Decisions(self.engine, Prover(self.engine, self.givens), rules, self.givens)
         full = (1 << len(at)) - 1
         before, beside = [full] * len(at), [full] * len(at)
         for a, b, left in decisions.table(0, stop):
