@@ -31,7 +31,6 @@ _POSSIBLE = {"<": "<", ">": ">", "||": "|", "<>": "<>", "!<": ">|", "!>": "<|", 
 
 _NODE = frozenset(("rule", "conclusion", "premises"))
 EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes", "source"))
-_SOURCE = frozenset(("file", "line", "text"))
 _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
 _DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
 _LONGEST_PATH, _LONGEST_NAME = 20, 60
@@ -111,8 +110,8 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
     if rule in ("absent", ASSUME) and (premises or len(node) > len(_NODE)):
         what = "a negative premise" if absent else "an assumption"
         fail(path, f"{what} is a leaf: it has no premises and shows nothing")
-    if "source" in node and (premises or not _is_source(node["source"])):
-        fail(path, "`source` says of a leaf from where its given is: `file`, `line` and `text`")
+    if "source" in node and (premises or not isinstance(node["source"], dict)):
+        fail(path, "`source` is an object, and of a leaf: from where its given is")
     judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
     if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
         fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")
@@ -130,15 +129,6 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
     if left == right and not absent:
         fail(path, f"{shown(left)} is related to itself")
     return NodeLine(absent, judgement, left, relation, "" if one_event else right)
-
-
-def _is_source(said: Any) -> bool:
-    """Whether this may be said of where a given came from: nothing rests on it."""
-    return (
-        isinstance(said, dict)
-        and said.keys() == _SOURCE
-        and all(value is None or isinstance(value, str | int) for value in said.values())
-    )
 
 
 def exclude(one: NodeLine, other: NodeLine) -> bool:
