@@ -8,7 +8,7 @@ them. Cost of a picture: quadratic in its events, of which there are few.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from microcosm.engine.engine import CyclicGivens, Engine
@@ -42,7 +42,7 @@ class Drawing:
 
     `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
     not make it transitive; `more` counts what is left out. `process` says where an event happened, where that
-    is known; `unordered` and `related` are given pairs. Cost of its methods: the product of events and links,
+    is known, `words` what a log calls it; `unordered` and `related` are given pairs. Cost of its methods: the product of events and links,
     of which there are few.
     """
 
@@ -52,6 +52,7 @@ class Drawing:
     unordered: tuple[DrawnPair, ...]
     related: tuple[DrawnPair, ...]
     process: dict[str, str]
+    words: dict[str, str] = field(default_factory=dict)
 
     def layers(self) -> list[list[str]]:
         """The events by the length of the longest chain below them.
@@ -108,7 +109,15 @@ def drawing_of(givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN) -> Dra
         tuple(_stated(part, Relation.CONCURRENT)),
         tuple(_stated(part, Relation.RELATED)),
         _processes(part),
+        _words(givens, shown),
     )
+
+
+def _words(givens: Givens, events: Iterable[str]) -> dict[str, str]:
+    """What a log calls some events, where that is more than their names."""
+    table = givens.events
+    labels = {} if table is None else {event: table.label(event) for event in events}
+    return {event: label for event, label in labels.items() if label and label != event}
 
 
 def _consistent(givens: Givens, rules: RuleBook) -> Engine | None:
@@ -205,9 +214,13 @@ def _body(drawing: Drawing, places: Coordinates) -> Iterator[str]:
     for sign, found in pairs:
         yield from (_join(places, a, b, sign) for a, b in found)
     for event, (x, y) in places.items():
-        title = f"<title>{readable(event[:TOOLTIP])}</title>"
+        words = drawing.words.get(event)
+        told = event if words is None else f"{event}: {words}"
+        title = f"<title>{readable(told[:TOOLTIP])}</title>"
         yield f'<circle cx="{x}" cy="{y}" r="4" fill="currentColor">{title}</circle>'
         yield _text(event, x, y - 9, "middle")
+        if words is not None:
+            yield _text(words, x, y + 17, "middle")
 
 
 def _svg(drawing: Drawing, body: Iterable[str], wide: int, high: int) -> str:
@@ -246,5 +259,6 @@ def _short(text: str) -> str:
 
 
 def _step(drawing: Drawing) -> int:
-    """The distance between two columns: the widest label, and air."""
-    return _LETTER * max((len(_short(event)) for event in drawing.events), default=1) + 2 * _MARGIN
+    """The distance between two columns: the widest text, and air."""
+    texts = (*drawing.events, *drawing.words.values())
+    return _LETTER * max((len(_short(text)) for text in texts), default=1) + 2 * _MARGIN

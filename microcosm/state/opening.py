@@ -118,7 +118,7 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     table = found.givens.events
     odd = [each for each in report.findings if each.kind in HOLES or each.lost or each.kind == "log-hole"]
     if processes is None or table is None:
-        return list(map(str, odd))
+        return [*found.incomplete, *map(str, odd)]
     known = {*table.processes}
     for name in processes:
         if name not in known:
@@ -126,7 +126,7 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     places = {(each.file, each.line) for each in odd}
     rows = zip(table.files, table.lines, table.processes, strict=True)
     whose = {(file, line): process for file, line, process in rows if (file, line) in places}
-    signs = []
+    signs = [*found.incomplete]
     for each in odd:
         process = whose.get((each.file, each.line or 0))
         elsewhere = process is not None and process not in processes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from itertools import combinations
+from pathlib import Path
 
 import networkx
 import pytest
@@ -123,3 +124,12 @@ def test_a_line_is_bent_around_what_stands_in_its_way() -> None:
     root = drawn(Microcosm.parse("a || c\na || b")._repr_svg_())
     assert len(list(root.iter(f"{SVG}path"))) == 1
     assert len(list(root.iter(f"{SVG}line"))) == 1
+
+
+def test_the_words_of_a_log_stand_with_its_events(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    said = ("ask <x>", "hear")
+    log.write_text("".join(f'{{"process": "p", "label": "{each}"}}\n' for each in said), encoding="utf-8")
+    shown = Microcosm.read(log)._repr_html_()
+    assert "<title>p:1: ask &lt;x&gt;</title>" in shown
+    assert ">hear</text>" in shown
