@@ -42,8 +42,8 @@ class Drawing:
 
     `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
     not make it transitive; `more` counts what is left out. `process` says where an event happened, where that
-    is known, `words` what a log calls it; `unordered` and `related` are given pairs. Cost of its methods: the product of events and links,
-    of which there are few.
+    is known, `words` what a log calls it; `unordered` and `related` are given pairs. Cost of its methods: the
+    product of events and links, of which there are few.
     """
 
     events: tuple[str, ...]
