@@ -192,12 +192,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         code = exits.failure(error, NAME)
         output.tell_warnings()
+    finally:
+        options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code
 
 
 def _run(arguments: list[str]) -> int:
     asked = arguments[0] if arguments else ""
-    options.forget_logs()
     arguments = [f"{options.COMPLETE}=" if each == options.COMPLETE else each for each in arguments]
     command = typer.main.get_command(program([asked] if asked in COMMANDS else COMMANDS))
     _share(command, _options_of(_shared))
