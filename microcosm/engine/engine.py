@@ -8,6 +8,7 @@ known stays known) and everything above it is derived again when next asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat, starmap
@@ -74,7 +75,8 @@ class Engine:
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
         self.rules = rules
         self.program: Program = compile_rules(rules)
-        with gc_paused():
+        large = givens.externals + len(givens.clocks) > tuning.COLUMNS_FROM
+        with gc_paused() if large else nullcontext():
             self.ground = ground = Ground(givens)
             self.universe = universe = ground.universe
             # Only labels ask whose an event is.
