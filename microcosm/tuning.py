@@ -36,7 +36,7 @@ Benchmark: `reading`."""
 # questions
 
 LABELLED_FROM = 1024
-"""A log of so many events of which nothing but `<` is given is asked by labels, where chains are few. Benchmark:
+"""A log of so many events of which only `<` is given is asked by labels, where chains are few. Benchmark:
 `questions`."""
 
 

@@ -198,7 +198,7 @@ def given_items(givens: Givens) -> Iterator[GivenItem]:
         yield ("message", times, *message)
     yield from (("ordering", ordering) for ordering in set(givens.orderings))
     if givens.complete:
-        yield ("complete",)
+        yield ("complete", *(sorted(givens.complete) if isinstance(givens.complete, tuple) else ()))
     for token, group in givens.tokens.items():
         if group:
             yield ("token", token, *sorted(set(group)))
@@ -241,7 +241,7 @@ def said(item: GivenItem, givens: Givens) -> str:
         case "ordering":
             alone.orderings = [str(rest[0])]
         case "complete":
-            alone.complete = True
+            alone.complete = tuple(map(str, rest)) or True
         case "token":
             alone.tokens = {str(rest[0]): givens.tokens[str(rest[0])]}
         case _:

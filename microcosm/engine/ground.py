@@ -17,8 +17,8 @@ from itertools import chain as joined
 from itertools import compress, count, repeat
 from operator import attrgetter, lt
 
-from microcosm.engine.relations import GivenRelation, PairRelation, RowRelation
-from microcosm.givens.facts import STAMPED_OUT, BaseFacts
+from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
+from microcosm.givens.facts import COMPLETE, STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
@@ -217,6 +217,18 @@ class Ground:
     def _base(self) -> BaseFacts:
         return base_facts(self._givens)
 
+    @cached_property
+    def _told(self) -> Sharing:
+        """What a complete log tells: two events of which it must be all, for they share a key."""
+        position = self.universe.position
+
+        def keys() -> tuple[KeysOf, KeysOf]:
+            one, other = self._base.shared(COMPLETE)
+            placed = [{position[event]: own for event, own in side.items()} for side in (one, other)]
+            return placed[0], placed[1]
+
+        return Sharing(keys)
+
     def subset(self, name: str) -> int:
         """The events of a base predicate of one event. Raises `RuleError` for an unknown name."""
         if name not in self._subsets:
@@ -227,6 +239,8 @@ class Ground:
         """A base predicate of two events. Raises `RuleError` for an unknown name."""
         if name == STAMPED_OUT:
             return self.stamps
+        if name == COMPLETE:
+            return self._told
         if name not in self._pairs:
             position = self.universe.position
             facts = [*self._base[name]]
@@ -236,18 +250,27 @@ class Ground:
     def put(self, fact: Correspondence) -> None:
         """Add an external or refuted correspondence that was not given."""
         a, b = self.universe.at(fact.left), self.universe.at(fact.right)
+        self._change()
         self.given[fact.relation].put(a, b)
         self._use(fact, a, b, 1)
 
     def drop(self, fact: Correspondence) -> None:
         """Take away an external or refuted correspondence, as it was put; events may leave M."""
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
+        self._change()
         self.given[fact.relation].drop(a, b)
         self._use(fact, a, b, -1)
+
+    def _change(self) -> None:
+        """Forget what a complete log tells: that rests on what is ordered, and on which events there are."""
+        if self._givens.complete:
+            self._told.forget()
+            self.__dict__.pop("_base", None)
 
     def append(self, event: str) -> None:
         """Make an event the last of the internal chain."""
         at = self.universe.at(event)
+        self._change()
         self.given[Relation.BEFORE].append(at)
         self._in_m |= 1 << at
         self._enroll(at)

@@ -7,7 +7,7 @@ question about a stated pair: a look-up; of a row: linear in what is stated of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain as joined
 from itertools import pairwise
@@ -51,6 +51,59 @@ class Empty:
 
     def support(self) -> tuple[int, int]:
         return 0, 0
+
+
+KeysOf = Mapping[int, Iterable[Hashable]]
+
+
+class Sharing:
+    """Different positions of which the one has a key, on the left, that the other has on the right.
+
+    `keys` are those of the left and of the right; asked for when needed, and again after `forget`. Cost:
+    linear in the keys; a row is that of each key, the pairs are never listed.
+    """
+
+    def __init__(self, keys: Callable[[], tuple[KeysOf, KeysOf]]) -> None:
+        self._asked = keys
+
+    def forget(self) -> None:
+        """The keys may be others now."""
+        self.__dict__.pop("_keys", None)
+        self.__dict__.pop("_rows", None)
+
+    @cached_property
+    def _keys(self) -> tuple[KeysOf, KeysOf]:
+        return self._asked()
+
+    @cached_property
+    def _rows(self) -> list[dict[Hashable, int]]:
+        """On each side the positions that have a key."""
+        found = []
+        for side in self._keys:
+            having: dict[Hashable, list[int]] = {}
+            for at, own in side.items():
+                for key in own:
+                    having.setdefault(key, []).append(at)
+            found.append({key: row_of(positions) for key, positions in having.items()})
+        return found
+
+    def row(self, a: int) -> int:
+        return self._met(0, a)
+
+    def col(self, b: int) -> int:
+        return self._met(1, b)
+
+    def holds(self, a: int, b: int) -> bool:
+        return bool(self.row(a) >> b & 1)
+
+    def support(self) -> tuple[int, int]:
+        return row_of(self._keys[0]), row_of(self._keys[1])
+
+    def _met(self, end: int, at: int) -> int:
+        row = 0
+        for key in self._keys[end].get(at, ()):
+            row |= self._rows[1 - end].get(key, 0)
+        return row & ~(1 << at)
 
 
 class PairRelation:

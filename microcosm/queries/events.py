@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from microcosm.errors import NotOneEvent
+from microcosm.files import natural
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
-from microcosm.text.names import natural, quote, string
+from microcosm.text.names import quote, string
 
 MOST_NAMED = 10
 """So many of the events that may be meant are told."""
@@ -71,9 +72,12 @@ def matching(pattern: str, known: Named) -> list[EventRow]:
         search = re.compile(pattern).search
     except (re.error, RecursionError, OverflowError) as error:
         raise NotOneEvent(f"/{pattern}/ is no regular expression: {error}") from None
-    return [
-        row for row in rows_of(known) if search(row.name) or (row.label is not None and search(row.label))
-    ]
+    return [row for row in rows_of(known) if any(map(search, _texts(row)))]
+
+
+def _texts(row: EventRow) -> tuple[str, ...]:
+    """What a regular expression is looked for in: the words of an event, its name, both together."""
+    return (row.label, row.name, f"{row.name} {row.label}") if row.label else (row.name,)
 
 
 def rows_of(known: Named) -> Iterator[EventRow]:

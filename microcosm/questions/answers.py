@@ -160,7 +160,7 @@ class Answers:
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            tuples = at_once is None and sum(counts.values())
+            tuples = sum(counts.values()) if at_once is None else 0
             vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())

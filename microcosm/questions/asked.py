@@ -132,7 +132,7 @@ class Asked:
     @cached_property
     def complete(self) -> bool:
         """Whether what is not in the log did not happen."""
-        return self.givens.complete and not self.missing and lacking(self.givens) is None
+        return self.givens.complete is True and not self.missing and lacking(self.givens) is None
 
     def pattern(self, name: str) -> Pattern:
         """A pattern by its name."""

@@ -22,6 +22,7 @@ from microcosm.engine.lowering import online
 from microcosm.engine.prove import Prover
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
+from microcosm.givens.completeness import covered
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
@@ -129,10 +130,10 @@ class Judgements:
     @cached_property
     def told(self) -> frozenset[int]:
         """The positions whose order a log that is stated to be complete tells in full."""
-        if not self.givens.complete or not self.givens.messages or lacking(self.givens) is not None:
+        if self.givens.complete is not True or lacking(self.givens) is not None:
             return frozenset()
         at = self.engine.universe.position
-        return frozenset(at[event] for event in self.givens.tellers())
+        return frozenset(at[event] for event in covered(self.givens))
 
     # -- inside --------------------------------------------------------------------------------------------
 

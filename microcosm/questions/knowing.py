@@ -35,7 +35,7 @@ def asked_of(
     known contradicts the log. Cost: an engine more where anything is known.
     """
     asked = Asked(givens, engine, questions, stop)
-    if not questions.known and (questions.complete is None or givens.complete):
+    if not questions.known and (questions.complete is None or givens.complete is True):
         return asked
     known = givens.copy()
     for one in questions.known:

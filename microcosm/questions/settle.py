@@ -71,7 +71,7 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
             then = Asked(known, build(known), asked.questions, stop, asked)
         except (Contradiction, Undefined):
             continue
-        then.complete = asked.complete or (known.complete and not asked.missing)
+        then.complete = asked.complete or (known.complete is True and not asked.missing)
         again = Evaluation(then, stop)
         left = sum(again.value(body, scope) == OPEN for scope in tuples)
         if left < len(tuples):

@@ -50,12 +50,30 @@ def union(one: Givens, other: Givens) -> Givens:
         if message not in one.messages:
             both.messages.append(message)
     both.orderings += [ordering for ordering in other.orderings if ordering not in both.orderings]
-    both.complete = one.complete and other.complete
+    both.complete = _both_complete(one.complete, other.complete)
     for token, group in other.tokens.items():
         both.tokens[token] = tuple(dict.fromkeys((*both.tokens.get(token, ()), *group)))
     if other.events is not None:
         both.events = other.events if one.events is None else one.events.joined(other.events)
     return both
+
+
+def either_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    """What is complete where both is said of one log.
+
+    >>> either_complete(False, ("a",)), either_complete(("a",), ("b", "a")), either_complete(("a",), True)
+    (('a',), ('a', 'b'), True)
+    """
+    if one is True or other is True:
+        return True
+    return tuple(dict.fromkeys((*(one or ()), *(other or ())))) or False
+
+
+def _both_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    """What is complete in both: of processes, those that both name."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is True and other is True
+    return tuple(process for process in one if process in other) or False
 
 
 def _chains(one: list[str], other: list[str]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -117,12 +117,13 @@ class Microcosm:
         """The microcosm of a log, in files, folders and patterns. Raises `TextError`, `Contradiction`.
 
         `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
-        `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`.
+        `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`; and
+        `complete`: True, or processes, where every event and message of theirs is in the log. `NotComplete`
+        is raised where anything speaks against that.
         """
-        from microcosm.state.opening import expanded
-        from microcosm.traces.extract import microcosm_of_logs
+        from microcosm.state.opening import extracted
 
-        return cls(microcosm_of_logs(expanded(paths), **how).givens, strict=strict, rules=rules)
+        return cls(extracted(files.expanded(paths), **how).givens, strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(

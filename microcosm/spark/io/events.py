@@ -197,7 +197,7 @@ def _event(
         label,
         json.loads(attributes) if attributes else NOTHING,
         trace,
-        name,
+        Counted(name) if name is not None and "id" in made else name,
         tuple(after) if after else (),
         file,
         line,

@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Any
 from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
-from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.jsonl import event_of, in_execution
+from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine
@@ -107,6 +107,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
+                if type(event.name) is Counted:
+                    event = of_copy(event, stream.file, options)
                 event = in_execution(event, repr(row), options, report)
                 if options.positions_of(event.trace, event.process).add(event.seq):
                     yield event
