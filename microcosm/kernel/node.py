@@ -28,7 +28,7 @@ CLASH, CONTRADICTION = "Clash", "contradiction"
 """The step from two judgements that no world has both of, and its relation."""
 
 _NODE = frozenset(("rule", "conclusion", "premises"))
-EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes"))
+EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes", "source"))
 _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
 _DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
 _LONGEST_PATH, _LONGEST_NAME = 20, 60
@@ -108,6 +108,8 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
     if rule in ("absent", ASSUME) and (premises or len(node) > len(_NODE)):
         what = "a negative premise" if absent else "an assumption"
         fail(path, f"{what} is a leaf: it has no premises and shows nothing")
+    if "source" in node and (premises or not isinstance(node["source"], dict)):
+        fail(path, "`source` is an object, and of a leaf: from where its given is")
     judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
     if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
         fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")
