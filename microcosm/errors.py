@@ -117,6 +117,16 @@ class NotOneEvent(MicrocosmError):
         self.events = events
 
 
+class NotComplete(MicrocosmError):
+    """A log that is said to be complete, and something speaks against it: `signs`, a line each."""
+
+    def __init__(self, signs: tuple[str, ...]) -> None:
+        shown, more = signs[:10], len(signs) - 10
+        rest = [f"and {more:,} more"] if more > 0 else []
+        super().__init__("\n  ".join(["the log is not complete:", *map(printable, shown), *rest]))
+        self.signs = signs
+
+
 class Contradiction(MicrocosmError):
     """Facts that cannot hold together; nothing was changed.
 

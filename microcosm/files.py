@@ -7,12 +7,13 @@ and is renamed over it, so that an interrupt leaves either the old file or the n
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, cast
 
 from microcosm.errors import TextError
 
@@ -20,6 +21,15 @@ AnyPath = str | os.PathLike[str]
 
 STDIN = "-"
 """Wherever a path is read, `-` is standard input."""
+
+
+IN_MEMORY = 64 << 20
+"""Bytes of standard input that are kept in memory; more are put aside in a temporary file."""
+
+GLOB = re.compile(r"[*?\[]").search
+"""Whether a path may be a pattern of paths."""
+
+_numbers = re.compile(r"([0-9]{1,18})")
 
 
 @contextmanager
@@ -74,6 +84,75 @@ def decode(content: bytes, file: str) -> str:
             column=column,
             hint="Save the file as UTF-8 (e.g. `iconv -f latin1 -t utf8`).",
         ) from None
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """What to sort names by, of files and of events, so that numbers in them count: p:2 before p:10.
+
+    >>> sorted(["p:10", "p:2", "a"], key=natural)
+    ['a', 'p:2', 'p:10']
+    """
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _numbers.split(name) if part]
+
+
+def expanded(paths: Sequence[AnyPath]) -> list[str]:
+    """The files that paths name: of a folder all in it and below, of a pattern (`*.log`) all that match.
+
+    Names that begin with a dot are left out, and numbers in names count: `run2` comes before `run10`. Raises
+    `TextError` where there is no such file.
+    """
+    found: list[str] = []
+    for path in (os.fspath(each) for each in paths):
+        if os.path.isdir(path):
+            inside = [
+                os.path.normpath(os.path.join(folder, name))
+                for folder, below, names in os.walk(path)
+                for name in names
+                if not name.startswith(".")
+                and not any(map(_is_hidden, os.path.relpath(folder, path).split(os.sep)))
+            ]
+            if not inside:
+                raise TextError("is a directory without files", file=path)
+            found += sorted(inside, key=natural)
+        elif GLOB(path) and not os.path.exists(path):
+            from glob import glob
+
+            matching = [each for each in glob(path, recursive=True) if not os.path.isdir(each)]
+            if not matching:
+                raise TextError("no such file, and none that matches", file=path)
+            found += sorted(matching, key=natural)
+        else:
+            found.append(path)
+    return found
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name != "."
+
+
+def put_aside() -> None:
+    """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
+    if not sys.stdin.buffer.seekable():
+        from io import BytesIO, TextIOWrapper
+        from shutil import copyfileobj
+        from tempfile import TemporaryFile
+
+        stream = sys.stdin.buffer
+        with explaining(display_name(STDIN)):
+            kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
+            if more := stream.read(1):
+                begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
+                copyfileobj(begun, kept)
+                kept.write(more)
+                copyfileobj(stream, kept)
+        kept.seek(0)
+        sys.stdin = TextIOWrapper(kept, encoding="utf-8", errors="surrogateescape")
+
+
+def rewind(path: AnyPath) -> None:
+    """Let what was put aside of standard input be read from its beginning; files always are."""
+    if os.fspath(path) == STDIN:
+        sys.stdin.buffer.seek(0)
 
 
 def listing(directory: str | os.PathLike[str]) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits
+from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
@@ -95,7 +95,6 @@ _asked: dict[str, object] = {}
 
 TOLD = 5
 _warnings: list[float] = [TOLD]
-_full: list[bool] = []
 
 
 def of_logs() -> dict[str, Any]:
@@ -112,12 +111,6 @@ def forget_logs() -> None:
     """Begin anew: nothing is said of how logs are to be read."""
     _asked.clear()
     _warnings[0] = TOLD
-    _full.clear()
-
-
-def is_full() -> bool:
-    """Whether proofs are to be shown whole, however long."""
-    return bool(_full)
 
 
 def _keep(param: typer.CallbackParam, value: str | None) -> None:
@@ -138,8 +131,7 @@ def _keep_warnings(value: str | None) -> None:
 
 
 def _keep_full(value: bool) -> None:
-    if value:
-        _full.append(True)
+    output.show_whole(value)
 
 
 def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
@@ -155,6 +147,10 @@ def readers_of_logs(
     pattern: Annotated[
         str | None,
         _log_option("--pattern", metavar="REGEX", help="Records of a text log: groups host, event, ..."),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        _log_option("--delimiter", metavar="REGEX", help="Lines between executions of a text log."),
     ] = None,
     trace: Annotated[
         str | None, _log_option("--trace", metavar="NAME", help="One execution of several in a log.")

@@ -23,6 +23,7 @@ SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
 _quiet = False
+_whole = False
 
 _BATCH = 4096
 """So many lines are joined before they are written."""
@@ -31,6 +32,7 @@ _BATCH = 4096
 def prepare() -> None:
     """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
     hush(False)
+    show_whole(False)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -112,6 +114,17 @@ def hush(quiet: bool) -> None:
     """Leave out notes and warnings from now on, or no longer; errors are always said."""
     global _quiet  # noqa: PLW0603
     _quiet = quiet
+
+
+def show_whole(whole: bool) -> None:
+    """Let proofs be shown whole from now on, or have their long chains folded."""
+    global _whole  # noqa: PLW0603
+    _whole = whole
+
+
+def is_whole() -> bool:
+    """Whether proofs are to be shown whole, however long."""
+    return _whole
 
 
 def is_hushed() -> bool:

@@ -75,24 +75,47 @@ def one_of(paths: Sequence[str]) -> Source:
 
 def given_in(source: Source, *, strict: bool = False) -> Givens:
     """What a source gives; what is odd about a log is told, or an error where that is to be `strict`."""
+    if source.content is not None:  # no log, of which nothing odd is to be told
+        with progress.told(f"reading {source.name}"):
+            return source.givens(**options.of_logs())
     report = report_of(strict, UNASKED)
     with progress.reading(source.paths, report):
-        givens = source.givens(report, **options.of_logs())
+        if source.content is not None:
+            return source.givens(report, **options.of_logs())
+        found = source.extraction(report, **options.of_logs())
     told_rest(report, UNASKED)
-    return givens
+    _note_gaps(found, report)
+    return found.givens
+
+
+def may_be_complete(known: Microcosm) -> bool:
+    """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
+    given = known.givens
+    return given.events is not None and not given.complete and bool(given.messages) and _whole[0]
+
+
+_whole = [False]
+"""Whether nothing speaks against the log that was read last being complete."""
+
+
+def _note_gaps(found: Extraction, report: Report) -> None:
+    from microcosm.state.opening import signs_of_gaps
+
+    _whole[0] = not signs_of_gaps(found, report)
 
 
 def extraction_of(traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True) -> Extraction:
     """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does."""
-    from microcosm.state.opening import Source, expanded
+    from microcosm.state.opening import Source
 
     standard_input_once(traces)
     how, report = options.of_logs(), report_of(strict)
     known_format(how.get("format"))
-    source = Source(tuple(expanded(traces)))
+    source = Source(tuple(files.expanded(traces)))
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
+    _note_gaps(found, report)
     return found
 
 
@@ -120,11 +143,9 @@ def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
     if len(arguments) <= len(asked):
         wanted = ("FILE", *asked)
         raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
-    from microcosm.state.opening import GLOB
-
     paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
     for path in paths[1:]:
-        if path != files.STDIN and not exists(path) and not GLOB(path):
+        if path != files.STDIN and not exists(path) and not files.GLOB(path):
             what = f"{' '.join(last)} would be what is asked, behind some FILE"
             raise UsageError(f"there is no file {path!r}: {what}")
     return paths, last
@@ -193,9 +214,11 @@ def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[Tra
 
 def known_format(format: str | None) -> None:
     """Refuse a format that there is not. Raises `UsageError`."""
+    if format is None:
+        return
     from microcosm.traces import reading as formats
 
-    if format is not None and format not in formats.names():
+    if format not in formats.names():
         hint = formats.nearest(format, formats.names(), "Formats")
         raise exits.UsageError(f"no trace format {format!r}. {hint}")
 

@@ -14,8 +14,8 @@ rules:
     causal(a, b)        answered(a, b), and the network is stated to keep Causal, or a stronger
                         ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
     causal_interior(a, b)   the same of its interior; likewise the others
-    complete(a, b)      a and b are message events of a log that is stated to be complete, and that
-                        orders the events of each process and each sending before its receptions
+    complete(a, b)      the log is stated to tell all of a and b (`microcosm.givens.completeness`), and it
+                        orders the message events of each process and each sending before its receptions
 
 The binary ones relate two different events, as every relation here does. What a process receives from
 itself is not answered. Nor is what it receives twice: which of the two came first is not known here.
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Literal
 
 from microcosm.errors import RuleError
 from microcosm.givens.clock import between, too_late
+from microcosm.givens.completeness import covered, ports
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class GivenFacts:
 
 
 STAMPED_OUT = "stamped_out"
+COMPLETE = "complete"
 
 STRONGER = {
     "fifo-1-1": ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"),
@@ -134,7 +136,7 @@ _ORDERED = {
 
 PREDICATES = {
     **dict.fromkeys(("send", "receive", "unicast"), 1),
-    **dict.fromkeys(("matches", "same_process", "answered", STAMPED_OUT, *_ORDERED, "complete"), 2),
+    **dict.fromkeys(("matches", "same_process", "answered", STAMPED_OUT, *_ORDERED, COMPLETE), 2),
 }
 """Every base predicate, and how many events it is said of."""
 
@@ -146,12 +148,12 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     without it, in constant time and in the size of the answer. Each raises `RuleError` for a predicate
     that does not exist or is said of another number of events.
 
-    `whole` tells of a log that is stated to be complete whether it orders what such a log must order; it
-    is asked once, and only where `complete` is.
+    `whole` tells of a log that is stated to be complete whether it orders what such a log must order, and
+    `reach` what is before or after some events; they are asked once, and only where `complete` is.
     """
 
-    def __init__(self, givens: Givens, whole: Callable[[], bool]) -> None:
-        self._givens, self._stamps, self._whole = givens, givens.stamps, whole
+    def __init__(self, givens: Givens, whole: Callable[[], bool], reach: Reach) -> None:
+        self._givens, self._stamps, self._whole, self._reach = givens, givens.stamps, whole, reach
         self._orderings, self._complete = givens.orderings, givens.complete
         self._made: dict[str, frozenset[tuple[str, ...]]] = {}
         self._columned: dict[str, _Columns] = {}
@@ -196,11 +198,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         sent: _Keys = {}
         received: _Keys = {}
         for (name, process), events in receptions.items():
-            senders = {
-                (one.event, one.process)
-                for one in sendings.get(name, ())
-                if not one.receivers or process in one.receivers
-            }
+            senders = {(one.event, one.process) for one in sendings.get(name, ()) if one.may_reach(process)}
             if len(events) == len(senders) == 1:
                 (reception,), ((send, sender),) = events, senders
                 if sender != process:
@@ -208,12 +206,10 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
                     received.setdefault(reception, {})[name, send] = None
         return sent, received
 
-    def _shared(self, name: str) -> tuple[_Keys, _Keys]:
+    def shared(self, name: str) -> tuple[_Keys, _Keys]:
         """What is said of events that a binary predicate relates where they share some of it."""
-        if name == "complete":
-            whole = self._complete and self._whole()
-            every: _Keys = {event: {"": None} for event in self._keys[2]} if whole else {}
-            return every, every
+        if name == COMPLETE:
+            return self._covered() if self._complete and self._whole() else ({}, {})
         if name == "same_process":
             return self._keys[2], self._keys[2]
         if name == "matches":
@@ -222,10 +218,19 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
             return {}, {}
         return self.answered
 
+    def _covered(self) -> tuple[_Keys, _Keys]:
+        """Keys that two events share unless something outside the log may lead from one to the other."""
+        events = covered(self._givens)
+        exits, entries = ports(self._givens, events)
+        leaving, entered = self._reach(exits, 1), self._reach(entries, 0)
+        open_ends = {event: (event in leaving, event in entered) for event in events}
+        one: _Keys = {event: _OPEN[ends][0] for event, ends in open_ends.items()}
+        return one, {event: _OPEN[ends][1] for event, ends in open_ends.items()}
+
     def _columns(self, name: str) -> _Columns:
         """The same, and the other way round: from what is shared to the events."""
         if name not in self._columned:
-            one, other = self._shared(name)
+            one, other = self.shared(name)
             self._columned[name] = one, other, _inverse(one), _inverse(other)
         return self._columned[name]
 
@@ -290,7 +295,16 @@ def expect(name: str, events: int) -> None:
         raise RuleError(f"`{name}` {fault}", hint=f"The base predicates are {known}.")
 
 
+Reach = Callable[[Set[str], Literal[0, 1]], Set[str]]
+"""Some events and all that is given to be after them (end 0), or before them (end 1)."""
 _Keys = dict[str, dict[Hashable, None]]
+_TWO = {(False, False): ("lex", "elb"), (True, False): "ll", (False, True): "ee", (True, True): "bx"}
+_OPEN: dict[tuple[bool, bool], list[dict[Hashable, None]]] = {
+    ends: [{key: None for key in keys} for keys in two]  # noqa: C420 (keys of any type)
+    for ends, two in _TWO.items()
+}
+"""The keys of an event as the first of two and as the second, by whether something may lead away from it, and
+whether something may lead to it: they share none where one may lead to the other."""
 _Events = dict[Hashable, dict[str, None]]
 _Columns = tuple[_Keys, _Keys, _Events, _Events]
 

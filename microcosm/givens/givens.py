@@ -39,7 +39,8 @@ class Givens:
     clocks: dict[str, Clock] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     orderings: list[str] = field(default_factory=list)
-    complete: bool = False
+    complete: bool | tuple[str, ...] = False
+    """Whether nothing is missing from the log; or of which processes nothing is (`givens.completeness`)."""
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: EventTable | None = field(default=None, repr=False, compare=False)
     """What a log says of its events. Nothing follows from it, and copies share it."""
@@ -81,7 +82,7 @@ class Givens:
     @property
     def beyond_worlds(self) -> bool:
         """Whether the rules may refute what a world allows: an ordering is known, or a log complete."""
-        return bool(self.orderings) or (self.complete and bool(self.messages))
+        return bool(self.orderings or self.complete)
 
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""

@@ -66,6 +66,13 @@ def _same(what: str) -> Callable[[Mapping[str, Value], Mapping[str, Value]], dic
     return joined
 
 
+def _both_complete(mine: bool | tuple[str, ...], theirs: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    """What is complete in both: of processes, those that both name."""
+    if isinstance(mine, bool) or isinstance(theirs, bool):
+        return mine is True and theirs is True
+    return tuple(process for process in mine if process in theirs) or False
+
+
 FACTS = Kind(dict, _other_facts, lambda mine, theirs: {**mine, **theirs, **mine})
 
 KINDS = {
@@ -80,7 +87,7 @@ KINDS = {
         _all_messages,
     ),
     "orderings": Kind(list, lambda known, _: known, lambda mine, theirs: [*dict.fromkeys((*mine, *theirs))]),
-    "complete": Kind(bool, lambda said, _: said, lambda mine, theirs: mine and theirs),
+    "complete": Kind(lambda said: said, lambda said, _: said, _both_complete),
     "tokens": Kind(
         dict,
         _other_groups,

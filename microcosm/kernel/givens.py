@@ -7,13 +7,14 @@ form: the internal chain, clocks and tokens stand for up to n² facts.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from microcosm.givens.clock import Clock
+from microcosm.givens.completeness import covered
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 
@@ -56,10 +57,20 @@ class GivenRows:
         """
         return self._cover[end].get(event, [])
 
+    def reached(self, events: Collection[str], end: Literal[0, 1]) -> set[str]:
+        """Some events and all given to be after them (end 0), or before them (end 1). Cost: linear."""
+        found, waiting = set(events), [*events]
+        while waiting:
+            further = [other for other in self.cover(end, waiting.pop()) if other not in found]
+            found.update(further)
+            waiting += further
+        return found
+
     def whole(self) -> bool:
         """Whether the messages of a complete log are ordered as they must be, or the order closes a cycle.
 
-        Each two message events of a process, and a reception with one of its sendings. Cost: linear where
+        Each two message events of a process, and a reception with one of its sendings; of a log of which only
+        some processes are complete those of theirs, and a reception from one of these. Cost: linear where
         the givens say so step by step; at worst what stands between the two, for each of these pairs.
         """
         try:
@@ -79,24 +90,23 @@ class GivenRows:
                 waiting.extend(nearer)
             return b in met
 
+        partly = covered(self._givens) if isinstance(self._givens.complete, tuple) else None
+        messages = [m for m in self._givens.messages if partly is None or m.event in partly]
         processes: dict[str, set[str]] = {}
         sendings: dict[str, list[Message]] = {}
-        for message in self._givens.messages:
+        for message in messages:
             processes.setdefault(message.process, set()).add(message.event)
             if message.kind == "send":
                 sendings.setdefault(message.message, []).append(message)
         for events in processes.values():
             if not all(leads(a, b) for a, b in pairwise(sorted(events, key=lambda e: rank.get(e, -1)))):
                 return False
-        return all(
-            any(
-                leads(sending.event, message.event)
-                for sending in sendings.get(message.message, ())
-                if not sending.receivers or message.process in sending.receivers
-            )
-            for message in self._givens.messages
-            if message.kind == "receive"
-        )
+        for message in messages:
+            fit = [s.event for s in sendings.get(message.message, ()) if s.may_reach(message.process)]
+            expected = message.kind == "receive" and (fit or partly is None)
+            if expected and not any(leads(sending, message.event) for sending in fit):
+                return False
+        return True
 
     @cached_property
     def _stated(self) -> dict[Relation, Links]:

@@ -175,7 +175,7 @@ class _Plain:
 
 _PLAIN = _Plain()
 
-Source = Callable[[Derivation], str]
+SourceOf = Callable[[Derivation], str]
 """What tells where a given came from."""
 
 DEEPEST = 12
@@ -203,7 +203,7 @@ class Fold:
 def tree_lines(
     derivation: Derivation,
     look: Look,
-    source: Source | None = None,
+    source: SourceOf | None = None,
     *,
     words: Callable[[str], str] = quote,
     fold: Fold | None = None,
@@ -266,13 +266,14 @@ def conclusion_text(
 class _Folded:
     """Some links of a chain on one line."""
 
-    text: str
+    ends: tuple[str, str] | None
     note: str
+    left_out: int = 0
 
 
 class _Tree:
     def __init__(
-        self, look: Look, source: Source | None, words: Callable[[str], str], fold: Fold | None
+        self, look: Look, source: SourceOf | None, words: Callable[[str], str], fold: Fold | None
     ) -> None:
         self.look = look
         self.source = source
@@ -298,7 +299,10 @@ class _Tree:
         while waiting:
             node, before, under, depth = waiting.pop()
             if isinstance(node, _Folded):
-                yield from self._line(before, node.text, node.note, under, depth)
+                ends = f"… {node.left_out:,} links"
+                if node.ends is not None:
+                    ends = f"{self.words(node.ends[0])} … {self.words(node.ends[1])}"
+                yield from self._line(before, ends, node.note, under, depth)
                 continue
             premises, note = self._premises(node, depth)
             text = conclusion_text(node.conclusion, self.look, absent=node.rule == ABSENT, words=self.words)
@@ -339,20 +343,19 @@ class _Tree:
                 shown += links
                 sizes += [1] * len(links)
             else:
-                first, last = links[0].conclusion.left, links[-1].conclusion.right
-                ends = f"{self.words(first)} … {self.words(last or '')}"
+                ends = links[0].conclusion.left, links[-1].conclusion.right or ""
                 shown.append(_Folded(ends, f"{run}, {len(links):,} steps"))
                 sizes.append(len(links))
         first_drawn, last_drawn = LINKS_DRAWN
         if len(shown) <= first_drawn + last_drawn + 1:
             return shown
         hidden = sum(sizes[first_drawn:-last_drawn])
-        left_out = _Folded(f"… {hidden:,} links", fold.more)
+        left_out = _Folded(None, fold.more, hidden)
         return [*shown[:first_drawn], left_out, *shown[-last_drawn:]]
 
     def _note(self, node: Derivation) -> str:
         if node.rule == ABSENT:
-            return ""
+            return "" if self.source is None else self.source(node)
         if not node.premises and self.source is not None and node.rule != ASSUME:
             return f"{node.rule}: {self.source(node)}"
         if node.rule == ASSUME:

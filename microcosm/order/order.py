@@ -7,10 +7,13 @@ not, its silence about a pair proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from itertools import chain, pairwise
+from typing import Literal
 
 from microcosm import tuning
+from microcosm.givens.completeness import covered
 from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -51,9 +54,7 @@ def lacking(givens: Givens) -> str | None:
     'nothing orders the sending s of m and its reception r'
     """
     position = givens.numbers()
-    before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
-    stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
-    edges = [*stated, *ClockRows(givens.clocks, position).cover()]
+    edges = _edges(givens, position)
     try:
         rank = {
             at: place
@@ -65,6 +66,34 @@ def lacking(givens: Givens) -> str | None:
     return lacking_order(givens, position, rank.__getitem__, order.before)
 
 
+def _edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Pairs of positions that generate the given order."""
+    before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
+    stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
+    return [*stated, *ClockRows(givens.clocks, position).cover()]
+
+
+def reached(givens: Givens, events: Collection[str], end: Literal[0, 1]) -> set[str]:
+    """Some events and all that is given to be after them (end 0), or before them (end 1). Cost: linear.
+
+    >>> sorted(reached(Givens(internal=["a", "b", "c"]), ["b"], 1))
+    ['a', 'b']
+    """
+    position = givens.numbers()
+    following: dict[int, list[int]] = {}
+    for edge in _edges(givens, position):
+        following.setdefault(edge[end], []).append(edge[1 - end])
+    found = {position[event] for event in events}
+    waiting = [*found]
+    while waiting:
+        for other in following.get(waiting.pop(), ()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    names = [*position]
+    return {names[at] for at in found}
+
+
 def lacking_order(
     givens: Givens,
     position: Mapping[str, int],
@@ -72,9 +101,11 @@ def lacking_order(
     before: Callable[[int, int], bool],
 ) -> str | None:
     """As `lacking`, where the order of positions is known: its test, and a rank that grows along it."""
+    partly = covered(givens) if isinstance(givens.complete, tuple) else None
     sent: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     of_process: dict[str, dict[str, int]] = {}
-    for message in givens.messages:
+    messages = [m for m in givens.messages if partly is None or m.event in partly]
+    for message in messages:
         of_process.setdefault(message.process, {})[message.event] = position[message.event]
         if message.kind == "send":
             sent.setdefault(message.message, []).append((message.event, message.receivers))
@@ -82,9 +113,11 @@ def lacking_order(
         for a, b in pairwise(sorted(events, key=lambda event: rank(events[event]))):
             if not before(events[a], events[b]):
                 return f"nothing orders {a} and {b} of process {process}"
-    for message in givens.messages:
+    for message in messages:
         if message.kind == "receive":
             origins = [e for e, to in sent.get(message.message, ()) if not to or message.process in to]
+            if not origins and partly is not None:
+                continue  # it comes from somebody else
             if not origins:
                 return f"the sending of {message.message}, received at {message.event}, is not in it"
             if not any(before(position[origin], position[message.event]) for origin in origins):
@@ -102,4 +135,4 @@ def base_facts(givens: Givens) -> BaseFacts:
     >>> facts["matches"], facts["send"]
     (frozenset({('e', 'f')}), frozenset({('e',)}))
     """
-    return BaseFacts(givens, lambda: lacking(givens) is None)
+    return BaseFacts(givens, lambda: lacking(givens) is None, partial(reached, givens))

@@ -21,7 +21,7 @@ from microcosm.logic.rulebook import RuleBook
 EVENTS_DRAWN = 40
 """A drawing has at most so many events, the first that are stated."""
 
-Pair = tuple[str, str]
+DrawnPair = tuple[str, str]
 
 LABEL = 18
 """A label has at most so many characters; the whole name is the tooltip."""
@@ -33,7 +33,7 @@ _ROW = 44
 _MARGIN = 16
 _DASHES = {"<": "", "||": ' stroke-dasharray="5 3"', "<>": ' stroke-dasharray="1 3"'}
 
-Places = dict[str, tuple[int, int]]
+Coordinates = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,16 @@ class Drawing:
     """Some events, their order and their processes.
 
     `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
-    not make it transitive; `more` counts what is left out.
-    `process` says where an event happened, where that is known; `unordered` and `related` are given pairs.
+    not make it transitive; `more` counts what is left out. `process` says where an event happened, where that
+    is known; `unordered` and `related` are given pairs. Cost of its methods: the product of events and links,
+    of which there are few.
     """
 
     events: tuple[str, ...]
     more: int
-    links: tuple[Pair, ...]
-    unordered: tuple[Pair, ...]
-    related: tuple[Pair, ...]
+    links: tuple[DrawnPair, ...]
+    unordered: tuple[DrawnPair, ...]
+    related: tuple[DrawnPair, ...]
     process: dict[str, str]
 
     def layers(self) -> list[list[str]]:
@@ -119,7 +120,7 @@ def _consistent(givens: Givens, rules: RuleBook) -> Engine | None:
     return None if engine.clash() else engine
 
 
-def _stated(givens: Givens, relation: Relation) -> Iterable[Pair]:
+def _stated(givens: Givens, relation: Relation) -> Iterable[DrawnPair]:
     return ((fact.left, fact.right) for fact in givens.external.values() if fact.relation is relation)
 
 
@@ -131,7 +132,10 @@ def _processes(givens: Givens) -> dict[str, str]:
 
 
 def space_time(drawing: Drawing) -> str:
-    """The events on the lines of their processes, in columns so that every order points to the right."""
+    """The events on the lines of their processes, in columns so that every order points to the right.
+
+    Cost: as the methods of `Drawing`.
+    """
     rows = list(dict.fromkeys(drawing.process.get(event, "") for event in drawing.events))
     rows.sort(key=lambda process: process == "")  # those of no known process last
     head = _MARGIN + _LETTER * max((len(_short(process)) for process in rows), default=0) + _MARGIN
@@ -158,7 +162,7 @@ def space_time(drawing: Drawing) -> str:
 
 
 def hasse(drawing: Drawing) -> str:
-    """The events in layers, each above those before it."""
+    """The events in layers, each above those before it. Cost: as the methods of `Drawing`."""
     layers = drawing.layers()
     step = _step(drawing)
     wide = step * max(map(len, layers), default=1)
@@ -171,7 +175,7 @@ def hasse(drawing: Drawing) -> str:
 
 
 def counted(givens: Givens) -> str:
-    """The name of some givens, if they have one, and how much of each kind there is."""
+    """The name of some givens, if they have one, and how much of each kind there is. Cost: constant."""
     counts = {
         "internal events": len(givens.internal),
         "correspondences": givens.externals,
@@ -183,14 +187,17 @@ def counted(givens: Givens) -> str:
 
 
 def html(told: str, drawing: Drawing) -> str:
-    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram."""
+    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram.
+
+    Cost: as `space_time` and `hasse`.
+    """
     drawings = [space_time(drawing)] if drawing.process else []
     drawings.append(hasse(drawing))
     return f'<div class="microcosm"><p>{readable(told)}</p>{"".join(drawings)}</div>'
 
 
-def _body(drawing: Drawing, places: Places) -> Iterator[str]:
-    pairs: Iterable[tuple[str, tuple[Pair, ...]]] = (
+def _body(drawing: Drawing, places: Coordinates) -> Iterator[str]:
+    pairs: Iterable[tuple[str, tuple[DrawnPair, ...]]] = (
         ("<", drawing.links),
         ("||", drawing.unordered),
         ("<>", drawing.related),
@@ -215,7 +222,7 @@ def _svg(drawing: Drawing, body: Iterable[str], wide: int, high: int) -> str:
     )
 
 
-def _join(places: Places, a: str, b: str, sign: str) -> str:
+def _join(places: Coordinates, a: str, b: str, sign: str) -> str:
     """A line between two events, bent where others stand in its way."""
     (x1, y1), (x2, y2) = places[a], places[b]
     if y1 != y2 or not any(y == y1 and min(x1, x2) < x < max(x1, x2) for x, y in places.values()):

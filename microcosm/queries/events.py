@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from microcosm.errors import NotOneEvent
+from microcosm.files import natural
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
-from microcosm.text.names import natural, quote, string
+from microcosm.text.names import quote, string
 
 MOST_NAMED = 10
 """So many of the events that may be meant are told."""
@@ -71,9 +72,12 @@ def matching(pattern: str, known: Named) -> list[EventRow]:
         search = re.compile(pattern).search
     except (re.error, RecursionError, OverflowError) as error:
         raise NotOneEvent(f"/{pattern}/ is no regular expression: {error}") from None
-    return [
-        row for row in rows_of(known) if search(row.name) or (row.label is not None and search(row.label))
-    ]
+    return [row for row in rows_of(known) if any(map(search, _texts(row)))]
+
+
+def _texts(row: EventRow) -> tuple[str, ...]:
+    """What a regular expression is looked for in: the words of an event, its name, both together."""
+    return (row.label, row.name, f"{row.name} {row.label}") if row.label else (row.name,)
 
 
 def rows_of(known: Named) -> Iterator[EventRow]:
@@ -94,14 +98,20 @@ def rows_of(known: Named) -> Iterator[EventRow]:
 
 
 def having(rows: Iterable[EventRow], wanted: Mapping[str, str]) -> Iterator[EventRow]:
-    """The rows of which each field, or attribute by its dotted name, is as wanted; text beside text."""
+    """The rows of which each field, or attribute by its dotted name, is as wanted; text beside text.
+
+    Cost: linear in the rows and what is wanted of them.
+    """
     for row in rows:
         if all(as_text(member(row, name)) == value for name, value in wanted.items()):
             yield row
 
 
 def member(row: EventRow, name: str) -> object:
-    """A field of an event, or an attribute by its dotted name; None where it has none."""
+    """A field of an event, or an attribute by its dotted name; None where it has none.
+
+    Cost: linear in the name.
+    """
     if name in EventRow._fields and name != "attributes":
         return getattr(row, name) or None
     value: object = row.attributes
@@ -113,12 +123,17 @@ def member(row: EventRow, name: str) -> object:
 
 
 def as_text(value: object) -> str | None:
-    """A value as one writes it to search for it: text as it is, anything else as JSON."""
+    """A value as one writes it to search for it: text as it is, anything else as JSON.
+
+    Cost: linear in the value.
+    """
     return value if value is None or isinstance(value, str) else json_text(value)
 
 
 def caption(name: str, table: EventTable | None) -> str:
     """An event as people read it: its name, and its words where a log has some.
+
+    Cost: a look-up.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
     >>> builder = EventTableBuilder()

@@ -21,13 +21,13 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
-from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
+from microcosm.order.order import base_facts
 from microcosm.queries.offline import are_shipped, refuted_orders
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -39,7 +39,7 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
     after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
     and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
-    rules all judgements of the others are compared; `Undefined` is raised where they cannot be kept.
+    rules all judgements of the others are compared. Raises `Undefined` where they cannot be kept.
     """
     engine = Engine(rules, givens)
     gone = set(events)
@@ -183,7 +183,7 @@ def _messages(givens: Givens, gone: Set[str]) -> list[Message]:
     kept = [message for message in givens.messages if message.event not in gone]
     if len(kept) == len(givens.messages):
         return kept
-    was, now = (BaseFacts(some, bool).answered[1] for some in (givens, Givens(messages=kept)))
+    was, now = (base_facts(some).answered[1] for some in (givens, Givens(messages=kept)))
     seeming = {
         (event, key[0])
         for event, keys in now.items()

@@ -7,35 +7,26 @@ is deduced: the kernel shares no code with the search that finds proofs.
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike, fspath, sep, walk
-from os.path import exists, isdir, join, normpath, relpath
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, cast
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from microcosm import files
-from microcosm.errors import TextError
+from microcosm.errors import NotComplete, TextError
 from microcosm.givens.givens import Givens
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.order.order import lacking
 from microcosm.text.mc_reader import read_givens
-from microcosm.text.names import natural
 
 if TYPE_CHECKING:
     from microcosm.traces.report import Extraction, Report
 
 MICROCOSM_ENDING = ".mc"
 
-IN_MEMORY = 64 << 20
-"""Bytes of standard input that are kept in memory; more are put aside in a temporary file."""
-
 SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
-
-GLOB = re.compile(r"[*?\[]").search
-"""Whether a path may be a pattern of paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +45,17 @@ class Source:
         """Its files as they are called in messages."""
         return ", ".join(map(files.display_name, self.paths))
 
-    def extraction(self, report: Report | None = None, **how: Any) -> Extraction:
-        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises as that does."""
-        from microcosm.traces.extract import microcosm_of_logs
+    def extraction(
+        self, report: Report | None = None, *, complete: bool | Sequence[str] = False, **how: Any
+    ) -> Extraction:
+        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises as that does.
 
+        `complete` says that every event and every message of the log is in it, or those of some processes:
+        `NotComplete` is raised where anything speaks against it.
+        """
         if self.fault is not None:
             raise self.fault
-        return microcosm_of_logs(self.paths, report=report, **how)
+        return extracted(self.paths, report, complete=complete, **how)
 
     def givens(self, report: Report | None = None, **how: Any) -> Givens:
         """What is given. Raises `TextError`. Cost: linear, and for a log that of extraction."""
@@ -87,6 +82,58 @@ def _unlike_a_log(error: TextError, path: str) -> TextError:
     return error
 
 
+def extracted(
+    paths: Sequence[files.AnyPath],
+    report: Report | None = None,
+    *,
+    complete: bool | Sequence[str] = False,
+    **how: Any,
+) -> Extraction:
+    """What comes out of a log; see `Source.extraction`. Raises as that does. Cost: that of extraction."""
+    from microcosm.traces.extract import microcosm_of_logs
+    from microcosm.traces.report import Report
+
+    report = Report() if report is None else report
+    found = microcosm_of_logs(paths, report=report, **how)
+    if complete:
+        named = None if complete is True else tuple(complete)
+        if signs := signs_of_gaps(found, report, named):
+            raise NotComplete(tuple(signs))
+        stated: Any = True if named is None else named
+        found.givens.complete = stated
+        if (lack := lacking(found.givens)) is not None:
+            raise NotComplete((lack,))
+    return found
+
+
+def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | None = None) -> list[str]:
+    """What of a log says that events or messages are missing from it, or from some processes; a line each.
+
+    Raises `TextError` for a process that the log does not have. Cost: linear in the log.
+    """
+    from microcosm.traces.covering import HOLES
+    from microcosm.traces.reading import nearest
+
+    table = found.givens.events
+    rows = () if table is None else zip(table.files, table.lines, table.processes, strict=True)
+    odd = {(each.file, each.line) for each in report.findings}
+    whose = {(file, line): process for file, line, process in rows if (file, line) in odd}
+    if processes is not None and table is not None:
+        known = {*table.processes}
+        for name in processes:
+            if name not in known:
+                raise TextError(f"no process {name!r} in the log", hint=nearest(name, known, "Processes"))
+    signs = []
+    for each in report.findings:
+        if each.kind not in HOLES and not each.lost and each.kind != "log-hole":
+            continue
+        process = whose.get((each.file, each.line or 0))
+        elsewhere = process is not None and process not in (processes or ())
+        if processes is None or not (elsewhere or each.kind == "unmatched-receive"):
+            signs.append(str(each))
+    return signs
+
+
 def read(*paths: files.AnyPath, report: Report | None = None, **how: Any) -> Givens:
     """What files give: a microcosm (`.mc`, JSON), or a log of any format, packed or not, of several files.
 
@@ -105,6 +152,8 @@ def sources(paths: Sequence[files.AnyPath], *, log: bool = False) -> list[Source
     """What files are, in their order: each microcosm by itself, and all the logs among them as one.
 
     With `log` none is taken for a microcosm. What cannot be read is a source with a fault.
+
+    Cost: linear in what has to be read of each to tell.
     """
     found: list[Source] = []
     place = None
@@ -125,58 +174,23 @@ def sources(paths: Sequence[files.AnyPath], *, log: bool = False) -> list[Source
 
 
 def _each_expanded(paths: Sequence[files.AnyPath], found: list[Source]) -> Iterator[str]:
-    for path in (fspath(each) for each in paths):
+    for path in map(str, paths):
         try:
-            yield from expanded([path])
+            yield from files.expanded([path])
         except TextError as error:
             found.append(Source((path,), fault=error))
-
-
-def expanded(paths: Sequence[files.AnyPath]) -> list[str]:
-    """The files that paths name: of a folder all in it and below, of a pattern (`*.log`) all that match.
-
-    Names that begin with a dot are left out, and numbers in names count: `run2` comes before `run10`. Raises
-    `TextError` where there is no such file.
-    """
-    found: list[str] = []
-    for path in (fspath(each) for each in paths):
-        if isdir(path):
-            inside = [
-                normpath(join(folder, name))
-                for folder, below, names in walk(path)
-                for name in names
-                if not name.startswith(".") and not any(map(_is_hidden, relpath(folder, path).split(sep)))
-            ]
-            if not inside:
-                raise TextError("is a directory without files", file=path)
-            found += sorted(inside, key=natural)
-        elif GLOB(path) and not exists(path):
-            from glob import glob
-
-            matching = [each for each in glob(path, recursive=True) if not isdir(each)]
-            if not matching:
-                raise TextError("no such file, and none that matches", file=path)
-            found += sorted(matching, key=natural)
-        else:
-            found.append(path)
-    return found
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") and name != "."
 
 
 def _microcosm(path: str) -> bytes | None:
     """The content of a microcosm file; None of a log. Raises `TextError` for what is neither."""
     if path == files.STDIN:
-        _put_aside()
+        files.put_aside()
     file = files.display_name(path)
     head = None if file.endswith(MICROCOSM_ENDING) else _log_head(path)
     if head is not None and len(head) >= SURE and _is_no_microcosm(head):
         return None  # it may be large, and need not be read for that
     content = files.read_bytes(path)
-    if path == files.STDIN:
-        sys.stdin.buffer.seek(0)
+    files.rewind(path)
     if head is not None and content.strip():
         try:
             read_givens(files.decode(content, file), file)
@@ -200,8 +214,7 @@ def _log_head(path: str, *, refuse: bool = False) -> str | None:
             raise
         return None
     finally:
-        if path == files.STDIN:
-            sys.stdin.buffer.seek(0)
+        files.rewind(path)
 
 
 def _is_no_microcosm(head: str) -> bool:
@@ -212,25 +225,6 @@ def _is_no_microcosm(head: str) -> bool:
     except TextError as error:
         return not lines.lstrip().startswith("{") or error.message.startswith("unknown field")
     return False
-
-
-def _put_aside() -> None:
-    """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
-    if not sys.stdin.buffer.seekable():
-        from io import BytesIO, TextIOWrapper
-        from shutil import copyfileobj
-        from tempfile import TemporaryFile
-
-        stream = sys.stdin.buffer
-        with files.explaining(files.display_name(files.STDIN)):
-            kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
-            if more := stream.read(1):
-                begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
-                copyfileobj(begun, kept)
-                kept.write(more)
-                copyfileobj(stream, kept)
-        kept.seek(0)
-        sys.stdin = TextIOWrapper(kept, encoding="utf-8", errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +238,7 @@ class Verification:
         raise TypeError("a Verification is neither true nor false; ask whether it is `valid`")
 
 
-class Known(Protocol):
+class WithGivens(Protocol):
     """What has givens and rules, as a microcosm does."""
 
     @property
@@ -254,7 +248,7 @@ class Known(Protocol):
 
 
 def verify(
-    given: files.AnyPath | Givens | Known,
+    given: files.AnyPath | Givens | WithGivens,
     proof: Derivation | files.AnyPath | dict[str, Any],
     *,
     rules: RuleBook | None = None,

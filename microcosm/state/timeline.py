@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.state.merge import union
+from microcosm.state.merge import either_complete, union
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import iter_mc, parse_statement, read_givens
 from microcosm.text.names import quote
@@ -217,7 +217,7 @@ class Timeline:
         """Add what is no correspondence: a clock, a token, a stamp, a message, …"""
         new = union(self.givens, more)
         new.name = more.name or new.name
-        new.complete = more.complete or self.givens.complete
+        new.complete = either_complete(self.givens.complete, more.complete)
         if new == self.givens:
             return False
         known = Microcosm(new, strict=self._strict, rules=self._rules)

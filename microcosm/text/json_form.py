@@ -57,7 +57,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
         "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
         "messages": [_message_to_json(message) for message in givens.messages],
         "orderings": list(givens.orderings),
-        "complete": givens.complete,
+        "complete": givens.complete if isinstance(givens.complete, bool) else list(givens.complete),
         "tokens": {token: list(group) for token, group in givens.tokens.items()},
         **({"events": [*map(event_to_json, table)]} if table is not None and told else {}),
     }
@@ -147,7 +147,11 @@ def _givens(found: object, file: str | None) -> Givens:
         ordering = _ordering(member, f"orderings[{at}]")
         if ordering not in givens.orderings:
             givens.orderings.append(ordering)
-    givens.complete = truth_of(found.get("complete", False), "complete")
+    complete = found.get("complete", False)
+    named = isinstance(complete, list)
+    givens.complete = (
+        tuple(events_of(complete, "complete")) or False if named else truth_of(complete, "complete")
+    )
     givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
     if told := list_of(found.get("events", []), "events"):
         givens.events = _events(told)

@@ -201,8 +201,10 @@ class _McReader:
             case st.Ordered(ordering):
                 if ordering not in givens.orderings:
                     givens.orderings.append(ordering)
-            case st.Complete():
-                givens.complete = True
+            case st.Complete(processes):
+                if givens.complete is not True:
+                    named = dict.fromkeys((*(givens.complete or ()), *processes))
+                    givens.complete = tuple(named) if processes else True
             case st.Told(row):
                 self.events = EventTableBuilder() if self.events is None else self.events
                 _first_time(row.name, self.events, "the event")

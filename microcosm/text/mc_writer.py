@@ -47,7 +47,8 @@ def iter_mc(givens: Givens, sources: bool = True, events: bool | None = None) ->
     for ordering in givens.orderings:
         yield f"ordering {ordering}\n"
     if givens.complete:
-        yield "complete\n"
+        named = givens.complete if isinstance(givens.complete, tuple) else ()
+        yield f"complete {', '.join(map(names.__getitem__, named))}".rstrip() + "\n"
     for token, group in givens.tokens.items():
         if group:
             yield f"token {names[token]} = {', '.join(map(names.__getitem__, group))}\n"

@@ -24,7 +24,6 @@ SIGN = r"(?:<>?|\|\||>|!<(?!>)|!>|[≺≻→∥≬≮])"
 """What may be stated between two events."""
 
 _plain = re.compile(NAME).fullmatch
-_numbers = re.compile(r"([0-9]{1,18})")
 
 
 def quote(name: str) -> str:
@@ -73,15 +72,6 @@ def unfit(name: str) -> str | None:
     except UnicodeEncodeError:
         return "a name cannot contain half of a surrogate pair"
     return None
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """What to sort names by so that numbers in them count: p:2 before p:10.
-
-    >>> sorted(["p:10", "p:2", "a"], key=natural)
-    ['a', 'p:2', 'p:10']
-    """
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _numbers.split(name) if part]
 
 
 def shown(text: str) -> str:

@@ -126,7 +126,9 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """`complete`: nothing that happened is missing from the log."""
+    """`complete`: nothing that happened is missing from the log; or nothing of some processes."""
+
+    processes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

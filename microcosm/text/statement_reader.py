@@ -7,7 +7,7 @@ The grammar, in which blanks may stand between any two words and `#` begins a co
     stamp NAME = NUMBER                                         stamp NAME = [NUMBER, NUMBER]
     clock NAME = NAME { [PROCESS : NUMBER (, PROCESS : NUMBER)*] } [unticked] [in NAME]
     send NAME = NAME NAME [-> NAME (, NAME)*]                   receive NAME = NAME NAME
-    ordering NAME [interior]                                    complete
+    ordering NAME [interior]                                    complete [NAME (, NAME)*]
     event NAME …                                                (as `microcosm.text.event_line` says)
 
 A word is looked for only where it may stand: `1.5` is a number in a stamp and a name elsewhere, and in a
@@ -278,8 +278,10 @@ def _ordering(words: _Words) -> Statement:
 
 
 def _complete(words: _Words) -> Statement:
-    words.finish()
-    return build.Complete()
+    if words.ended:
+        return build.Complete()
+    names, _ = words.listed(A_NAME, ",")
+    return build.Complete(tuple(dict.fromkeys(map(_name_at, names))))
 
 
 def _named(words: _Words) -> Statement:

@@ -36,12 +36,12 @@ LARGEST = 2**63 - 1
 
 
 class Counted(str):
-    """The name of a message that a reader made up by counting: in another log it means another message."""
+    """A name that a reader made up by counting, of a message or event: in another log it is another's."""
 
     __slots__ = ()
 
 
-COUNTED = ("seq", "message")
+COUNTED = ("seq", "message", "id")
 """The fields of which a copy says, in a list `counted`, that a reader made them up by counting."""
 
 
@@ -98,9 +98,9 @@ class TraceEvent:
         >>> TraceEvent("p", 1, "send", Counted("m1"), numbered=True).counted, TraceEvent("p", 1).counted
         (['seq', 'message'], [])
         """
-        if not self.numbered and type(self.message) is not Counted:
+        if not self.numbered and type(self.message) is not Counted and type(self.name) is not Counted:
             return []
-        made = (self.numbered, type(self.message) is Counted)
+        made = (self.numbered, type(self.message) is Counted, type(self.name) is Counted)
         return [name for name, is_made in zip(COUNTED, made, strict=True) if is_made]
 
     @property

@@ -36,6 +36,7 @@ def microcosm_of_logs(
     process: str | None = None,
     token: str | None = None,
     trace: str | None = None,
+    delimiter: str | None = None,
     with_clocks: bool = True,
     report: Report | None = None,
 ) -> Extraction:
@@ -43,7 +44,8 @@ def microcosm_of_logs(
 
     `format` is told from each file where it is not given, `pattern` describes the records of a text log;
     `process` asks for what that process could know, `token` names an attribute whose holders exclude each
-    other, `trace` picks one execution of several; irregularities go to `report`.
+    other, `trace` picks one execution of several, `delimiter` describes the lines between them;
+    irregularities go to `report`.
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
@@ -51,10 +53,10 @@ def microcosm_of_logs(
     """
     report = Report() if report is None else report
     found = None
-    if len(paths) == 1 and with_clocks and not any((format, pattern, process, token, trace)):
+    if len(paths) == 1 and with_clocks and not any((format, pattern, process, token, trace, delimiter)):
         found = plain_extraction(paths[0], report)  # all that it reads is in the own format
     if found is None:
-        events = read(paths, format, pattern, report, trace)
+        events = read(paths, format, pattern, report, trace, delimiter)
         found = extract(events, process=process, token=token, with_clocks=with_clocks, report=report)
     return found
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import chain, combinations, pairwise
+from operator import or_
 
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.completeness import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
@@ -196,7 +199,7 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
         clocks=givens.clocks,
         stamps=givens.stamps,
     )
-    if givens.complete and givens.messages:
+    if givens.complete:
         _complete(givens, position, known)
     return known
 
@@ -210,10 +213,14 @@ def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -
     past, future, related = graph.pasts(), graph.futures(), known.related_rows()
     if lacking_order(givens, position, lambda at: past[at].bit_count(), lambda a, b: bool(past[b] >> a & 1)):
         return
-    events = {position[event] for event in givens.tellers()}
-    everything = from_positions(events, known.size)
-    for at in events:
-        if row := everything & ~(past[at] | future[at] | related[at]):
+    events = covered(givens)
+    exits, entries = ports(givens, events)
+    leaving = reduce(or_, (past[position[event]] | 1 << position[event] for event in exits), 0)
+    entered = reduce(or_, (future[position[event]] | 1 << position[event] for event in entries), 0)
+    everything = from_positions({position[event] for event in events}, known.size)
+    for at in bits(everything):
+        open_to = (entered if leaving >> at & 1 else 0) | (leaving if entered >> at & 1 else 0)
+        if row := everything & ~(past[at] | future[at] | related[at] | open_to | 1 << at):
             known.unseen[at] = known.unseen.get(at, 0) | row
 
 

@@ -172,7 +172,7 @@ def test_an_interrupt_ends_the_answer_and_not_the_session(folder: Path) -> None:
     (folder / "long.mc").write_text(f"internal {chain}\n", encoding="utf-8")
     terminal = Terminal(folder, "long.mc")
     terminal.say("e19999 < new", "added")
-    terminal.child.send("silent\r")  # two hundred million pairs
+    terminal.child.send("what if other < e0\r")  # two hundred million pairs
     terminal.wait_for("Ctrl-C interrupts")
     terminal.enter("\x03", "interrupted")
     terminal.say("e0 < new?", "yes: e0 < new").say("undo", "undone: add e19999 < new")

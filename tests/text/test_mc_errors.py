@@ -62,7 +62,7 @@ from microcosm.text.statement_reader import by_words
         ("intenal a < b", 1, 9, "no statement begins with it", "Did you mean `internal`?"),
         ("a < b c", 1, 7, "unexpected 'c' after the statement", "One statement a line"),
         ("a < b,", 1, 6, "unexpected ',' after the statement", None),
-        ("complete x", 1, 10, "unexpected 'x' after the statement", None),
+        ("complete x y", 1, 12, "unexpected 'y' after the statement", None),
         ("a < send", 1, 5, "`send` is a keyword", '"send"'),
         ("from < b", 1, 1, "`from` is a keyword", '"from"'),
         ("a ? b", 1, 3, "`?` cannot be given", "verdict"),

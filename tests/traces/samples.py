@@ -670,20 +670,131 @@ def syslog_new(seed: int, size: int = 60) -> Sample:
     return _lines("syslog", seed, size, 3, record)
 
 
+def csight_bare(seed: int, size: int = 60) -> Sample:
+    """CSight's lines without processes: every event ticks."""
+
+    def record(at: int, step: _Step) -> str:
+        word = {"send": f"send {step.message}", "receive": f"recv {step.message}"}.get(
+            step.kind, f"relay {at}"
+        )
+        return f"{','.join(map(str, step.clock))} {word}\n"
+
+    return _World.run(seed, size).sample("csight", record, separator="--\n")
+
+
+def chrome(seed: int, size: int = 60) -> Sample:
+    """Instants of threads, and flows between them."""
+
+    def record(at: int, step: _Step) -> str:
+        phase = {"send": "s", "receive": "f"}.get(step.kind, "i")
+        said: dict[str, object] = {
+            "name": "call",
+            "ph": phase,
+            "ts": 100 * seed + at,
+            "pid": 1,
+            "tid": step.process,
+        }
+        if step.kind != "internal":
+            said.update(cat="rpc", id=f"{seed}.{step.message}", bp="e")
+        return json.dumps(said) + ",\n"
+
+    header, footer = '{"displayTimeUnit": "ns", "traceEvents": [\n', "{}]}\n"
+    return _World.run(seed, size).sample("chrome", record, header=header, footer=footer, shuffles=True)
+
+
+def console(seed: int, size: int = 60) -> Sample:
+    """Spans as OpenTelemetry prints them, some over several lines."""
+    spans, past = _spans(seed, size)
+    records = []
+    for at, span in enumerate(spans):
+        context = {"trace_id": f"0x{span.trace}", "span_id": f"0x{span.id}", "trace_state": "[]"}
+        one = {
+            "name": "op",
+            "context": context,
+            "kind": "SpanKind.CLIENT",
+            "parent_id": f"0x{span.parent}" if span.parent else None,
+            "start_time": f"2024-05-01T12:{span.start // 60:02}:{span.start % 60:02}.000000Z",
+            "end_time": f"2024-05-01T12:{span.end // 60:02}:{span.end % 60:02}.000000Z",
+            "links": [],
+            "resource": {"attributes": {"service.name": span.service}},
+        }
+        records.append(json.dumps(one, indent=4 if at % 2 else None) + "\n")
+    return _of_spans("console", records, past, spans)
+
+
+def jepsen(seed: int, size: int = 60) -> Sample:
+    """Clients that do one thing after the other; each line that begins one is an event."""
+    random = Random(seed)
+    records: list[str] = []
+    past: list[int] = []
+    process: list[str] = []
+    last = [0] * 3
+    open_: dict[int, str] = {}
+    while len(records) < size:
+        who = random.randrange(3)
+        at, ends = len(records), who in open_
+        what = open_.pop(who) if ends else random.choice(("read", "write"))
+        if not ends:
+            open_[who] = what
+        kind = ":ok" if ends else ":invoke"
+        records.append(
+            f"{{:process {who}, :type {kind}, :f :{what}, :value {at}, :time {at}00000000, :index {at}}}\n"
+        )
+        process.append(str(who))
+        past.append(last[who])
+        last[who] |= 1 << at
+    return Sample("jepsen", records, past, process, separator="")
+
+
+def jepsen_log(seed: int, size: int = 60) -> Sample:
+    sample = jepsen(seed, size)
+    for at, line in enumerate(sample.records):
+        words = line.strip("{}\n").replace(",", "").split()
+        sample.records[at] = f"INFO  jepsen.util - {words[1]}\t{words[3]}\t{words[5]}\t{words[7]}\n"
+    return sample
+
+
+def porcupine(seed: int, size: int = 60) -> Sample:
+    """Operations, of which those of a client follow one another."""
+    random = Random(seed)
+    records, past, process = [], [], []
+    last = [0] * 3
+    for at in range(size // 2):
+        who = random.randrange(3)
+        call = 1000 * at
+        one = {
+            "ClientId": who,
+            "Input": {"Op": 0},
+            "Call": call,
+            "Output": {"Value": at},
+            "Return": call + 900,
+        }
+        records.append(json.dumps(one) + "\n")
+        past.append(last[who])
+        last[who] |= 1 << at
+        process.append(str(who))
+    return Sample("porcupine", records, past, process, shuffles=True)
+
+
 SAMPLES: dict[str, Callable[..., Sample]] = {
     "akka": akka,
     "bare_lines": bare_lines,
+    "chrome": chrome,
     "columns": columns,
     "concuerror": concuerror,
     "crdt": crdt,
+    "console": console,
     "cri": cri,
     "csight": csight,
+    "csight_bare": csight_bare,
     "csight_2pc": csight_2pc,
     "csight_channels": csight_channels,
     "dag": dag,
     "docker": docker,
     "etcd": etcd,
     "jaeger": jaeger,
+    "jepsen": jepsen,
+    "jepsen_log": jepsen_log,
     "journald": journald,
     "jsonl": jsonl,
     "klog": klog,
@@ -695,6 +806,7 @@ SAMPLES: dict[str, Callable[..., Sample]] = {
     "otlp": otlp,
     "parquet": parquet,
     "plain": plain,
+    "porcupine": porcupine,
     "shiviz": shiviz,
     "structlog": structlog,
     "syslog": syslog,

@@ -19,7 +19,7 @@ from tests.traces.samples import SAMPLES
 PACKAGE = str(Path(microcosm.__file__).parent)
 
 
-def lines_run(path: Path, format: str) -> tuple[int, int]:
+def lines_run(path: Path, format: str, pattern: str | None) -> tuple[int, int]:
     """How many lines of this package run while a log is read and its executions are made; and its events."""
     count = 0
 
@@ -35,7 +35,7 @@ def lines_run(path: Path, format: str) -> tuple[int, int]:
     before = sys.gettrace()
     sys.settrace(each_call)
     try:
-        events = deque(formats.read([path], format=format, report=report))
+        events = deque(formats.read([path], format, pattern, report))
         executions(events, report)
     finally:
         sys.settrace(before)
@@ -53,6 +53,6 @@ def test_reading_twice_as_much_takes_twice_as_long(name: str, order: str, tmp_pa
         records = sample.records if order == "as written" else sample.records[::-1]
         path = tmp_path / f"{size}.log"
         path.write_bytes(sample.binary("".join((sample.header, *records, sample.footer))))
-        count, events = lines_run(path, sample.format)
+        count, events = lines_run(path, sample.format, sample.pattern)
         costs.append(count / events)
     assert costs[2] < 1.15 * costs[1] < 1.3 * costs[0]

@@ -34,8 +34,12 @@ PLAIN = {
 }  # fmt: skip
 """Plain logs: nothing but the order of lines, and times that order nothing."""
 
+JOINED = PLAIN | {"jepsen_log", "porcupine", "chrome"}
+"""What one file says of two executions cannot be told apart."""
+
 LINES_ARE_ORDER = PLAIN | {
-    "bare_lines", "concuerror", "crdt", "csight", "csight_2pc", "csight_channels", "etcd", "mpi",
+    "bare_lines", "concuerror", "crdt", "csight", "csight_2pc", "csight_bare", "csight_channels", "etcd",
+    "jepsen", "jepsen_log", "mpi",
 }  # fmt: skip
 """Formats in which program order is that of the lines: shuffled they are another log."""
 
@@ -43,6 +47,7 @@ UNDETECTABLE: dict[str, set[Damage]] = {
     # Nothing in these but their lines: what is repeated is another program, rightly read.
     "mpi": {damage.doubled, damage.each_line_doubled},
     "bare_lines": {damage.doubled, damage.each_line_doubled},
+    "jepsen_log": {damage.doubled, damage.each_line_doubled},
     # Transactions are numbered by their places in an array: one fewer or more shifts all behind it.
     "crdt": {
         damage.head_cut,
@@ -90,7 +95,7 @@ def joints() -> list[object]:
             for files in (False, True):
                 if separated and (separator is None or not separator):
                     continue
-                if not separated and (name in ("mpi", "csight_2pc") or (name in PLAIN and not files)):
+                if not separated and (name in ("mpi", "csight_2pc") or (name in JOINED and not files)):
                     continue
                 how = ("separated" if separated else "bare") + ("-files" if files else "")
                 found.append(pytest.param(name, separated, files, id=f"{name}-{how}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -125,3 +126,10 @@ def test_another_distribution_can_bring_formats(monkeypatch: pytest.MonkeyPatch,
     assert formats.detect(OWN, "x") == "jsonl"
     with pytest.raises(TextError, match="'rotten' cannot be loaded: no such module"):
         formats.format_of("rotten")
+
+
+def test_the_page_has_a_row_for_each_format() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "traces.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(formats.builtin()) <= named

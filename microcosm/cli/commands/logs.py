@@ -79,13 +79,12 @@ def trace(
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.state.opening import expanded
     from microcosm.traces.formats import jsonl, parquet
 
     if not to.endswith(OWN_ENDINGS):
         raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
     reading.standard_input_once(traces)
-    report, paths = reading.report_of(strict), expanded(traces)
+    report, paths = reading.report_of(strict), files.expanded(traces)
     with progress.reading(paths, report):
         events = reading.events_of(paths, report, **options.of_logs())
         if to.endswith(".parquet"):

@@ -12,6 +12,7 @@ from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     note_unknown_events,
     premise_lines,
+    show_hint,
     show_proof,
     show_prose,
     show_verdict,
@@ -66,6 +67,7 @@ def online(
         if proof is not None:
             output.say("")
             show_proof(known, proof)
+        show_hint(known, left, verdict, right)
     return verdict_exit(verdict)
 
 
@@ -123,6 +125,7 @@ def why(
         output.emit({**verdict_fields(left, right, verdict, proof), **named})
     else:
         _explain(known, files, left, verdict, right, proof)
+        show_hint(known, left, verdict, right)
     return verdict_exit(verdict)
 
 
@@ -185,8 +188,7 @@ def _explain(
         output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
         return
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    asked = statement(left, str(verdict), right, words_of(known))
-    for sentence in sentences(asked, proof, provenance):
+    for sentence in sentences(left, verdict, right, proof, provenance):
         show_prose(sentence)
     output.say("")
-    show_proof(known, proof)
+    show_proof(known, proof, provenance.afresh())

@@ -92,7 +92,6 @@ def order(
     from microcosm.cli.show.orderings import svg as picture
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
-    from microcosm.state.opening import expanded
     from microcosm.tuning import gc_paused
 
     if level not in ("application", "network"):
@@ -110,7 +109,7 @@ def order(
         if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
         return watch_all(traces, level, how.get("trace"), strict, transit, json)
-    traces = expanded(traces)
+    traces = files.expanded(traces)
     logs = logs_of(traces, strict, together, **how)
     if svg is not None and len(logs) > 1:
         raise exits.UsageError("--svg is for one log at a time")

@@ -9,7 +9,7 @@ nothing is accepted on the word of a search. Cost: what answering cost, a search
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from microcosm.cli.commands.proof_input import MEANS, SIGNS
 from microcosm.errors import Contradiction, MicrocosmError
@@ -20,7 +20,7 @@ from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.queries.conflict import Given, statement
+from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked, Stamped
@@ -28,11 +28,19 @@ from microcosm.worlds import candidate as fit
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
 
+if TYPE_CHECKING:
+    from microcosm.worlds.search import Stop
+
 _REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
 
 
-def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> str | None:
-    """What of an answer of this kind, whose derivations are valid, is not so; None where all of it is."""
+def fault(
+    kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook, stop: Stop | None = None
+) -> str | None:
+    """What of an answer of this kind, whose derivations are valid, is not so; None where all of it is.
+
+    Where `stop` came before it was known, it is said to be not so, or `Stopped` or `Undecided` is raised.
+    """
     if (stated.get("events") or None) != (_events(stated, givens) or None):
         return "`events` is not what the log says of the events of this answer"
     named = set(givens.named())
@@ -49,11 +57,11 @@ def fault(kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook) -> 
             return "the answer has no verdict, though what it refutes leaves one relation at most"
     match kind:
         case "offline" if stated["exact"] and stated["possible"]:
-            return _inexact(stated["possible"], pair, givens)
+            return _inexact(stated["possible"], pair, givens, stop)
         case "check":
-            return _conflict(stated.get("conflict"), givens)
+            return _conflict(stated.get("conflict"), givens, stop)
         case "possible":
-            return _possible(stated, pair, givens)
+            return _possible(stated, pair, givens, stop)
     return None
 
 
@@ -65,14 +73,14 @@ def _events(stated: dict[str, Any], givens: Givens) -> object:
     return events_field(givens, *listed).get("events") if isinstance(listed, dict) else listed
 
 
-def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens) -> str | None:
+def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
     """Why it is not known that some world has each of the relations."""
     from microcosm.queries.possible import Worlds
 
     if unheeded := ignored(givens):
         return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
     left, right = pair
-    found = Worlds(givens).possible(left, right)
+    found = Worlds(givens).possible(left, right, stop)
     for sign in possible:
         world = found.worlds.get(Relation(sign))
         if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:
@@ -99,13 +107,13 @@ def _unfit(
     return fit.fault(known, world)
 
 
-def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens) -> str | None:
+def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
     """What is not so in an answer of `possible`."""
     possible, unheeded = stated["possible"], list(ignored(givens))
     if stated.get("ignored", unheeded) != unheeded:
         return "`ignored` is not what worlds do not take into account"
     if not possible:
-        return _conflict(stated["conflict"], givens) or _unproved(None, pair, givens)
+        return _conflict(stated["conflict"], givens, stop) or _unproved(None, pair, givens, stop)
     if unheeded and stated["exact"]:
         return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
     for sign, shown in stated["worlds"].items():
@@ -122,21 +130,24 @@ def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens) -> st
         if pairs != _reduced(order, pairs):
             return f"the world of {sign} is not shown by its transitive reduction"
     for sign, refuted in _REFUTES.items():
-        if sign not in possible and (why := _unproved(refuted, pair, givens)) is not None:
+        if sign not in possible and (why := _unproved(refuted, pair, givens, stop)) is not None:
             return why
     return None
 
 
-def _unproved(sign: str | None, pair: Sequence[str], givens: Givens) -> str | None:
+def _unproved(sign: str | None, pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
     """Why it is not known that a relation is refuted; None for the sign: that no world fits at all."""
     from microcosm.queries.offline import Inconsistent
-    from microcosm.state.contradiction import clash_node
+    from microcosm.state.evolve import clash_node
     from microcosm.state.microcosm import Microcosm
 
     proof: Derivation | None
     try:
         known = Microcosm(givens)
-        proof = known.contradiction() if sign is None else known.offline(*pair).derivations.get(sign)
+        if sign is None:
+            proof = known.contradiction(stop=stop)
+        else:
+            proof = known.offline(*pair, stop=stop).derivations.get(sign)
     except Contradiction as error:
         proof = clash_node(error) if sign is None else None
     except Inconsistent as error:
@@ -148,7 +159,7 @@ def _unproved(sign: str | None, pair: Sequence[str], givens: Givens) -> str | No
     return None if why is None else f"the derivation of {what} is not valid: {why}"
 
 
-def _conflict(stated: object, givens: Givens) -> str | None:
+def _conflict(stated: object, givens: Givens, stop: Stop | None) -> str | None:
     """Why some statements are no minimal set of givens that contradict one another; null claims nothing."""
     if stated is None:
         return None
@@ -159,22 +170,22 @@ def _conflict(stated: object, givens: Givens) -> str | None:
     if None in parts:
         return f"`conflict` has what the microcosm is not given: `{stated[parts.index(None)]}`"
     given = [part for part in parts if part is not None]
-    if (why := _unproved(None, (), _together(given, givens))) is not None:
+    if (why := _unproved(None, (), _together(given, givens), stop)) is not None:
         return f"of `conflict`: {why}"
     for at, text in enumerate(stated):
-        if not _has_world(_together([*given[:at], *given[at + 1 :]], givens)):
+        if not _has_world(_together([*given[:at], *given[at + 1 :]], givens), stop):
             return f"`conflict` is not minimal: the others contradict one another without `{text}`"
     return None
 
 
-def _given(text: str, known: GivenFacts) -> Given | None:
+def _given(text: str, known: GivenFacts) -> OneGiven | None:
     """The one given that a statement says, as `check` says it; None where there is no such given."""
     try:
         part = read_givens(text)
     except MicrocosmError:
         return None
     facts = [*part.external.values(), *part.refuted.values()]
-    found: list[Given] = []
+    found: list[OneGiven] = []
     givens = known.givens
     found += [f for f in facts if any(True for _ in known.evidence(f.left, f.relation, f.right))]
     found += [Stamped(e, givens.stamps[e]) for e in part.stamps if e in givens.stamps]
@@ -182,7 +193,7 @@ def _given(text: str, known: GivenFacts) -> Given | None:
     return found[0] if len(found) == 1 and statement(found[0]) == text else None
 
 
-def _together(given: Iterable[Given], givens: Givens) -> Givens:
+def _together(given: Iterable[OneGiven], givens: Givens) -> Givens:
     """A microcosm of some givens; those with clocks in the order in which all were stated."""
     part, clocks = Givens(), dict[str, Clock]()
     for each in given:
@@ -197,11 +208,11 @@ def _together(given: Iterable[Given], givens: Givens) -> Givens:
     return part
 
 
-def _has_world(givens: Givens) -> bool:
+def _has_world(givens: Givens, stop: Stop | None) -> bool:
     """Whether some world, checked against every given, fits."""
     from microcosm.queries.possible import Worlds
 
-    world = Worlds(givens).one()
+    world = Worlds(givens).one(stop)
     if world is None:
         return False
     at = {event: number for number, event in enumerate(givens.named())}

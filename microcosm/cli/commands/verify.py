@@ -1,16 +1,18 @@
-"""`verify`: the kernel checks a derivation, or a whole answer of online, offline, check, possible or assert."""
+"""`verify`: the kernel checks a derivation, or an answer of online, offline, check, possible, assert."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, progress
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
+    from microcosm.worlds.search import Stop
 
 
 app = typer.Typer()
@@ -26,6 +28,7 @@ def verify(
             "check, possible or assert.",
         ),
     ],
+    limit: options.Limit = None,
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
@@ -34,7 +37,8 @@ def verify(
     The kernel is small, shares no code with the search that finds proofs, and checks every step against
     the microcosm and the rules. What an answer says beside its derivations is worked out anew: with a
     field that is not so, or that no such answer has, it is not valid. Answers of table, bisim and why-not
-    have nothing to verify. Exit 0 if it is valid, 1 if not; what is no JSON at all is bad input (4).
+    have nothing to verify. Exit 0 if it is valid, 1 if not, 3 if --limit came before that was known; what
+    is no JSON at all is bad input (4).
 
     \b
     Example:
@@ -59,7 +63,15 @@ def verify(
     else:
         if not _concludes_contradiction(stated) and not surely_consistent(givens, book):
             reading.microcosm_of(givens, book)  # of givens that exclude each other nothing else is said
-        fault = fault_of(stated, givens, book)
+        limited = Limited(options.stop_after(limit))
+        with progress.told("verifying", units="steps") as steps:
+            fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
+        if limited.reached and fault is not None:
+            if json:
+                output.emit({"valid": None, "fault": None})
+            else:
+                output.say("undecided: --limit came before all of the answer was worked out anew")
+            return exits.UNDECIDED
     if json:
         output.emit({"valid": fault is None, "fault": fault})
     elif fault is None:
@@ -83,7 +95,29 @@ def _concludes_contradiction(stated: object) -> bool:
     return isinstance(said, dict) and said.get("relation") == "contradiction"
 
 
-def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
+class Limited:
+    """A condition to stop, which remembers whether it was reached."""
+
+    def __init__(self, stop: Stop | None) -> None:
+        self._stop = stop
+        self.reached = False
+
+    def __call__(self) -> bool:
+        self.reached = self.reached or (self._stop is not None and self._stop())
+        return self.reached
+
+    def decided(self, fault: Callable[[], str | None]) -> str | None:
+        """What `fault` finds; some text where it had to stop before."""
+        from microcosm.engine.refutation import Stopped
+        from microcosm.worlds.possible import Undecided
+
+        try:
+            return fault()
+        except (Stopped, Undecided):
+            return "not decided in time"
+
+
+def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
     """What is wrong with a derivation or an answer; None where every step and every field holds."""
     if isinstance(stated, dict) and "questions" in stated:
         from functools import partial
@@ -102,5 +136,5 @@ def fault_of(stated: object, givens: Givens, book: RuleBook) -> str | None:
     if fault is None and isinstance(stated, dict) and claims.kind != "derivation":
         from microcosm.cli.commands import rederived
 
-        fault = rederived.fault(claims.kind, stated, givens, book)
+        fault = rederived.fault(claims.kind, stated, givens, book, stop)
     return fault

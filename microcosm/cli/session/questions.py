@@ -15,6 +15,7 @@ from microcosm.cli.session.session import Answer, Fields, packed
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     IN_WORDS,
+    hint,
     premise_lines,
     proof_tree,
     sentences,
@@ -26,8 +27,9 @@ from microcosm.cli.show.verdict import (
     words_of,
 )
 from microcosm.errors import TextError
+from microcosm.files import natural
 from microcosm.givens.relation import SPELLINGS, Relation
-from microcosm.text.names import natural, quote
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
@@ -65,6 +67,8 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
     notes = [f"note: {told}" for told in strangers(known, left, right)]
+    if said := hint(known, verdict):
+        notes.append(f"note: {said}")
     answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
     return with_unknown(answered, known, left, right)
 
@@ -109,21 +113,22 @@ def why(session: Session, sentence: Sentence) -> Answer:
     proof = known.why(left, right)
     if proof is None:
         raise TextError(f"no rule concludes {statement(left, str(asked), right)}")
-    stated = statement(left, str(asked), right, words_of(known))
-    explained = _explained(known, stated, proof, notes)
+    explained = _explained(known, (left, asked, right), proof, notes)
     told = Answer(explained, lambda: verdict_fields(left, right, verdict, proof))
     return with_unknown(told, known, left, right)
 
 
-def _explained(known: Microcosm, stated: str, proof: Derivation, notes: list[str]) -> Iterator[str]:
+def _explained(
+    known: Microcosm, asked: tuple[str, Relation, str], proof: Derivation, notes: list[str]
+) -> Iterator[str]:
     from microcosm.cli.show.proofs import Provenance, Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    for sentence in sentences(stated, proof, provenance):
+    for sentence in sentences(*asked, proof, provenance):
         text = output.plain(sentence, sys.stdout)
         yield from wrap(text, output.width(sys.stdout), break_long_words=False, break_on_hyphens=False)
     yield ""
-    yield from proof_tree(known, proof)
+    yield from proof_tree(known, proof, provenance.afresh())
     yield from notes
 
 
@@ -189,7 +194,7 @@ def events(session: Session, sentence: Sentence) -> Answer:
     if known.givens.events is None and not words and not wanted:
         return _listed(known, (row.name for row in rows), "in all")
     told = [*lines(rows), f"{len(rows):,} {'event' if len(rows) == 1 else 'events'}"]
-    return Answer(told, lambda: {"events": [fields(row) for row in rows]})
+    return Answer(told, lambda: {"events": [row.name for row in rows], "rows": [fields(row) for row in rows]})
 
 
 def givens(session: Session, sentence: Sentence) -> Answer:

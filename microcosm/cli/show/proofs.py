@@ -8,17 +8,18 @@ to lemmas before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TextIO
 
-from microcosm.cli import options, output
+from microcosm.cli import output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
 from microcosm.givens.clock import Clock
 from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
+from microcosm.logic.derivation import ABSENT, ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
@@ -69,7 +70,7 @@ def proof_lines(
     look = Style.of(stream)
     if provenance is None:
         return tree_lines(derivation, look)
-    fold = None if options.is_full() else Fold(provenance.run, "--full shows them")
+    fold = None if output.is_whole() else Fold(provenance.run, "--full shows them")
     lines = tree_lines(derivation, look, provenance.of, words=provenance.words, fold=fold)
     return map(partial(output.plain, stream=stream), lines)
 
@@ -84,9 +85,19 @@ class Provenance:
         self._facts = [GivenFacts(each) for each in givens]
         self._at_most = at_most
         self._table = next((each.events for each in givens if each.events is not None), None)
+        self._introduced: set[str] = set()
+
+    def afresh(self) -> Provenance:
+        """The same, for another text, in which no event was mentioned yet. Cost: constant."""
+        other = copy(self)
+        other._introduced = set()
+        return other
 
     def words(self, event: str) -> str:
-        """An event by its name, with its words where the log has some."""
+        """An event by its name; where it is mentioned for the first time with its words, if it has any."""
+        if event in self._introduced:
+            return quote(event)
+        self._introduced.add(event)
         return caption(event, self._table)
 
     def fact(self, conclusion: Conclusion) -> str:
@@ -99,24 +110,31 @@ class Provenance:
         """What a link has in common with the next ones of its process; None of a link between two."""
         if link.premises or link.conclusion.right is None:
             return None
-        told = self._told(link, False, places=False)
+        told = self._told(link, False)
         return told if told.startswith("process ") or told == "internal events" else None
 
     def of(self, leaf: Derivation) -> str:
         """What a leaf that rests on a given rests on; just `given` where nothing more is known."""
+        fact = leaf.conclusion
+        where = "" if fact.right is None else self._places(fact.left, fact.right)
+        if leaf.rule == ABSENT:
+            return where
+        told = self._told(leaf, False)
+        return f"{told}; {where}" if where else told
+
+    def source(self, leaf: Derivation) -> str:
+        """What a leaf rests on, without its place in a log."""
         return self._told(leaf, False)
 
     def reason(self, leaf: Derivation) -> str:
         """What a leaf rests on, as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
         return self._told(leaf, True)
 
-    def _told(self, leaf: Derivation, clause: bool, places: bool = True) -> str:
+    def _told(self, leaf: Derivation, clause: bool) -> str:
         fact = leaf.conclusion
         if fact.right is None:
             return GIVEN
-        told = self.between(fact.left, Relation(fact.relation), fact.right, clause=clause)
-        where = self._places(fact.left, fact.right) if places else ""
-        return f"{told}, {where}" if where else told
+        return self.between(fact.left, Relation(fact.relation), fact.right, clause=clause)
 
     def _places(self, *events: str) -> str:
         """Where a log tells of some events, in the order of the events; empty where nobody knows."""

@@ -42,6 +42,25 @@ def verdict_exit(verdict: Relation) -> int:
     return exits.UNDECIDED if verdict in (Relation.UNKNOWN, Relation.SILENT) else exits.HOLDS
 
 
+COMPLETE = "if every message of this system is in the log, say --complete: then they are concurrent"
+
+
+def hint(known: Microcosm, verdict: Relation) -> str | None:
+    """What would settle a verdict that says nothing, where a log is read that may be complete."""
+    from microcosm.cli.reading import may_be_complete
+
+    undecided = verdict in (Relation.UNKNOWN, Relation.SILENT)
+    return COMPLETE if undecided and may_be_complete(known) else None
+
+
+def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:
+    """The hint, after an answer; not of events that are in no log."""
+    table = known.givens.events
+    if table is not None and left in table and right in table and (said := hint(known, verdict)):
+        output.say("")
+        show_prose(said)
+
+
 def show_verdict(left: str, verdict: Relation, right: str, words: Words = quote) -> None:
     """The verdict for people; what `?` and silence mean is said."""
     output.say(verdict_line(left, verdict, right, words))
@@ -51,16 +70,17 @@ def show_verdict(left: str, verdict: Relation, right: str, words: Words = quote)
         show_prose(SILENT)
 
 
-def show_proof(known: Microcosm, proof: Derivation) -> None:
+def show_proof(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> None:
     """The tree of a derivation on standard output, its leaves with their provenance."""
-    output.say_all(proof_tree(known, proof))
+    output.say_all(proof_tree(known, proof, provenance))
 
 
-def proof_tree(known: Microcosm, proof: Derivation) -> Iterator[str]:
+def proof_tree(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> Iterator[str]:
     """The lines of the tree of a derivation, as standard output wants them."""
     from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 
-    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
+    if provenance is None:
+        provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     return proof_lines(proof, stream=sys.stdout, provenance=provenance)
 
 
@@ -158,12 +178,16 @@ def words_of(*known: Microcosm) -> Words:
     return lambda event: caption(event, next((each for each in tables if each.label(event)), None))
 
 
-def sentences(asked: str, proof: Derivation, provenance: Provenance) -> Iterator[str]:
+def sentences(
+    left: str, relation: Relation, right: str, proof: Derivation, provenance: Provenance
+) -> Iterator[str]:
     """Why the conclusion of `proof` holds, a sentence at a time, each a paragraph of its own.
 
-    `asked` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
+    `left relation right` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
     """
-    said = "" if asked == provenance.fact(proof.conclusion) else f"{asked}, that is "
+    said = ""
+    if (left, str(relation)) != (proof.conclusion.left, proof.conclusion.relation):
+        said = f"{statement(left, str(relation), right, provenance.words)}, that is "
     node: Derivation | None = proof
     for _ in range(MOST_STEPS):
         if node is None:
@@ -224,7 +248,7 @@ def _cited(node: Derivation, provenance: Provenance) -> str:
     if below.rule == ABSENT:
         return _lacking(below, provenance)
     if not below.premises:
-        return f"{provenance.fact(node.conclusion)} ({provenance.of(below)})"
+        return f"{provenance.fact(node.conclusion)} ({provenance.source(below)})"
     if is_transitive(below):
         count = len(links(below))
         return f"{provenance.fact(node.conclusion)} (a chain of {count} links)"

@@ -1,12 +1,13 @@
 """CSight's logs: of one event a line, of channels, and of two-phase commit.
 
-    4 0,0,0,1,2 recv 1 0 3 4     `csight`: process, vector time, what happened
+    4 0,0,0,1,2 recv 1 0 3 4     `csight`: process, vector time, what happened; or without the process
     1,1 cs?syn # inferred        `csight_channels`: vector time, channel, `!` or `?`, message
     TM, 0, tx_prepare, 0         `csight_2pc`: sender, receiver, type, transaction
 
 In the first, processes are the numbers of the entries of the clock. The last word of a `send` or `recv` names
 the message. Events that neither send nor receive need not tick, so that several may show equal clocks: the
-order of lines is the program order.
+order of lines is the program order. Lines may do without the process: then every event ticks, and the process
+is the entry that is beyond all that lines before have shown.
 
 In the second, comments may name the processes of the entries of clocks (`# index 0: server
 (127.0.0.1:2020)`) and the ends of channels (`# cs = client->server`); otherwise the process of an event is
@@ -41,39 +42,49 @@ from microcosm.traces.text.records import between_executions
 NAME = "csight"
 
 _EVENT = re.compile(r"\s*(\d+)\s+(\d+(?:,\d+)*)\s+(\S.*?)\s*")
+_BARE = re.compile(r"\s*(\d+(?:,\d+)+)\s+(\S.*?)\s*")
 _KINDS = {"send": "send", "recv": "receive"}
 _LOOKED_AT = 20
 
 
 def detects(head: str, path: str) -> int:
-    """2 where one of the first lines has a process, a clock of several entries and a text."""
-    found = map(_EVENT.fullmatch, head.split("\n")[:_LOOKED_AT])
-    return 2 * any(one is not None and "," in one[2] for one in found)
+    """2 where one of the first lines has a process, a clock of several entries and a text; 1 without
+    process.
+    """
+    lines = head.split("\n")[:_LOOKED_AT]
+    if any(one is not None and "," in one[2] for one in map(_EVENT.fullmatch, lines)):
+        return 2
+    return int(all(map(_BARE.fullmatch, filter(str.strip, lines[:-1] or lines))))
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; lines that are none are reported as `bad-line`. Memory: what has been seen."""
     run = options.state.setdefault(NAME, LineRun())
     assert isinstance(run, LineRun)
+    known: dict[str, int] = {}
     for number, text in stream:
         if not text or text.isspace():
             continue
         boundary = between_executions(number, text)
         if boundary is not None:
             run.begin(options, boundary.name)
+            known = {}
             continue
+        trace = run.trace
         try:
-            process, clock, label = _event(text)
+            process, clock, label = _event(text, known)
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
         word, *rest = label.split()
         kind = _KINDS.get(word, "internal")
-        ticks = kind != "internal"
+        ticks = kind != "internal" or not _EVENT.fullmatch(text)
         if not run.take(
             process, clock[process], text.strip(), options, report, ticks=ticks, file=file, line=number
         ):
             continue
+        if run.trace != trace:
+            known = {**clock}
         taken = options.positions_of(run.trace, process)
         taken.add(taken.top + 1)
         message = rest[-1] if kind != "internal" and rest else None
@@ -145,9 +156,16 @@ class LineRun:
         return True
 
 
-def _event(text: str) -> tuple[str, dict[str, int], str]:
-    """The process, the clock and the text of a line. Raises `BadLine`."""
+def _event(text: str, known: dict[str, int]) -> tuple[str, dict[str, int], str]:
+    """The process, the clock and the text of a line; `known` is what lines before have shown. Raises
+    `BadLine`.
+    """
     found = _EVENT.fullmatch(text)
+    if found is None and (bare := _BARE.fullmatch(text)):
+        clock = numbered_clock(bare[1])
+        before = {**known}
+        known.update((entry, value) for entry, value in clock.items() if value > known.get(entry, 0))
+        return _grown(clock, before, "the line has no process"), clock, bare[2]
     if found is None:
         raise BadLine("not an event: `process 1,0,… what happened` is expected")
     clock = numbered_clock(found[2])
@@ -325,9 +343,15 @@ def _acting(
     process = None if ends is None else ends[0 if sends else 1]
     if process is not None and process in named:
         return process
-    grown = [entry for entry, value in clock.items() if value > last.get(entry, 0)]
+    grown = _grown(clock, last, "the comments do not name the ends of the channel")
+    return names.get(grown, grown)
+
+
+def _grown(clock: dict[str, int], before: dict[str, int], otherwise: str) -> str:
+    """The only entry of a clock that is beyond what was before. Raises `BadLine`."""
+    grown = [entry for entry, value in clock.items() if value > before.get(entry, 0)]
     if len(grown) != 1:  # another execution may begin, where no other has done anything
         grown = [entry for entry, value in clock.items() if value]
     if len(grown) != 1:
-        raise BadLine("the comments do not name the ends of the channel, and the clock does not tell")
-    return names.get(grown[0], grown[0])
+        raise BadLine(f"{otherwise}, and the clock does not tell")
+    return grown[0]

@@ -6,13 +6,15 @@
 out, and `kind` what is plain (`microcosm.traces.formats.left_out`). `trace`, `id`, `to`, `clock`, `stamp`,
 `attributes` and `after` are optional, and fields that are not known become attributes. `docs/log-format.md`
 and `microcosm/schemas/event.json` have all of it. A copy of a log of another format says in `counted` which
-of `seq` and `message` its reader counted, for want of them in the log, and in `origin` from which file and
-line an event was read: there it still is said to stand. A line that is no event is reported and passed over.
+of `seq` and `message` its reader counted, for want of them in the log, and any copy in `origin` from which
+file and line an event was read: there it still is said to stand. A line that is no event is reported and
+passed over.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -31,6 +33,9 @@ from microcosm.traces.text.json_text import BadLine, NotJson, json_object
 from microcosm.traces.text.lines import Lines
 
 NAME = "jsonl"
+
+COPIES = "copies"
+"""Under this name `Options.state` has the files that are copies with counted names of events."""
 
 _FIELDS = frozenset(
     (
@@ -90,6 +95,19 @@ def _completed(record: dict[str, object]) -> dict[str, object]:
     return {**record, "seq": record.get("seq", 1), "kind": kind or "receive"}
 
 
+def why_no_event(record: dict[str, object]) -> str:
+    """What is wrong with an object as an event of this format.
+
+    >>> why_no_event({"host": "a", "label": "x"})
+    '`process` is missing; did you mean it by `host`?'
+    """
+    try:
+        event_of(_completed(record), "", 0)
+    except BadLine as fault:
+        return str(fault)
+    return "nothing is wrong"
+
+
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; lines that are none are reported as `bad-line`, repeated positions too.
 
@@ -99,7 +117,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
     left_out = LeftOut.of(options, report)
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
-    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "counted"})
+    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "links", "counted", "origin"})
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -121,6 +139,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         if event.attributes is not record.get("attributes", NOTHING) and not record.keys() <= known:
             _check_names(record, known, report, file, number)
+        if type(event.name) is Counted:
+            event = of_copy(event, stream.file, options)
         taken = options.positions_of(event.trace, event.process)
         if options.again or event.seq <= taken.lowest or not taken.lowest:
             event = in_execution(event, text, options, report)
@@ -129,7 +149,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
             continue
-        if waiting or not event.kind or (event.message is not None and left_out.remembers):
+        if waiting or (event.message is not None and (left_out.remembers or not event.kind)):
             yield from left_out.settled(event)
         else:
             yield event
@@ -178,6 +198,18 @@ def _check_names(record: dict[str, object], known: set[str], report: Report, fil
         if like and like[0][0] == name[0]:
             said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
             report.add("misnamed-field", said, file=file, line=line, fatal=False)
+
+
+def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
+    """An event whose name was counted when a log was copied: in a second copy the same name is another's."""
+    copies: list[str] = options.shared(COPIES, list)
+    if file not in copies:
+        copies.append(file)
+    if file == copies[0]:
+        return event
+    where = f" ({file if copies[0].endswith(os.path.basename(file)) else os.path.basename(file)})"
+    process, name = event.process + where, Counted(f"{event.name}{where}")
+    return replace(event, process=process, name=name, after=tuple(f"{one}{where}" for one in event.after))
 
 
 def in_execution(event: TraceEvent, text: object, options: Options, report: Report) -> TraceEvent:
@@ -260,6 +292,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
     elif type(attributes) is not dict:
         raise _wrong(record, "attributes", "an object")
     message = _text(record, "message") if "message" in record else None
+    name = _text(record, "id") if "id" in record else None
     counted: list[str] = []
     own = True
     links: tuple[str, ...] = ()
@@ -267,6 +300,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         counted = _counted(record)
         if message is not None and "message" in counted:
             message = Counted(message)
+        if name is not None and "id" in counted:
+            name = Counted(name)
         more = {key: value for key, value in record.items() if key not in _FIELDS}
         if counted:
             del more["counted"]
@@ -288,7 +323,7 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         _text(record, "label", empty=True) if "label" in record else None,
         attributes,
         _text(record, "trace") if "trace" in record else None,
-        _text(record, "id") if "id" in record else None,
+        name,
         _names(record, "after", "events") if "after" in record else (),
         file,
         line,

@@ -19,7 +19,7 @@ from microcosm.traces.text.json_text import BadLine
 
 _NAME = "left out"
 
-_REMEMBERED = 10_000
+_REMEMBERED = 1_000
 """Of a log that says of so many sendings in a row what they are, and left nothing out, none is remembered."""
 
 Place = tuple[str | None, str]

@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Any
 from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
-from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.jsonl import event_of, in_execution
+from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine
@@ -107,6 +107,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
+                if type(event.name) is Counted:
+                    event = of_copy(event, stream.file, options)
                 event = in_execution(event, repr(row), options, report)
                 if options.positions_of(event.trace, event.process).add(event.seq):
                     yield event
@@ -178,7 +180,7 @@ def stamp_columns(stamp: Stamp) -> dict[str, object]:
 
 
 _STAMPED = ("lamport", "earliest", "latest", "written")
-_PLACE = {"file", "line"}
+_PLACES = (("file", "line"), ("origin", "origin_line"))
 """Columns that say where an event was read before it was put into a table."""
 
 
@@ -189,10 +191,9 @@ def record_of(row: Mapping[str, Any]) -> dict[str, object]:
     not know are texts: dates and times, decimals that are no whole numbers. Raises `ValueError`.
     """
     record = {column: value for column, value in row.items() if value is not None}
-    if record.keys() >= _PLACE:
-        record["origin"], record["origin_line"] = record.pop("file"), record.pop("line")
-    if "origin" in record:
-        record["origin"] = [record["origin"], record.pop("origin_line", None)]
+    for file, line in _PLACES:
+        if file in record and line in record:
+            record["origin"] = [record.pop(file), record.pop(line)]
     for column, value in record.items():
         if type(value) not in _JSON:
             record[column] = _as_json(column, value)

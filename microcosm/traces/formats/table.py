@@ -12,6 +12,7 @@ from microcosm.traces.formats import (
     csight,
     dag,
     etcd,
+    histories,
     jsonl,
     mpi,
     parquet,
@@ -19,7 +20,7 @@ from microcosm.traces.formats import (
     tlc,
 )
 from microcosm.traces.formats.plain import json_logs, log, text_logs
-from microcosm.traces.formats.spans import tracing
+from microcosm.traces.formats.spans import chrome, tracing
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
@@ -35,17 +36,21 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format("concuerror", concuerror.detects, concuerror.read),
+    Format("chrome", chrome.detects, chrome.read),
+    Format("console", tracing.detects_console, tracing.read_console),
     Format("csight", csight.detects, csight.read),
     Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
     Format("csight_channels", csight.detects_channels, csight.read_channels),
     Format("dag", dag.detects, dag.read),
     Format("etcd", etcd.detects, etcd.read),
     Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
+    Format("jepsen", histories.detects, histories.read),
     Format("jsonl", jsonl.detects, jsonl.read),
     Format("mpi", mpi.detects, mpi.read),
     Format("nezha", tracing.detects_nezha, tracing.read_nezha),
     Format("otlp", tracing.detects_otlp, tracing.read_otlp),
     Format("parquet", parquet.detects, parquet.read),
+    Format("porcupine", histories.detects_porcupine, histories.read_porcupine),
     Format("shiviz", shiviz.detects, shiviz.read),
     Format("tlc", tlc.detects, tlc.read),
     Format("zipkin", tracing.detects_zipkin, tracing.read_zipkin),

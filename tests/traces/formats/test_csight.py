@@ -132,3 +132,20 @@ def test_names_behind_events_begin_another_execution(tmp_path: Path) -> None:
     given = extract(events).givens
     assert all(fact.left.count("/") == fact.right.count("/") for fact in given.external.values())
     assert {clock.execution for clock in given.clocks.values()} == {None, "2"}
+
+
+BARE = "1,0 send m1\n1,1 recv m1\n1,2 relay\n2,0 relay\n"
+
+
+def test_lines_may_do_without_the_process() -> None:
+    """The entry that is beyond all that was shown is whose event it is."""
+    events, report = read_text(BARE, "csight")
+    assert [(e.id, e.kind, e.message) for e in events] == [
+        ("0:1", "send", "m1"),
+        ("1:1", "receive", "m1"),
+        ("1:2", "internal", None),
+        ("0:2", "internal", None),
+    ]
+    assert not report.counts
+    assert formats.detect(BARE, "x") == "csight"
+    assert told(read_text("1,1 a\n1,2 b\n1,1 c\n", "csight")[1]) == [("bad-line", 1), ("bad-line", 3)]

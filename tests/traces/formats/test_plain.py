@@ -23,8 +23,8 @@ LOGS = {
     "loguru": """\
 {"text": "hello w\\n", "record": {"elapsed": {"repr": "0:00:00.01", "seconds": 0.01}, "exception": null, \
 "extra": {"k": 1}, "file": {"name": "gen.py", "path": "/gen.py"}, "function": "<module>", "level": {"icon": \
-"i", "name": "INFO", "no": 20}, "line": 5, "message": "hello w", "module": "gen", "name": "__main__", "process": \
-{"id": 61, "name": "MainProcess"}, "thread": {"id": 1397, "name": "MainThread"}, "time": {"repr": \
+"i", "name": "INFO", "no": 20}, "line": 5, "message": "hello w", "module": "gen", "name": "__main__", \
+"process": {"id": 61, "name": "MainProcess"}, "thread": {"id": 1397, "name": "MainThread"}, "time": {"repr": \
 "2026-11-22 19:33:32.548461+00:00", "timestamp": 1795376012.548461}}}
 """,
     "logging": """\

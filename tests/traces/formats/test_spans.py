@@ -14,6 +14,7 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.spans.span import Span, Spans
+from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from tests.traces.logs import closed, read_text, told
 
@@ -22,19 +23,29 @@ Event = list[TraceEvent]
 
 def spans(*found: Span) -> tuple[Event, Report]:
     report = Report()
-    reader = Spans(report)
+    reader = Spans(report, Options())
     for span in found:
         reader.add(span, "<test>")
     return list(reader.rest()), report
 
 
 def orders(givens: Givens) -> set[tuple[str, str]]:
-    return {(fact.left, fact.right) for fact in givens.external.values()}
+    """Which events come before which, by the ids of their spans and their positions."""
+    assert givens.events is not None
+    table = givens.events
+
+    def place(name: str) -> str:
+        row = table.row(name)
+        assert row is not None
+        half = "/server" if row.attributes.get("kind") == "server" else ""
+        return f"{row.attributes['span_id']}{half}:{row.seq}"
+
+    return {(place(fact.left), place(fact.right)) for fact in givens.external.values()}
 
 
 def test_a_parent_starts_before_its_child_and_nothing_else_is_known_of_ends() -> None:
     events, report = spans(Span("t", "b", "a", start=1, end=9), Span("t", "a", start=0, end=2))
-    assert [event.id for event in events] == ["b:1", "b:2", "a:1", "a:2"]
+    assert [event.id for event in events] == ["span#2", "span#2/end", "span#1", "span#1/end"]
     assert orders(extract(events).givens) == {("a:1", "a:2"), ("b:1", "b:2"), ("a:1", "b:1")}
     assert not report.counts
 
@@ -43,7 +54,7 @@ def test_a_link_proves_that_its_target_started_before_the_linker_ended() -> None
     one = Span("t", "a", start=5, end=6), Span("t", "b", start=1, end=2, links=(("t", "a"), ("t", "a")))
     assert ("a:1", "b:2") in orders(extract(spans(*one)[0]).givens)
     other = Span("t", "a", start=5, end=6), Span("u", "b", start=1, end=2, links=(("t", "a"),))
-    assert ("t/a:1", "u/b:2") in orders(extract(spans(*other)[0]).givens)
+    assert ("a:1", "b:2") in orders(extract(spans(*other)[0]).givens)
 
 
 def test_the_halves_of_a_shared_span() -> None:
@@ -168,11 +179,13 @@ def test_a_document_on_one_line_or_many(form: str, document: object, indent: int
     text = json.dumps(document, indent=indent) + "\n"
     events, report = read_text(text, form)
     assert [(event.full_id, event.after) for event in events] == [
-        ("t/a:1", ()),
-        ("t/a:2", ()),
-        ("t/b:1", ("a:1",)),
-        ("t/b:2", ()),
+        ("shop#1", ()),
+        ("shop#1/end", ()),
+        ("shop#2", ("shop#1",)),
+        ("shop#2/end", ()),
     ]
+    assert [event.attributes["span_id"] for event in events] == ["a", "a", "b", "b"]
+    assert {event.attributes["trace_id"] for event in events} == {"t"}
     assert all(event.attributes["service"] == "shop" for event in events)
     assert [event.attributes["time"] for event in events] == [10, 20, 11, 12]
     assert events[2].attributes["lock"] == "7"
@@ -200,7 +213,7 @@ def test_a_link_to_what_is_not_in_the_log_is_reported() -> None:
     found = json.loads(json.dumps(OTLP))
     found["resourceSpans"][0]["scopeSpans"][0]["spans"][1]["links"] = [{"traceId": "x", "spanId": "y"}]
     events, _ = read_text(json.dumps(found), "otlp")
-    assert events[3].after == ("x/y:1",)
+    assert events[3].after == ("x/y",)
     assert extract(events).reported == {"unknown-event": 1}
 
 
@@ -214,8 +227,11 @@ t,c,a
 
 def test_spans_in_columns() -> None:
     events, report = read_text(NEZHA, "nezha")
-    assert [event.full_id for event in events] == ["t/a:1", "t/a:2", "t/b:1", "t/b:2"]
-    assert events[2].attributes == {"service": "till, main", "time": 9}
+    assert [event.full_id for event in events] == [
+        *("shop./*#1", "shop./*#1/end"),
+        *("till, main.pay#1", "till, main.pay#1/end"),
+    ]
+    assert events[2].attributes == {"service": "till, main", "time": 9, "trace_id": "t", "span_id": "b"}
     assert told(report) == [("bad-line", 4), ("clock-inversion", 3)]
     assert formats.detect(NEZHA, "x.csv") == "nezha"
 
@@ -266,7 +282,7 @@ def test_a_report_without_a_kind_is_part_of_the_half_of_its_service() -> None:
     part = {"traceId": "1", "id": "a", "name": "get", "localEndpoint": {"serviceName": "y"}}
     for spans in permutations([part, *ZIPKIN_HALVES[:2]]):
         events, report = read_text(json.dumps(spans), "zipkin")
-        assert sorted(event.id for event in events) == ["a/server:1", "a/server:2", "a:1", "a:2"]
+        assert sorted(event.id for event in events) == ["x#1", "x#1/end", "y.get#1", "y.get#1/end"]
         assert (report.counts["partial-span"], report.lost) == (1, 2)
         assert ("a:1", "a/server:1") in orders(extract(events).givens)
 
@@ -322,8 +338,8 @@ def test_shuffled_and_thinned_spans_claim_no_more(seed: int) -> None:
         events, _ = read_text(text, "zipkin")
         place = {event.id: 2 * chosen[event.line - 2] + event.seq for event in events}
         before: dict[int, set[int]] = {one: set() for one in place.values()}
-        for left, right in orders(extract(events).givens):
-            before[place[right]].add(place[left])
+        for fact in extract(events).givens.external.values():
+            before[place[fact.right]].add(place[fact.left])
         return closed(before)
 
     whole = past(list(range(len(spans))))
@@ -349,10 +365,135 @@ def test_a_trace_may_be_spread_over_files(tmp_path: Path) -> None:
         for path, document in zip(paths, two, strict=True):
             path.write_text(json.dumps(document), encoding="utf-8")
         for several in (paths, paths[::-1]):
-            assert ("a:1", "b:1") in orders(extract(formats.read(several)).givens)
+            found = {
+                (left, right.replace("/server", ""))
+                for left, right in orders(extract(formats.read(several)).givens)
+            }
+            assert ("a:1", "b:1") in found
 
 
 def test_a_header_in_the_middle_is_no_span(tmp_path: Path) -> None:
     events, report = read_text(NEZHA.replace("t,c,a\n", "") * 2, "nezha")
     assert len(events) == 4
     assert report.counts == {"duplicate-event": 2, "clock-inversion": 1}
+
+
+CONSOLE = """{
+    "name": "pay",
+    "context": {"trace_id": "0x0a", "span_id": "0x0b", "trace_state": "[]"},
+    "kind": "SpanKind.SERVER",
+    "parent_id": null,
+    "start_time": "2024-05-01T12:00:00.000001Z",
+    "end_time": "2024-05-01T12:00:01.000000Z",
+    "status": {"status_code": "UNSET"},
+    "attributes": {"lock": "7"},
+    "events": [],
+    "links": [],
+    "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""}
+}
+{
+    "name": "store",
+    "context": {"trace_id": "0x0a", "span_id": "0x0c", "trace_state": "[]"},
+    "kind": "SpanKind.CLIENT",
+    "parent_id": "0x0b",
+    "start_time": "2024-05-01T12:00:00.500000Z",
+    "end_time": null,
+    "links": [{"context": {"trace_id": "0x0a", "span_id": "0x0b", "trace_state": "[]"}, "attributes": {}}],
+    "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""}
+}
+{"context": {}}
+"""
+
+
+def test_spans_as_they_are_printed() -> None:
+    events, report = read_text(CONSOLE, "console")
+    assert formats.detect(CONSOLE, "x.log") == "console"
+    assert [(e.label, e.line) for e in events] == [
+        ("pay", 1),
+        ("end of pay", 1),
+        ("store", 14),
+        ("end of store", 14),
+    ]
+    assert events[0].attributes["time"] == 1714564800000001000
+    assert told(report) == [("bad-line", 24), ("missing-time", 14)]
+
+
+def test_lines_of_the_collector_that_hold_no_spans_are_told_of() -> None:
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"observedTimeUnixNano": "1"}] * 3}]}]}
+    lines = [{"resourceMetrics": []}, logs, OTLP]
+    events, report = read_text("\n".join(map(json.dumps, lines)), "otlp")
+    assert len(events) == 4
+    assert report.counts == {"unparsed-text": 2, "bad-line": 1}
+    assert report.lost == 3 + 2
+
+
+def named(paths: list[Path]) -> dict[tuple[object, int, object], str]:
+    """The names of events by their spans."""
+    return {
+        (event.attributes["span_id"], event.seq, event.attributes.get("kind")): event.full_id
+        for event in formats.read(paths)
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_names_depend_on_no_order_of_spans_or_files(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    spans = [
+        {
+            "traceId": f"t{number % 3}",
+            "id": f"{number:016x}",
+            "name": random.choice(("get", "put")),
+            "timestamp": random.randrange(5) or None,
+            "localEndpoint": {"serviceName": random.choice(("shop", "till"))},
+        }
+        for number in range(20)
+    ]
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    one.write_text(json.dumps(spans), encoding="utf-8")
+    whole = named([one])
+    assert len({*whole.values()}) == 40
+    assert {*whole.values()} >= {"shop.get#1", "shop.get#1/end", "till.put#1"}
+    random.shuffle(spans)
+    one.write_text(json.dumps(spans[:8]), encoding="utf-8")
+    two.write_text(json.dumps(spans[8:]), encoding="utf-8")
+    assert named([one, two]) == named([two, one]) == whole
+
+
+def test_a_copy_has_the_names_of_the_log(tmp_path: Path) -> None:
+    from microcosm.traces.formats import jsonl, parquet
+
+    log, copy, columns = tmp_path / "otlp.json", tmp_path / "copy.jsonl", tmp_path / "copy.parquet"
+    log.write_text(json.dumps(OTLP), encoding="utf-8")
+    with copy.open("w", encoding="utf-8") as stream:
+        jsonl.write(formats.read([log]), stream)
+    with columns.open("wb") as binary:
+        parquet.write(formats.read([log]), binary)
+    wanted = [event.full_id for event in formats.read([log])]
+    for path in (copy, columns):
+        assert [event.full_id for event in formats.read([path])] == wanted
+        assert extract(formats.read([path])).givens == extract(formats.read([log])).givens
+
+
+def test_a_name_means_one_thing_over_files_that_are_read_together(tmp_path: Path) -> None:
+    """Copies of two logs whose spans are numbered alike, and a third log: no name twice, no link astray."""
+    from microcosm.traces.formats import jsonl
+
+    paths = []
+    for at, trace in enumerate("tuv"):
+        path = tmp_path / f"{at}.json"
+        path.write_text(json.dumps(OTLP).replace('"t"', f'"{trace}"'), encoding="utf-8")
+        if at < 2:
+            copy = tmp_path / f"copy{at}.jsonl"
+            with copy.open("w", encoding="utf-8") as stream:
+                jsonl.write(formats.read([path]), stream)
+            path = copy
+        paths.append(path)
+    events = list(formats.read(paths))
+    assert len({event.full_id for event in events}) == len(events) == 12
+    found = extract(events).givens
+    assert found.events is not None
+    for fact in found.external.values():
+        left, right = found.events.row(fact.left), found.events.row(fact.right)
+        assert left is not None
+        assert right is not None
+        assert left.attributes["trace_id"] == right.attributes["trace_id"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 
+from microcosm.traces.formats.jsonl import why_no_event
+
 _PIECES = (
     (
         "time",
@@ -98,6 +100,6 @@ def _of_json(start: str) -> str:
         return "It looks like JSON; docs/log-format.md says what a log of one's own is."
     fields = ", ".join(map(str, list(record)[:8]))
     return (
-        f"It looks like JSON lines with the fields {fields[:200]}: call what they are `process`, `label`, "
-        "`message` and so on (docs/log-format.md)."
+        f"It looks like JSON lines with the fields {fields[:200]}; as an event of the own format "
+        f"(docs/log-format.md): {why_no_event(record)}"
     )

@@ -4,6 +4,10 @@ A span is an interval and a process of its own with two events, its start and it
 spans of a service by their times would invent causality. The start of a parent comes before that of
 its children, and the start of what a span links to before its end; nothing else is known of ends.
 Times of day prove nothing: where they contradict the order of starts, that is reported.
+
+A span is called by its service and operation, and numbered among those of the log that are called so, by
+start and id: `shop.pay#3`, and its end `shop.pay#3/end`. So names do not depend on the order of spans or
+files; of a log that was cut they may be others. The ids of spans are attributes.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.formats.jsonl import COPIES
 from microcosm.traces.options import Options, Spool
 from microcosm.traces.report import Report
 
@@ -59,11 +64,12 @@ class _Half:
     server: bool
     told: bool
     shared: bool
+    label: str
     start: int | None
     endless: bool
     parents: tuple[str, ...]
     reports: int = 1
-    process: str = ""
+    name: str = ""
     of: _Half | None = None
     gathered: list[Span] | None = None
 
@@ -76,6 +82,7 @@ class _Half:
         """Take in another report of the same half."""
         self.parents = tuple(sorted({*self.parents, *other.parents}))
         self.start = _least(self.start, other.start)
+        self.label = min(filter(None, (self.label, other.label)), default="")
         self.reports += other.reports
 
 
@@ -87,15 +94,16 @@ class Spans:
     spans themselves wait on disk.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, options: Options) -> None:
         self._report = report
+        self._options = options
         self._spool = Spool()
         self._halves: dict[tuple[str, str], list[_Half]] = {}
 
     @classmethod
     def of(cls, options: Options, report: Report) -> Spans:
         """Those of a log: a trace may be spread over its files, and over formats."""
-        return options.shared("spans", lambda: cls(report))
+        return options.shared("spans", lambda: cls(report, options))
 
     def add(self, span: Span, file: str) -> None:
         """Take in a span of a file."""
@@ -109,7 +117,9 @@ class Spans:
         server = span.shared or span.kind == "server"
         told = span.shared or span.kind != ""
         endless = span.shared and span.start is not None and span.end is None
-        half = _Half(span.service, span.host, server, told, span.shared, span.start, endless, parents)
+        half = _Half(
+            span.service, span.host, server, told, span.shared, span.label, span.start, endless, parents
+        )
         halves = self._halves.setdefault((span.trace, span.id), [])
         at = next((at for at, known in enumerate(halves) if known.says(half)), len(halves))
         if at == len(halves):
@@ -124,8 +134,9 @@ class Spans:
 
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all spans, in the order in which they were read."""
-        for (_, identity), halves in self._halves.items():
-            _settle(identity, halves)
+        for halves in self._halves.values():
+            _settle(halves)
+        self._name_all()
         for at, *record in self._spool:
             span = Span(*record)
             half = self._halves[span.trace, span.id][at]
@@ -139,34 +150,58 @@ class Spans:
                 span = _joined(half.gathered)
             yield from self._events(span, half)
 
+    def _name_all(self) -> None:
+        """Call each half by its service and operation, and its number among those that are called so."""
+        halves = (
+            (
+                half.start is None,
+                half.start or 0,
+                *place,
+                half.server,
+                half.service,
+                half.host,
+                half.parents,
+                at,
+            )
+            for place, own in self._halves.items()
+            for at, half in enumerate(own)
+            if half.of is None
+        )
+        copied = " (spans)" if COPIES in self._options.state else ""
+        counts: dict[str, int] = {}
+        for _, _, trace, identity, *_, at in sorted(halves):
+            half = self._halves[trace, identity][at]
+            called = ".".join(filter(None, (half.service, half.label))) or "span"
+            counts[called] = counts.get(called, 0) + 1
+            half.name = f"{called}#{counts[called]}{copied}"
+
     def _report_part(self, span: Span) -> None:
         message = f"the span {span.id} is reported in parts"
         self._report.add("partial-span", message, file=span.file, line=span.line, lost=2, fatal=False)
 
     def _events(self, span: Span, half: _Half) -> Iterator[TraceEvent]:
         client = _client(self._halves[span.trace, span.id]) if half.server else None
-        before: dict[str, _Half | None] = {} if client is None else {client.process: client}
+        before: dict[str, _Half | None] = {} if client is None else {client.name: client}
         for parent in half.parents:
             halves = self._halves.get((span.trace, parent))
             if halves is None:
                 before[parent] = None
             elif client is None or parent not in client.parents:
                 found = _parent(halves, half)
-                before.update({} if found is None else {found.process: found})
+                before.update({} if found is None else {found.name: found})
         self._check_times(span, before)
-        common = {"service": span.service, "kind": span.kind}
+        common = {"service": span.service, "kind": span.kind, "trace_id": span.trace, "span_id": span.id}
         start = _known({**span.attributes, **common, "time": span.start})
         end = _known({**common, "time": span.end})
-        links = dict.fromkeys(
-            f"{target}:1" if trace == span.trace else f"{trace}/{target}:1" for trace, target in span.links
-        )
-        for seq, label, attributes, earlier in (
-            (1, span.label, start, tuple(f"{process}:1" for process in before)),
-            (2, f"end of {span.label}", end, tuple(links)),
+        links = dict.fromkeys(self._target(*link) for link in span.links)
+        for seq, name, label, attributes, earlier in (
+            (1, half.name, span.label, start, tuple(before)),
+            (2, f"{half.name}/end", f"end of {span.label}", end, tuple(links)),
         ):
             yield TraceEvent(
-                half.process,
+                half.name,
                 seq,
+                name=Counted(name),
                 label=label,
                 attributes=attributes,
                 trace=span.trace,
@@ -176,6 +211,12 @@ class Spans:
                 line=span.line,
             )
 
+    def _target(self, trace: str, identity: str) -> str:
+        """The event that a link leads to; that of the client where a span has several halves."""
+        halves = [half for half in self._halves.get((trace, identity), ()) if half.of is None]
+        alone = halves[0] if len(halves) == 1 and not halves[0].shared else _client(halves)
+        return f"{trace}/{identity}" if alone is None else alone.name
+
     def _check_times(self, span: Span, before: Mapping[str, _Half | None]) -> None:
         message = ""
         if span.start is None or span.end is None:
@@ -184,15 +225,15 @@ class Spans:
         elif span.end < span.start:
             message = f"the span {span.id} ends before it starts"
             self._report.add("clock-inversion", message, file=span.file, line=span.line)
-        for process, half in before.items():
+        for name, half in before.items():
             if half is None or half.start is None or span.start is None or half.start <= span.start:
                 continue
-            message = f"the span {span.id} starts before {process}, which began it"
+            message = f"the span {span.id} starts before {name}, which began it"
             self._report.add("clock-inversion", message, file=span.file, line=span.line)
 
 
-def _settle(identity: str, halves: list[_Half]) -> None:
-    """Say whose each half is, and name its process; whatever the order in which they were read."""
+def _settle(halves: list[_Half]) -> None:
+    """Say whose each half is; whatever the order in which they were read."""
     told = [half for half in halves if half.told]
     for half in halves:
         own = [one for one in told if one.service == half.service] if not half.told else []
@@ -201,14 +242,6 @@ def _settle(identity: str, halves: list[_Half]) -> None:
             own[0].join(half)
         elif not half.told and any(not one.server for one in told):
             half.server = True  # the client's half is another's
-    known = [half for half in halves if half.of is None]
-    known.sort(key=lambda half: (half.service, half.host, half.start or 0, half.parents))
-    clients = [half for half in known if not half.server]
-    servers = [half for half in known if half.server]
-    alone = len(known) == 1 and not known[0].shared
-    for side, name, plain in ((clients, "client", len(clients) == 1), (servers, "server", alone)):
-        for number, half in enumerate(side, 1):
-            half.process = identity if plain else f"{identity}/{name}{f'.{number}' if number > 1 else ''}"
 
 
 def _client(halves: Sequence[_Half]) -> _Half | None:

@@ -3,6 +3,10 @@
 `otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
 text. Older documents have `instrumentationLibrarySpans` where newer ones have `scopeSpans`.
 
+Lines of the Collector that hold log records or metrics are told of and left out.
+
+`console`: what OpenTelemetry's `ConsoleSpanExporter` prints in Python, an object a span.
+
 `jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`. The
 first reference CHILD_OF of a span within its trace names its parent; all others are links.
 
@@ -20,6 +24,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import TraceEvent
@@ -31,6 +36,7 @@ from microcosm.traces.text.lines import Lines
 
 _OTLP_KEYS = frozenset(("resourceSpans",))
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
+_NO_SPANS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
 _INNER = (frozenset(_SCOPES), frozenset(("spans",)))
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 
@@ -46,7 +52,11 @@ def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Ite
     for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId"):
         resource = unit.value
         scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
-        if not scopes and not any(name in resource for name in _SCOPES):
+        if others := [name for name in _NO_SPANS if name in resource]:
+            message = f"`{others[0]}` holds no spans, and is left out"
+            lost = marks_in(resource, "observedTimeUnixNano") or marks_in(resource, "severityText")
+            report.add("unparsed-text", message, file=file, line=unit.line, lost=lost, lines=1)
+        elif not scopes and not any(name in resource for name in _SCOPES):
             message = "not the spans of a resource: `scopeSpans` is missing"
             lost = 2 * max(1, marks_in(resource, "spanId"))
             report.add("bad-line", message, file=file, line=unit.line, lost=lost)
@@ -118,6 +128,72 @@ def _attributes(value: object) -> dict[str, object]:
         if type(key) is str and type(wrapped) is dict and wrapped:
             found[key] = next(iter(wrapped.values()))
     return found
+
+
+def detects_console(head: str, path: str) -> int:
+    """2 where the text begins as JSON and has the fields of a span as it is printed."""
+    marks = ('"context"', '"trace_id"', '"span_id"', '"parent_id"')
+    return 2 * (head.lstrip()[:1] in ("[", "{") and all(mark in head for mark in marks))
+
+
+def read_console(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """Two events for each span; objects that are no spans are reported as `bad-line`."""
+    spans = Spans.of(options, report)
+    for unit in units(stream, frozenset(), file, report, mark="span_id"):
+        span = _console_span(unit)
+        if span is None:
+            message = "not a span: a `context` with `trace_id` and `span_id` is expected"
+            report.add("bad-line", message, file=file, line=unit.line, lost=2)
+        else:
+            spans.add(span, file)
+    yield from ()
+
+
+def _console_span(unit: Unit) -> Span | None:
+    record = unit.value
+    own = _hexadecimal(record.get("context"))
+    if own is None:
+        return None
+    described, attributes = record.get("resource"), record.get("attributes")
+    resource = described.get("attributes") if type(described) is dict else None
+    service = resource.get("service.name") if type(resource) is dict else None
+    parent = text_of(record.get("parent_id")).removeprefix("0x")
+    links = (_hexadecimal(link.get("context")) for link in _objects(record.get("links")))
+    return Span(
+        own[0],
+        own[1],
+        parent or None,
+        text_of(service),
+        text_of(record.get("name")),
+        _kind(text_of(record.get("kind")).replace("SpanKind.", "")),
+        _moment(record.get("start_time")),
+        _moment(record.get("end_time")),
+        links=tuple(link for link in links if link is not None),
+        line=unit.line,
+        attributes=attributes if type(attributes) is dict else {},
+    )
+
+
+def _hexadecimal(context: object) -> tuple[str, str] | None:
+    """The trace and the span of a context, as other formats write them."""
+    if type(context) is not dict:
+        return None
+    trace, span = (text_of(context.get(name)).removeprefix("0x") for name in ("trace_id", "span_id"))
+    return (trace, span) if trace and span else None
+
+
+def _moment(value: object) -> int | None:
+    """A date and time as nanoseconds since 1970.
+
+    >>> _moment("1970-01-01T00:00:01.5Z")
+    1500000000
+    """
+    try:
+        moment = datetime.fromisoformat(text_of(value)).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
 _JAEGER_KEYS = frozenset(("data",))

@@ -1,0 +1,407 @@
+"""Histories of operations, as Jepsen and Porcupine record them: invocations and completions.
+
+    {:process 0, :type :invoke, :f :write, :value 3, :time 1200, :index 4}     Jepsen's `history.edn`
+    INFO  jepsen.util - 0   :ok :write  3                                      lines of its log
+    {"ClientId": 0, "Input": …, "Call": 1200, "Output": …, "Return": 1900}     operations of Porcupine
+
+An operation is an event, in the line of its invocation. Its client, which has one at a time, is a process.
+An operation that was over before another began is before it in *real time*: that is kept as a stamp, the
+interval from the invocation to the completion, from which it follows that the later one was not before the
+earlier one. That the earlier one is before the later one in the causal order follows only where their clock
+is known to order causally, which no history says. What did not complete (`:info`, or the end of the log) may
+take effect at any time later. Without `:time` the order of lines, or `:index`, is the time. The times of
+several files, or of executions that follow one another, say nothing of one another: only the first has
+stamps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from microcosm.givens.clock import Stamp
+from microcosm.givens.exact import of_float
+from microcosm.traces.event import TraceEvent, writable
+from microcosm.traces.formats.left_out import LeftOut
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine, json_text
+from microcosm.traces.text.json_units import units
+from microcosm.traces.text.lines import Lines
+
+JEPSEN = "jepsen"
+_LOOKED_AT = 200
+_LOGGED = re.compile(r".*\bjepsen\.util(?: -|:) +(:?[\w-]+)\s+:(invoke|ok|fail|info)\s+:?(\S+)\s*(.*)")
+_FOREVER = 4 * 10**18
+"""What is not known to have begun or ended did so within this; a double holds it, too."""
+_JITTER = 1_000_000_000
+"""Nanoseconds by which the lines of a history may be out of order."""
+_TYPES = ("invoke", "ok", "fail", "info")
+
+Value = object
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line of a history: who begins or ends what, and when."""
+
+    process: str
+    type: str
+    what: str
+    value: str
+    time: int | None
+    index: int | None
+    more: dict[str, object]
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class _History:
+    """The file at hand: who has begun what, and the latest `:index` and `:time`."""
+
+    open: dict[str, _Line] = field(default_factory=dict)
+    lives: dict[str, int] = field(default_factory=dict)
+    """How often each client crashed and went on."""
+    crashed: set[str] = field(default_factory=set)
+    index: int = -1
+    time: int = -1
+
+
+def detects(head: str, path: str) -> int:
+    """2 where one of the first lines is an operation that begins or ends."""
+    for line in head.split("\n")[:_LOOKED_AT]:
+        if ":process" in line and ":type" in line:
+            try:
+                _operation(line, 1)
+            except BadLine:
+                continue
+            return 2
+        if "jepsen.util" in line and _LOGGED.fullmatch(line):
+            return 2
+    return 0
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """An event for each operation, when it ends; lines that are none are reported.
+
+    Memory: what is under way, and a number for each line that has a time or an index.
+    """
+    return _Reader(file, report, options).events(stream)
+
+
+class _Reader:
+    def __init__(self, file: str, report: Report, options: Options) -> None:
+        self._file = file
+        self._report = report
+        self._options = options
+        self._left_out = LeftOut.of(options, report)
+        self._seen: set[int] = options.shared(f"{JEPSEN} lines", set)
+        files: list[str] = options.shared(f"{JEPSEN} files", list)
+        files.append(file)
+        self._has_stamps = len(files) == 1
+        self._trace: str | None = None
+        self._now = _History()
+
+    def events(self, stream: Lines) -> Iterator[TraceEvent]:
+        """The events of the file."""
+        for number, text in stream:
+            if not text.strip() or text.strip() in ("[", "]") or text.lstrip().startswith(";"):
+                continue
+            try:
+                said = _operation(text, number)
+            except BadLine as fault:
+                is_operation = ":type" in text or "jepsen.util" in text
+                kind, lost = ("bad-line", 1) if is_operation else ("unparsed-text", 0)
+                self._report.add(kind, str(fault), file=self._file, line=number, lost=lost, lines=1)
+                continue
+            if self._is_told_again(said):
+                message = f"{said.process}: the same line stands there already"
+                self._report.add("duplicate-event", message, file=self._file, line=number, lines=1)
+                continue
+            if self._begins_again(said):
+                yield from self._unfinished()
+                self._begin(said)
+            yield from self._step(said)
+        yield from self._unfinished()
+
+    def _step(self, said: _Line) -> Iterator[TraceEvent]:
+        now = self._now
+        begun = now.open.get(said.process)
+        if said.type == "invoke":
+            if begun is not None:
+                yield self._event(begun, None)
+            now.open[said.process] = said
+        elif begun is not None and begun.what == said.what:
+            del now.open[said.process]
+            yield self._event(begun, said)
+        elif said.type == "info" and not said.process.isdigit():
+            yield self._event(said, said)  # of the nemesis, which does not invoke
+        else:
+            if begun is not None:
+                yield self._event(now.open.pop(said.process), None)
+            yield self._event(None, said)
+
+    def _event(self, begun: _Line | None, ended: _Line | None) -> TraceEvent:
+        said = begun or ended
+        assert said is not None
+        crashes = ended is None or (ended.type == "info" and ended is not begun)
+        process = said.process
+        if process in self._now.crashed:
+            self._now.crashed.discard(process)
+            self._now.lives[process] = self._now.lives.get(process, 1) + 1
+        if ended is not None and crashes:
+            self._now.crashed.add(process)
+        lives = self._now.lives.get(process, 1)
+        process = process if lives == 1 else f"{process} ({lives})"
+        process, seq = self._left_out.place(process, self._trace, self._file, said.line)
+        self._options.positions_of(self._trace, process).add(seq)
+        value = ended.value if ended is not None and ended.type == "ok" else said.value
+        more: dict[str, object] = {**said.more}
+        if ended is not None and ended is not begun:
+            more |= {**ended.more, "outcome": ended.type, "completed_line": ended.line}
+            if ended.time is not None:
+                more["completed"] = ended.time
+        if said.time is not None:
+            more["time"] = said.time
+        return TraceEvent(
+            process,
+            seq,
+            stamp=self._stamp(begun, None if crashes else ended),
+            label=f"{said.what} {value}".strip(),
+            attributes=more,
+            trace=self._trace,
+            file=self._file,
+            line=said.line,
+            numbered=True,
+        )
+
+    def _stamp(self, begun: _Line | None, ended: _Line | None) -> Stamp | None:
+        if not self._has_stamps:
+            return None
+        first = -_FOREVER if begun is None else _when(begun)
+        last = _FOREVER if ended is None else _when(ended)
+        return (of_float(first), of_float(last)) if first <= last else None
+
+    def _is_told_again(self, said: _Line) -> bool:
+        if said.time is None and said.index is None:
+            return False
+        key = hash((self._trace, said.text))
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+    def _begins_again(self, said: _Line) -> bool:
+        now = self._now
+        if said.index is not None:
+            again = said.index <= now.index
+        else:
+            again = said.time is not None and said.time < min(now.time / 2, now.time - _JITTER)
+        now.index = said.index if said.index is not None else now.index
+        now.time = max(now.time, said.time if said.time is not None else -1)
+        return again
+
+    def _begin(self, first: _Line) -> None:
+        said = "the times or positions of operations begin again: another execution begins"
+        self._report.add("restart", said, file=self._file, line=first.line)
+        self._options.begun = self._options.begun or 1
+        self._trace = self._options.begin()
+        self._has_stamps = False
+        self._now = _History(index=self._now.index, time=-1 if first.time is None else first.time)
+
+    def _unfinished(self) -> Iterator[TraceEvent]:
+        """What was begun and did not end."""
+        for said in self._now.open.values():
+            yield self._event(said, None)
+        self._now.open = {}
+
+
+def _when(said: _Line) -> int:
+    return said.time if said.time is not None else said.index if said.index is not None else said.line
+
+
+def _operation(text: str, line: int) -> _Line:
+    """The operation that a line begins or ends. Raises `BadLine`."""
+    found = _LOGGED.fullmatch(text)
+    if found is not None:
+        process, type_, what, value = found.groups()
+        return _Line(process.lstrip(":"), type_, what, value, None, None, {}, text, line)
+    try:
+        return _of_map(edn(text.strip().removeprefix("[").lstrip()), text, line)
+    except RecursionError:
+        raise BadLine("nested too deeply") from None
+
+
+def _of_map(record: Value, text: str, line: int) -> _Line:
+    if type(record) is not dict:
+        raise BadLine("not an operation: a map with `:process`, `:type` and `:f` is expected")
+    process, type_, what = record.pop(":process", None), record.pop(":type", None), record.pop(":f", None)
+    if process is None or type(type_) is not str or type_.lstrip(":") not in _TYPES or what is None:
+        raise BadLine(
+            "not an operation: `:process`, `:type` (:invoke, :ok, :fail or :info) and `:f` are expected"
+        )
+    time, index = record.pop(":time", None), record.pop(":index", None)
+    key = f"{shown(record.pop(':key'))} " if ":key" in record else ""
+    value = shown(record.pop(":value", None))
+    more = {name.lstrip(":"): as_json(one) for name, one in record.items()}
+    who = shown(process).lstrip(":")
+    if not writable(text):
+        raise BadLine("half of a surrogate pair is no text")
+    return _Line(
+        who,
+        type_.lstrip(":"),
+        shown(what).lstrip(":"),
+        f"{key}{value}",
+        time if type(time) is int and 0 <= time <= _FOREVER else None,
+        index if type(index) is int and 0 <= index <= _FOREVER else None,
+        more,
+        text.strip(),
+        line,
+    )
+
+
+# -- EDN -----------------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r'[\s,]+|;[^\n]*|"((?:[^"\\]|\\.)*)"|#\{|#_|\\\S[^\s,()\[\]{}"]*|[()\[\]{}]|[^\s,()\[\]{}";]+'
+)
+_CLOSES = {"{": "}", "#{": "}", "[": "]", "(": ")"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def edn(text: str) -> Value:
+    """The first value of a text in EDN: maps as dictionaries, lists as such, keywords with their colon.
+
+    What a tag stands before is taken without it. Raises `BadLine` for what is none. Cost: linear.
+
+    >>> edn('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}')
+    {':f': ':cas', ':value': [3, None, 'a\\n'], ':t': '2024'}
+    """
+    opened: list[tuple[str, list[Value]]] = []
+    at = 0
+    passed_over: dict[int, int] = {}
+    """How many values are to come that `#_` stands before, by depth."""
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise BadLine(f"not EDN (column {at + 1})")
+        token, at = found[0], found.end()
+        value: Value
+        if token[0] in " ,;\t\n\r\f\v" or token.isspace():
+            continue
+        if token == "#_":
+            passed_over[len(opened)] = passed_over.get(len(opened), 0) + 1
+            continue
+        if token in _CLOSES:
+            opened.append((token, []))
+            continue
+        if token in ("}", "]", ")"):
+            if not opened or _CLOSES[opened[-1][0]] != token:
+                raise BadLine(f"not EDN: brackets that do not match (column {at})")
+            kind, members = opened.pop()
+            value = _map(members) if kind == "{" else members
+        elif token[0] == "#":
+            continue  # a tag: what it stands before is enough
+        else:
+            value = _atom(token, found[1])
+        if passed_over.get(len(opened)):
+            passed_over[len(opened)] -= 1
+        elif not opened:
+            return value
+        else:
+            opened[-1][1].append(value)
+    raise BadLine("not EDN: it does not end")
+
+
+def _map(members: list[Value]) -> dict[str, Value]:
+    if len(members) % 2:
+        raise BadLine("not EDN: a key without a value")
+    return {shown(key): value for key, value in zip(members[::2], members[1::2], strict=True)}
+
+
+def _atom(token: str, text: str | None) -> Value:
+    if text is not None:
+        return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text)
+    if token in ("nil", "true", "false"):
+        return {"nil": None, "true": True, "false": False}[token]
+    if re.fullmatch(r"[+-]?\d{1,40}N?", token):
+        return int(token.rstrip("N"))
+    if re.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?", token):
+        return float(token.rstrip("M"))
+    return token
+
+
+def shown(value: Value) -> str:
+    """A value of EDN as people read it.
+
+    >>> shown([3, None, ":a"]), shown(None), shown({":a": 1})
+    ('[3 nil :a]', 'nil', '{":a": 1}')
+    """
+    if type(value) is list and all(type(one) is not list and type(one) is not dict for one in value):
+        return f"[{' '.join(map(shown, value))}]"
+    if type(value) is str:
+        return value
+    return "nil" if value is None else json_text(value)
+
+
+def as_json(value: Value) -> object:
+    """A value of EDN as one of JSON: a keyword loses its colon."""
+    return value.removeprefix(":") if type(value) is str else value
+
+
+# -- Porcupine -----------------------------------------------------------------------------------------------
+
+
+def detects_porcupine(head: str, path: str) -> int:
+    """2 where the text begins as JSON and has the fields of Porcupine's operations."""
+    return 2 * (head.lstrip()[:1] in ("[", "{") and all(f'"{name}"' in head for name in ("Call", "Return")))
+
+
+def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """An event for each operation, client by client; of clients that do two at once each operation is one.
+
+    Memory: the operations of a file.
+    """
+    files: list[str] = options.shared("porcupine files", list)
+    files.append(file)
+    left_out = LeftOut.of(options, report)
+    clients: dict[str, dict[str, tuple[int, int, dict[str, object], int]]] = {}
+    for unit in units(stream, frozenset(), file, report):
+        call, back = unit.value.get("Call"), unit.value.get("Return")
+        if type(call) is not int or type(back) is not int or not -_FOREVER <= call <= back <= _FOREVER:
+            said = "not an operation: `Call` and `Return`, no earlier, are expected"
+            report.add("bad-line", said, file=file, line=unit.line, lost=1)
+            continue
+        own = clients.setdefault(str(unit.value.get("ClientId", 0)), {})
+        if (same := json_text(unit.value)) in own:
+            said = "the same operation stands there already"
+            report.add("duplicate-event", said, file=file, line=unit.line, lost=1)
+        else:
+            own[same] = call, back, unit.value, unit.line
+    for client, known in clients.items():
+        operations = sorted(known.values(), key=lambda one: (one[0], one[1], one[3]))
+        pairs = pairwise(operations)
+        at_once = next((later for earlier, later in pairs if later[0] <= earlier[1]), None)
+        if at_once is not None:
+            said = f"client {client} does two things at once: nothing orders what it does"
+            report.add("clock-inversion", said, file=file, line=at_once[3])
+        for number, (call, back, value, line) in enumerate(operations, 1):
+            name = client if at_once is None else f"{client}.{number}"
+            process, seq = left_out.place(name, None, file, line)
+            options.positions_of(None, process).add(seq)
+            said = " → ".join(
+                json_text(value[end]) for end in ("Input", "Output") if value.get(end) is not None
+            )
+            yield TraceEvent(
+                process,
+                seq,
+                stamp=(of_float(call), of_float(back)) if len(files) == 1 else None,
+                label=said,
+                attributes={**value, "time": call},
+                file=file,
+                line=line,
+                numbered=True,
+            )

@@ -1,0 +1,247 @@
+"""Trace events as Chrome, Perfetto and PyTorch's Kineto write them: `{"traceEvents": […]}`, or the array
+alone.
+
+    {"name": "load", "cat": "io", "ph": "X", "ts": 12.5, "dur": 3, "pid": 1, "tid": 7, "args": {}}
+
+A thread (`pid`, `tid`) is a process, whose events its clock puts in order: the start and the end of each
+slice (`B` and `E`, `X`), and all that is recorded at one time. At equal times a slice ends before another
+begins, and a flow arrives before the slice that it leads to; slices that begin together are nested, the
+longer one first. A flow (`s`, `t`, `f` of one `cat`, `name` and `id`) is a message: what it comes by and
+where it ends come after its beginning, its end after all that it comes by. Where an id begins or ends more
+than once nothing is matched (`ambiguous-content`). A kernel comes after the call of the runtime that has its
+`correlation`. The clocks of two threads say nothing of each other, and threads of two files are two,
+whatever their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from microcosm.traces.event import TraceEvent, writable
+from microcosm.traces.formats.left_out import LeftOut
+from microcosm.traces.formats.spans.span import text_of
+from microcosm.traces.options import Options
+from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import json_text
+from microcosm.traces.text.json_units import units
+from microcosm.traces.text.lines import Lines
+
+_KEYS = frozenset(("traceEvents",))
+_RUNTIME = ("cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "runtime", "privateuse1_runtime")
+_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", "concurrent_kernel", "gpu_op")
+_AGAIN = "the same event stands there already"
+_END, _ARRIVES, _BEGINS, _AT = range(4)
+"""What comes first at one time."""
+
+Flow = tuple[str, str, str, str]
+Track = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class _Mark:
+    """Something at one time of a track; `rank` is its place among those, in nanoseconds where it is a
+    length.
+    """
+
+    time: int
+    rank: tuple[int, int, int, int]
+    track: Track
+    phase: str
+    label: str
+    attributes: dict[str, object]
+    line: int
+    flow: Flow | None = None
+    correlation: int | None = None
+    process: str = ""
+    seq: int = 0
+
+
+def detects(head: str, path: str) -> int:
+    """2 where the text begins as JSON and has phases and times of trace events."""
+    begins = head.lstrip()[:1] in ("[", "{")
+    return 2 * (begins and '"ph"' in head and ('"ts"' in head or '"traceEvents"' in head) and '"pid"' in head)
+
+
+def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """No event before the last file is read; what is none is reported as `bad-line`. Memory: the events."""
+    tracks: Tracks = options.shared("chrome", lambda: Tracks(report, options))
+    for unit in units(stream, _KEYS, file, report):
+        if unit.value and ("ph" in unit.value or unit.place >= 0):
+            fault = tracks.add(unit.value, file, unit.line)
+            if fault is _AGAIN:
+                report.add("duplicate-event", fault, file=file, line=unit.line, lost=1)
+            elif fault:
+                report.add("bad-line", fault, file=file, line=unit.line, lost=1)
+    yield from ()
+
+
+@dataclass(slots=True)
+class _Ends:
+    """The events of a flow."""
+
+    begins: list[_Mark] = field(default_factory=list)
+    steps: list[_Mark] = field(default_factory=list)
+    ends: list[_Mark] = field(default_factory=list)
+
+    def of(self, phase: str) -> list[_Mark]:
+        return self.begins if phase == "s" else self.steps if phase == "t" else self.ends
+
+
+class Tracks:
+    """What the threads of all files did, on its way to events."""
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._report = report
+        self._left_out = LeftOut.of(options, report)
+        self._tracks: dict[Track, list[_Mark]] = {}
+        self._names: dict[Track, str] = {}
+        """The names of threads, and under an empty `tid` those of processes."""
+        self._flows: dict[Flow, _Ends] = {}
+        self._calls: dict[tuple[str, int], list[_Mark]] = {}
+        self._files: list[str] = []
+        self._said: set[int] = set()
+        """The events, to know those that stand there again."""
+
+    def add(self, record: dict[str, object], file: str, line: int) -> str | None:
+        """Take in a trace event; why it is none, if it is none."""
+        phase, name = record.get("ph"), text_of(record.get("name"))
+        if type(phase) is not str or not phase:
+            return "not a trace event: `ph` is expected"
+        pid, tid = _number(record.get("pid")), _number(record.get("tid"))
+        args = record.get("args")
+        more: dict[str, object] = dict(args) if type(args) is dict else {}
+        if phase == "M":
+            if name in ("process_name", "thread_name") and type(more.get("name")) is str:
+                self._names[file, pid, "" if name == "process_name" else tid] = text_of(more["name"])
+            return None
+        time = _nanoseconds(record.get("ts"))
+        length = _nanoseconds(record.get("dur", 0)) if phase == "X" else 0
+        if time is None or length is None or length < 0:
+            return "not a trace event: `ts` (and of a slice `dur`) must be a number"
+        if not all(map(writable, (pid, tid, name))):
+            return "half of a surrogate pair is no text"
+        if file not in self._files:
+            self._files.append(file)
+        said = hash(json_text(record))
+        if said in self._said:
+            return _AGAIN
+        self._said.add(said)
+        track = file, pid, tid
+        marks = self._tracks.setdefault(track, [])
+        if type(record.get("cat")) is str:
+            more["cat"] = record["cat"]
+        more["time"] = record["ts"]
+        at = len(marks)
+        rank = _BEGINS if phase in "BX" else _END if phase == "E" else _ARRIVES if phase in "tf" else _AT
+        mark = _Mark(time, (rank, -length, at, 0), track, phase, name, more, line)
+        marks.append(mark)
+        if phase in "stf":
+            mark.flow = (file, text_of(record.get("cat")), name, _flow_id(record, pid))
+            self._flows.setdefault(mark.flow, _Ends()).of(phase).append(mark)
+        if phase == "X":
+            end = (_END, length, at, 1) if length else (_BEGINS, 0, at, 1)
+            times = {"cat": more["cat"]} if "cat" in more else {}
+            marks.append(_Mark(time + length, end, track, "E", name, times, line))
+            if type(more.get("correlation")) is int and type(record.get("cat")) is str:
+                mark.correlation = int(str(more["correlation"]))
+                if str(more["cat"]).lower() in _RUNTIME:
+                    self._calls.setdefault((file, mark.correlation), []).append(mark)
+        return None
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events of all files, track by track."""
+        for track, marks in self._tracks.items():
+            marks.sort(key=lambda mark: (mark.time, mark.rank))
+            name = self._called(track)
+            for mark in marks:
+                mark.process, mark.seq = self._left_out.place(name, None, track[0], mark.line)
+        messages = {flow: self._message(flow, ends) for flow, ends in self._flows.items()}
+        for marks in self._tracks.values():
+            open_: list[str] = []
+            for mark in marks:
+                if mark.phase in "BX":
+                    open_.append(mark.label)
+                elif mark.phase == "E" and open_:
+                    mark.label = mark.label or open_.pop()
+                message = messages[mark.flow] if mark.flow is not None else None
+                kind = "internal" if message is None else "send" if mark.phase == "s" else "receive"
+                yield TraceEvent(
+                    mark.process,
+                    mark.seq,
+                    kind,
+                    message,
+                    label=f"end of {mark.label}" if mark.phase == "E" else mark.label,
+                    attributes=mark.attributes,
+                    after=self._before(mark) if message is not None or mark.correlation else (),
+                    file=mark.track[0],
+                    line=mark.line,
+                    numbered=True,
+                )
+
+    def _called(self, track: Track) -> str:
+        """The process that a thread is: its names, and its numbers, which tell those of one name apart.
+
+        A name does not depend on what else the log holds, but for what names it.
+        """
+        file, pid, tid = track
+        program, thread = self._names.get((file, pid, ""), ""), self._names.get(track, "")
+        return f"{f'{program}[{pid}]' if program else pid}/{f'{thread}[{tid}]' if thread else tid}"
+
+    def _message(self, flow: Flow, ends: _Ends) -> str | None:
+        """The name of the message that a flow is; None where that is not plain or nobody else hears of it."""
+        file, cat, name, identity = flow
+        if len(ends.begins) > 1 or len(ends.ends) > 1:
+            first = (ends.begins if len(ends.begins) > 1 else ends.ends)[1]
+            said = f"the flow {name} {identity} begins or ends more than once: nothing is matched"
+            self._report.add("ambiguous-content", said, file=file, line=first.line)
+            return None
+        arrivals = [*ends.steps, *ends.ends]
+        if ends.begins and any(mark.process == ends.begins[0].process for mark in arrivals):
+            arrivals = [mark for mark in arrivals if mark.process != ends.begins[0].process]
+            if not arrivals:
+                return None  # within a thread its clock says all
+        for mark in arrivals:
+            if ends.begins and mark.time < ends.begins[0].time:
+                said = f"the flow {name} {identity} arrives before it begins, by its time"
+                self._report.add("clock-inversion", said, file=file, line=mark.line)
+        known = ":".join(dict.fromkeys(filter(None, (cat, name)))) or "flow"
+        where = "" if file == self._files[0] else f" ({self._left_out.called(file)})"
+        return f"{known}:{identity}{where}"
+
+    def _before(self, mark: _Mark) -> tuple[str, ...]:
+        """The events that a mark is stated to come after, besides the beginning of its flow."""
+        before: list[_Mark] = []
+        if mark.phase == "f" and mark.flow is not None:
+            before += self._flows[mark.flow].steps
+        if mark.correlation is not None and str(mark.attributes["cat"]).lower() in _DEVICE:
+            calls = self._calls.get((mark.track[0], mark.correlation), ())
+            before += calls if len(calls) == 1 else ()
+        return tuple(f"{one.process}:{one.seq}" for one in before if one.process != mark.process)
+
+
+def _number(value: object) -> str:
+    """A `pid` or `tid` as text."""
+    return value if type(value) is str else "" if value is None else json_text(value)
+
+
+def _flow_id(record: dict[str, object], pid: str) -> str:
+    """The id of a flow; a local one holds within its `pid`."""
+    scoped = record.get("id2")
+    if type(scoped) is dict:
+        if "local" in scoped:
+            return f"{pid}/{_number(scoped['local'])}"
+        return _number(scoped.get("global"))
+    return _number(record.get("id", record.get("bind_id")))
+
+
+def _nanoseconds(value: object) -> int | None:
+    """A time in microseconds as whole nanoseconds, in which sums are exact."""
+    if (type(value) is int or type(value) is float) and abs(value) < 2**53:
+        return round(value * 1000)
+    if type(value) is str:
+        try:
+            return _nanoseconds(float(value))
+        except ValueError:
+            return None
+    return None

@@ -1,0 +1,258 @@
+"""One kind of input: microcosms and logs, files, folders, patterns, standard input, wherever FILE stands."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm import Microcosm, Relation
+from microcosm.errors import TextError
+from microcosm.files import expanded, natural
+from microcosm.state import opening
+
+Run = Callable[..., Any]
+
+LOG = [
+    '{"process": "p", "seq": 1, "kind": "send", "message": "m", "label": "ask"}',
+    '{"process": "q", "seq": 1, "kind": "receive", "message": "m", "label": "hear"}',
+    '{"process": "q", "seq": 2, "kind": "internal", "label": "write x=1"}',
+    '{"process": "p", "seq": 2, "kind": "internal", "label": "write x=2"}',
+]
+QUESTIONS = (
+    ("online", "p:1", "q:2"),
+    ("offline", "p:1", "q:2"),
+    ("why", "p:1", "q:2"),
+    ("why-not", "q:2 < p:1"),
+    ("possible", "p:1", "q:2"),
+    ("table",),
+    ("check",),
+    ("events",),
+    ("evolve", "--add", "q:2 < late"),
+    ("merge",),
+)
+"""Every command that takes FILE, but for those that compare or write, and what it is asked."""
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("run.jsonl").write_text("\n".join(LOG) + "\n", encoding="utf-8")
+    return "run.jsonl"
+
+
+def split(folder: str) -> list[str]:
+    """The log in a file for each process."""
+    Path(folder).mkdir()
+    for process in "pq":
+        lines = [line for line in LOG if f'"process": "{process}"' in line]
+        Path(folder, f"{process}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [f"{folder}/p.jsonl", f"{folder}/q.jsonl"]
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked[0])
+def test_a_log_is_asked_as_the_microcosm_that_is_extracted_from_it(
+    run: Run, log: str, asked: tuple[str, ...]
+) -> None:
+    command, *rest = asked
+    assert run("extract", log, "-o", "run.mc", "-q").code == 0
+    direct, by_file = run(command, log, *rest, "--json"), run(command, "run.mc", *rest, "--json")
+    assert direct.code == by_file.code in (0, 3)
+    assert direct.out.replace("run.jsonl", "run.mc") == by_file.out.replace("run.jsonl", "run.mc")
+
+
+@pytest.mark.parametrize("asked", QUESTIONS[:-1], ids=lambda asked: asked[0])
+def test_several_files_a_folder_a_pattern_and_a_stream_are_one_log(
+    run: Run, log: str, asked: tuple[str, ...]
+) -> None:
+    command, *rest = asked
+    files = split("parts")
+    Path("parts/.hidden").write_text("nothing of this is read", encoding="utf-8")
+    whole = json.dumps(json.loads(run(command, *files, *rest, "--json").out.splitlines()[0]))
+    for given in (["parts"], ["parts/*.jsonl"], [*files[:1], "parts/q*"]):
+        ran = run(command, *given, *rest, "--json")
+        assert json.dumps(json.loads(ran.out.splitlines()[0])) == whole, ran.err
+    piped = run(command, "-", *rest, "--json", stdin="\n".join(LOG).encode())
+    by_file = run(command, log, *rest, "--json")
+    assert piped.code == by_file.code
+    assert piped.out.replace("<stdin>", log) == by_file.out
+
+
+def test_a_stream_is_told_by_its_content(run: Run, log: str) -> None:
+    text = b'{"schema": "microcosm/1", "external": [["a", "<", "b"]]}'
+    for content, pair in ((b"a < b\n", "ab"), (text, "ab"), (gzip.compress("\n".join(LOG).encode()), None)):
+        left, right = pair or ("p:1", "q:1")
+        assert run("online", "-", left, right, stdin=content).out.split()[1] == "<" or pair is None
+    assert run("online", "-", "a", "b", stdin=b"").code == 3
+
+
+def test_a_stream_that_cannot_be_sought_in_is_put_aside(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    for in_memory in (1 << 20, 100):
+        monkeypatch.setattr("microcosm.files.IN_MEMORY", in_memory)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Pipe("\n".join(LOG).encode())))
+        assert Microcosm.read("-").online("p:1", "q:2") is Relation.BEFORE
+        sys.stdin.close()
+
+
+def test_no_file_is_left_behind(run: Run, log: str) -> None:
+    before = {path.name for path in Path().iterdir()}
+    run("online", log, "p:1", "q:1")
+    run("table", "-", stdin="\n".join(LOG).encode())
+    assert {path.name for path in Path().iterdir()} == before
+
+
+def test_several_microcosms_are_not_one(run: Run, log: str) -> None:
+    Path("a.mc").write_text("a < b\n", encoding="utf-8")
+    ran = run("online", "a.mc", log, "a", "b")
+    assert (ran.code, ran.out) == (2, "")
+    assert "`merge` joins them" in ran.err
+    with pytest.raises(TextError, match="merge"):
+        Microcosm.read("a.mc", log)
+    both = run("table", "a.mc", log, "--json")
+    assert [json.loads(line)["file"] for line in both.out.splitlines()] == ["a.mc", log]
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other_from_being_answered(run: Run, log: str) -> None:
+    ran = run("check", "nowhere.mc", log)
+    assert ran.code == 4
+    assert "nowhere.mc: no such file" in ran.err
+    assert f"{log}: consistent" in ran.out
+
+
+def test_the_options_of_logs_are_those_of_every_command(run: Run, log: str) -> None:
+    assert run("online", log, "p:1", "q:1", "--process", "q").code == 0
+    assert run("online", log, "p:1", "q:1", "--format", "nonsense").code == 2
+    assert "no execution" in run("table", log, "--trace", "9").err
+    Path("a.mc").write_text("a < b\n", encoding="utf-8")
+    ran = run("online", "a.mc", "a", "b", "--process", "p")
+    assert (ran.code, "asked of logs" in ran.err) == (4, True)
+    with pytest.raises(TextError, match="asked of logs"):
+        Microcosm.read("a.mc", process="p")
+
+
+def test_as_many_warnings_as_are_asked_for(run: Run, log: str) -> None:
+    Path(log).write_text("\n".join([*LOG, *["nonsense"] * 9]), encoding="utf-8")
+    told = {
+        n: run("online", log, "p:1", "q:1", "--warnings", n).err.count("[bad-line]")
+        for n in ("all", "2", "none")
+    }
+    assert told == {"all": 9, "2": 3, "none": 0}
+    assert run("online", log, "p:1", "q:1", "--warnings", "many").code == 2
+
+
+def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("run10.log", "run2.log", "deep/a.log", ".git/x"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).touch()
+    assert expanded(["."]) == ["deep/a.log", "run2.log", "run10.log"]
+    assert expanded(["run*.log", "-", "nowhere"]) == ["run2.log", "run10.log", "-", "nowhere"]
+    Path("empty").mkdir()
+    for nothing in ("empty", "no*"):
+        with pytest.raises(TextError):
+            expanded([nothing])
+    assert sorted(["p:10", "p:9", "q", "p"], key=natural) == ["p", "p:9", "p:10", "q"]
+
+
+def test_what_is_neither_says_so(run: Run, log: str) -> None:
+    Path("what").write_text("Lorem ipsum dolor sit amet\n" * 3, encoding="utf-8")
+    ran = run("online", "what", "a", "b")
+    assert ran.code == 4
+    assert "microcosm" in ran.err
+    assert [source.fault is None for source in opening.sources(["what", "nowhere"])] == [True, False]
+
+
+def test_the_words_of_a_log_say_which_event(run: Run, log: str) -> None:
+    for words in ("q:2", "run.jsonl:3", "/x=1/", "/^q:2/", "/q:2 write/"):
+        ran = run("online", log, "p:1", words, "--json")
+        assert json.loads(ran.out)["pair"] == ["p:1", "q:2"]
+    for words, said in (
+        ("/write/", "is 2 events; say which"),
+        ("/nothing like it/", "is no event"),
+        ("/(/", "no regular expression"),
+        ("run.jsonl:9", "the nearest lines"),
+        ("/x=1/", "both events are"),
+    ):
+        ran = run("online", log, "/x=1/" if words == "/x=1/" else "p:1", words)
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+    assert run("online", log, "p:1", "elsewhere:3").code == 3
+    assert run("online", log, "p:1", "elsewhere:3", "--must-exist").code == 4
+
+
+def test_events_are_listed_in_natural_order_and_searched(run: Run, log: str) -> None:
+    Path(log).write_text(
+        "".join(
+            f'{{"process": "p", "seq": {n}, "label": "n{n}", "http.status": {n}}}\n' for n in range(1, 13)
+        ),
+        encoding="utf-8",
+    )
+    names = [line.split()[0] for line in run("events", log).out.splitlines()]
+    assert names == [f"p:{n}" for n in range(1, 13)]
+    [row] = run("events", log, "http.status=7", "--json").out.splitlines()
+    assert json.loads(row)["label"] == "n7"
+    assert run("events", log, "--grep", "^n1", "seq=10").out.startswith("p:10")
+    assert run("events", log, "seq=99").code == 3
+    ran = run("events", log, "http.stats=7")
+    assert (ran.code, "http.status" in ran.err) == (2, True)
+
+
+def test_answers_of_a_log_are_verified_with_their_words(run: Run, log: str) -> None:
+    ran = run("online", log, "p:1", "q:2", "--json")
+    Path("answer").write_text(ran.out, encoding="utf-8")
+    assert json.loads(ran.out)["events"]["q:1"] == {"label": "hear", "file": log, "line": 2}
+    assert run("verify", log, "answer").code == 0
+    Path("answer").write_text(ran.out.replace("hear", "here"), encoding="utf-8")
+    assert run("verify", log, "answer").code == 1
+
+
+def test_a_long_proof_folds_and_is_whole_where_it_is_asked_for(run: Run, log: str) -> None:
+    """A message goes from one to the next of a hundred processes, each of which is busy for a while."""
+    lines = []
+    for turn in range(100):
+        said = [{"kind": "receive", "message": f"m{turn - 1}"}] if turn else []
+        told = (*said, *[{"kind": "internal"}] * 5, {"kind": "send", "message": f"m{turn}"})
+        for seq, more in enumerate(told, 1):
+            lines.append(json.dumps({"process": f"p{turn}", "seq": seq, **more}))
+    Path(log).write_text("\n".join(lines), encoding="utf-8")
+    asked = ("why", log, "p0:1", "p99:7")
+    folded, whole = run(*asked).out, run(*asked, "--full").out
+    assert "p1:1 … p1:7  (process p1, 6 steps)" in folded
+    [left_out] = [line for line in folded.splitlines() if "--full shows them" in line]
+    links = int(left_out.split("…")[1].split()[0].replace(",", ""))
+    shown = sum(int(steps) for steps in re.findall(r"(\d+) steps", folded)) + folded.count("(Init")
+    assert links + shown == whole.count("(Init")
+    assert len(folded.splitlines()) < 40 < len(whole.splitlines())
+    assert run(*asked, "--json").out == run(*asked, "--json", "--full").out
+
+
+def test_what_may_be_complete_is_said_to_be(run: Run, log: str) -> None:
+    hint = "say --complete"
+    assert hint in run("online", log, "q:2", "p:2").out
+    assert hint not in run("online", log, "q:2", "nobody").out
+    Path("holes.jsonl").write_text("\n".join(LOG[1:]), encoding="utf-8")
+    assert hint not in run("online", "holes.jsonl", "q:2", "p:2").out
+    ran = run("offline", "holes.jsonl", "q:2", "p:2", "--complete")
+    assert (ran.code, ran.out) == (4, "")
+    assert "the log is not complete" in ran.err
+    assert "holes.jsonl:1" in ran.err
+    assert run("offline", log, "q:1", "q:2", "--complete=r").code == 4
+
+
+def test_a_limit_on_verification_is_an_answer(run: Run, log: str) -> None:
+    Path("a.mc").write_text("a <> b\n", encoding="utf-8")
+    Path("answer").write_text(run("offline", "a.mc", "a", "b", "--json").out, encoding="utf-8")
+    assert run("verify", "a.mc", "answer").code == 0
+    ran = run("verify", "a.mc", "answer", "--limit", "0", "--json")
+    assert ran.code in (0, 3)

@@ -1,0 +1,151 @@
+"""Trace events of Chrome, Perfetto and Kineto: threads are processes, flows messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from microcosm.traces import reading as formats
+from microcosm.traces.extract import extract
+from tests.traces.logs import read_text, told
+
+Record = dict[str, object]
+
+
+def event(ph: str, ts: float, tid: int = 1, name: str = "x", **more: object) -> Record:
+    return {"name": name, "ph": ph, "ts": ts, "pid": 9, "tid": tid, **more}
+
+
+def shown(records: list[Record]) -> list[str]:
+    events, report = read_text(json.dumps({"traceEvents": records}), "chrome")
+    assert not report.counts
+    return [f"{e.id} {e.kind} {e.label}" for e in events]
+
+
+def orders(records: list[Record]) -> set[tuple[str, str]]:
+    found = extract(read_text(json.dumps(records), "chrome")[0]).givens.external.values()
+    return {(fact.left, fact.right) for fact in found}
+
+
+def test_slices_are_two_events_in_the_order_of_their_thread() -> None:
+    records = [
+        event("X", 10.1, name="outer", dur=9.9),
+        event("X", 10.1, name="inner", dur=9.9 - 0.1),
+        event("B", 30, name="late"),
+        event("i", 31, name="tick"),
+        event("E", 32, name=""),
+        event("X", 20, name="zero", dur=0),
+    ]
+    assert shown(records) == [
+        "9/1:1 internal outer",
+        "9/1:2 internal inner",
+        "9/1:3 internal end of inner",
+        "9/1:4 internal end of outer",
+        "9/1:5 internal zero",
+        "9/1:6 internal end of zero",
+        "9/1:7 internal late",
+        "9/1:8 internal tick",
+        "9/1:9 internal end of late",
+    ]
+
+
+def test_threads_have_the_names_that_the_log_gives_them() -> None:
+    names = [
+        {"name": "process_name", "ph": "M", "pid": 9, "args": {"name": "renderer"}},
+        {"name": "thread_name", "ph": "M", "pid": 9, "tid": 1, "args": {"name": "io"}},
+    ]
+    assert shown([event("i", 1), *names, event("i", 1, tid=2)]) == [
+        "renderer[9]/io[1]:1 internal x",
+        "renderer[9]/2:1 internal x",
+    ]
+
+
+FLOW = [
+    event("s", 1, cat="rpc", id=7),
+    event("t", 2, tid=2, cat="rpc", id=7),
+    event("X", 3, tid=3, name="handle", dur=5),
+    event("f", 3, tid=3, cat="rpc", id=7, bp="e"),
+]
+
+
+@pytest.mark.parametrize("records", [FLOW, FLOW[::-1]])
+def test_a_flow_is_a_message_that_arrives_before_the_slice_it_leads_to(records: list[Record]) -> None:
+    assert orders(records) == {
+        ("9/1:1", "9/2:1"),
+        ("9/1:1", "9/3:1"),
+        ("9/2:1", "9/3:1"),
+        ("9/3:1", "9/3:2"),
+        ("9/3:2", "9/3:3"),
+    }
+
+
+def test_what_is_not_plain_is_not_matched() -> None:
+    events, report = read_text(json.dumps([*FLOW, event("s", 9, tid=4, cat="rpc", id=7)]), "chrome")
+    assert {e.message for e in events} == {None}
+    assert report.counts == {"ambiguous-content": 1}
+    other = [FLOW[0], {**FLOW[3], "cat": "io"}]
+    assert orders(other) == set()
+
+
+def test_a_flow_within_a_thread_is_no_message() -> None:
+    assert shown([FLOW[0], {**FLOW[3], "tid": 1}]) == ["9/1:1 internal x", "9/1:2 internal x"]
+
+
+def test_a_flow_that_arrives_too_early_is_told() -> None:
+    records = [event("s", 5, id=1), event("f", 4, tid=2, id=1)]
+    events, report = read_text(json.dumps(records), "chrome")
+    assert told(report) == [("clock-inversion", 1)]
+    assert [e.message for e in events] == ["x:1", "x:1"]
+
+
+KINETO = [
+    event("X", 10, cat="cuda_runtime", name="cudaLaunchKernel", dur=2, args={"correlation": 5}),
+    event("X", 20, tid=7, cat="kernel", name="gemm", dur=9, args={"correlation": 5, "stream": 7}),
+    event("X", 10, tid=2, cat="cpu_op", name="aten::mm", dur=3, args={"External id": 5}),
+]
+
+
+def test_a_kernel_comes_after_the_call_that_launched_it() -> None:
+    assert ("9/1:1", "9/7:1") in orders(KINETO)
+    twice = [*KINETO, event("X", 13, cat="cuda_runtime", name="again", dur=1, args={"correlation": 5})]
+    assert ("9/1:1", "9/7:1") not in orders(twice)
+    flow = [event("s", 10, id=5, cat="ac2g"), event("f", 20, tid=7, id=5, cat="ac2g", bp="e")]
+    assert ("9/1:2", "9/7:1") in orders([*KINETO, *flow])
+
+
+def test_threads_of_two_files_are_two(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, at in zip(paths, (1, 2), strict=True):
+        path.write_text(json.dumps([event("i", at), event("s", at, id=1)]), encoding="utf-8")
+    events = list(formats.read(paths))
+    assert [e.id for e in events] == ["9/1:1", "9/1:2", "9/1 (b.json):1", "9/1 (b.json):2"]
+    assert [e.message for e in events] == [None, "x:1", None, "x:1 (b.json)"]
+
+
+def test_what_is_no_event_is_told() -> None:
+    text = json.dumps([{"ph": 1}, event("i", 1), {**event("i", 1), "ts": None}, event("X", 1, dur=-1), 5, {}])
+    events, report = read_text(text, "chrome")
+    assert len(events) == 1
+    assert report.counts == {"bad-line": 4}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"schemaVersion": 1, "traceEvents": KINETO}),
+        json.dumps(KINETO, indent=1),
+        "[\n" + "".join(json.dumps(one) + ",\n" for one in FLOW),
+    ],
+)
+def test_it_is_told_by_its_fields(text: str) -> None:
+    assert formats.detect(text, "x.json") == "chrome"
+    assert len(read_text(text, "chrome")[0]) >= 4
+
+
+def test_what_happened_is_said_of_each() -> None:
+    events, _ = read_text(json.dumps(KINETO), "chrome")
+    assert events[0].attributes == {"correlation": 5, "cat": "cuda_runtime", "time": 10}
+    assert {e.file for e in events} == {"<test>"}
+    assert all(e.line for e in events)

@@ -1,0 +1,161 @@
+"""What a complete log says, or one of which some processes are complete: true of whatever else happened."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from random import Random
+
+import pytest
+
+from microcosm import Microcosm, Relation
+from microcosm.givens.columns import Message
+from microcosm.givens.facts import BaseFacts, GivenFacts
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence
+from microcosm.kernel.check import check
+from microcosm.kernel.givens import GivenRows
+from microcosm.order.order import base_facts, lacking
+
+Pairs = set[tuple[str, str]]
+
+
+def execution(rng: Random, processes: int, events: int) -> tuple[list[Message | tuple[str, str]], Pairs]:
+    """What happened, one after the other: messages sent and received, or an event of a process; its order."""
+    told: list[Message | tuple[str, str]] = []
+    last: dict[str, str] = {}
+    order: Pairs = set()
+    sent: list[Message] = []
+    for number in range(events):
+        process = f"p{rng.randrange(processes)}"
+        event = f"{process}:{number}"
+        before = [last[process]] if process in last else []
+        open_ = [m for m in sent if m.process != process and m.may_reach(process)]
+        roll = rng.random()
+        if open_ and roll < 0.5:
+            message = rng.choice(open_)
+            if any(isinstance(m, Message) and m[2:4] == (message.message, process) for m in told):
+                continue
+            before.append(message.event)
+            told.append(Message("receive", event, message.message, process))
+        elif roll < 0.85:
+            others = [f"p{p}" for p in range(processes) if f"p{p}" != process]
+            to = tuple(rng.sample(others, rng.randint(1, min(2, len(others))))) if rng.random() < 0.6 else ()
+            message = Message("send", event, f"m{number}", process, to)
+            sent.append(message)
+            told.append(message)
+        else:
+            told.append((event, process))
+        last[process] = event
+        order |= {(a, event) for b in before for a in (b, *(x for x, y in order if y == b))}
+    return told, order
+
+
+def log_of(
+    told: list[Message | tuple[str, str]], order: Pairs, named: set[str], rng: Random, whole: bool
+) -> Givens:
+    """What named processes recorded, and some of the others' events; what is known of the order."""
+    givens = Givens(complete=True if whole else tuple(sorted(named)))
+    chains: dict[str, list[str]] = {}
+    sendings: dict[str, str] = {}
+    for one in told:
+        event, process = (one.event, one.process) if isinstance(one, Message) else one
+        if process not in named and rng.random() < 0.5:
+            continue
+        chains.setdefault(process, []).append(event)
+        if isinstance(one, Message):
+            givens.messages.append(one)
+            if one.kind == "send":
+                sendings[one.message] = event
+            elif one.message in sendings:
+                givens.add(Correspondence(sendings[one.message], Relation.BEFORE, event, "message"))
+    for chain in chains.values():
+        for a, b in pairwise(chain):
+            assert (a, b) in order
+            givens.add(Correspondence(a, Relation.BEFORE, b, "process"))
+    return givens
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_called_concurrent_was_so_whatever_else_happened(seed: int) -> None:
+    rng = Random(seed)
+    processes = rng.randint(2, 4)
+    told, order = execution(rng, processes, rng.randint(3, 14))
+    every = {f"p{p}" for p in range(processes)}
+    whole = rng.random() < 0.3
+    named = every if whole else set(rng.sample(sorted(every), rng.randint(1, processes)))
+    givens = log_of(told, order, named, rng, whole)
+    assert lacking(givens) is None
+    known = Microcosm(givens)
+    members = {*givens.members(), *givens.tellers()}
+    pairs = list(combinations(sorted(members), 2))
+    for a, b in rng.sample(pairs, min(len(pairs), 12)):
+        found, possible = known.offline(a, b), known.possible(a, b)
+        happened = (
+            Relation.BEFORE if (a, b) in order else Relation.AFTER if (b, a) in order else Relation.CONCURRENT
+        )
+        assert happened in found.possible
+        assert happened in possible.relations
+        assert set(found.possible) == set(possible.relations)
+        if whole:
+            assert possible.relations == (happened,)
+        for proof in found.derivations.values():
+            assert proof is not None
+            assert check(known.givens, known.rules, proof.to_json()) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_kernel_and_the_engine_agree_on_what_a_log_tells(seed: int) -> None:
+    """Of random statements, right or wrong: each by its own search."""
+    rng = Random(seed)
+    told, order = execution(rng, 3, rng.randint(2, 10))
+    named = set(rng.sample(["p0", "p1", "p2"], rng.randint(1, 3)))
+    givens = log_of(told, order, named, rng, rng.random() < 0.3)
+    for key in rng.sample(sorted(givens.external), len(givens.external) // 4):
+        del givens.external[key]
+    rows = GivenRows(GivenFacts(givens))
+    mine, theirs = BaseFacts(givens, rows.whole, rows.reached), base_facts(givens)
+    assert mine["complete"] == theirs["complete"]
+    assert {(b, a) for a, b in mine["complete"]} == set(mine["complete"])
+    members = sorted({*givens.members(), *givens.tellers()})
+    for a, b in combinations(members, 2):
+        assert mine.holds("complete", a, b) == ((a, b) in mine["complete"])
+        assert (b in set(mine.partners("complete", 0, a))) == ((a, b) in mine["complete"])
+
+
+def test_an_edit_of_a_log_without_messages() -> None:
+    """Parents are edges: revisions that nothing orders were concurrent."""
+    known = Microcosm.parse("one < two\none < three\ntwo < four\ncomplete")
+    found = known.offline("two", "three")
+    assert found.relation is Relation.CONCURRENT
+    assert known.possible("three", "four").relations == (Relation.CONCURRENT,)
+    silent = Microcosm.parse("one < two\none < three")
+    assert silent.offline("two", "three").relation is None
+
+
+def test_what_leaves_the_named_processes_may_come_back() -> None:
+    text = "send a1 = m1 alice -> {to}\nsend b1 = m2 bob -> alice\nreceive b2 = m3 bob\nb1 < b2\n"
+    text += "complete alice, bob\n"
+    assert Microcosm.parse(text.format(to="bob")).offline("a1", "b2").relation is Relation.CONCURRENT
+    assert Microcosm.parse(text.format(to="carol")).offline("a1", "b2").relation is None
+    assert Microcosm.parse(text.format(to="carol")).offline("a1", "b1").relation is Relation.CONCURRENT
+
+
+def test_of_which_processes_survives_both_forms_and_merging() -> None:
+    known = Microcosm.parse('a < b\ncomplete alice, "b c"\ncomplete alice, dan\n')
+    assert known.givens.complete == ("alice", "b c", "dan")
+    assert Microcosm.parse(known.to_text()).givens == known.givens
+    assert known.to_json()["complete"] == ["alice", "b c", "dan"]
+    assert Microcosm.parse('{"complete": ["alice"]}').givens.complete == ("alice",)
+    assert Microcosm.parse('{"complete": []}').givens.complete is False
+    assert Microcosm.parse("complete alice\ncomplete").givens.complete is True
+    known.merge(Microcosm.parse("complete alice"))
+    assert known.givens.complete == ("alice",)
+    known.merge(Microcosm.parse("complete"))
+    assert known.givens.complete is False
+
+
+def test_what_is_added_is_told_of() -> None:
+    known = Microcosm.parse("send s = m p\nreceive r = m q\nsend t = n z\ncomplete")
+    assert known.offline("s", "t").relation is None
+    known.add("s < r")
+    assert known.offline("s", "t").relation is Relation.CONCURRENT
