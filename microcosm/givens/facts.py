@@ -82,15 +82,6 @@ class GivenFacts:
                 if right in self._groups[token]:
                     yield Evidence("token", token)
 
-    def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:
-        """What an `Init` of a fact shows beside its conclusion: nothing, its clocks, or its token."""
-        match next(self.evidence(left, relation, right), None):
-            case Evidence("token", token):
-                return {"token": token}
-            case Evidence("clocks"):
-                return {"clocks": {event: self.givens.clocks[event].stated() for event in (left, right)}}
-        return {}
-
     def _by_clocks(self, left: str, relation: Relation, right: str) -> bool:
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
         if a is None or b is None:

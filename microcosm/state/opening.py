@@ -123,7 +123,7 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
         for name in processes:
             if name not in known:
                 raise TextError(f"no process {name!r} in the log", hint=nearest(name, known, "Processes"))
-    signs = []
+    signs = [*found.incomplete]
     for each in report.findings:
         if each.kind not in HOLES and not each.lost and each.kind != "log-hole":
             continue
