@@ -27,7 +27,7 @@ import msgpack
 from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, Stream, fingerprint
-from microcosm.replica.ledger.evolution import Evolution, dot_of, read, run_of
+from microcosm.replica.ledger.evolution import Append, Evolution, dot_of, read, run_of
 
 VERSION = 1
 
@@ -160,6 +160,8 @@ LEAF = 16
 PARTS = 8
 """Any other is compared in about so many parts."""
 
+NONE_REMOVED = fingerprint(())
+
 TRIES, AGAIN = 3, 64
 """So often removals that stay different are compared, for messages are lost, and once in so many rounds."""
 
@@ -238,7 +240,7 @@ class AntiEntropy:
     def begin(self, peer: str) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does."""
         whole = fingerprint(self._view(peer).within(FIRST, None))
-        return [encode(Compare((Range(FIRST, None, whole),), fingerprint(self._side.struck())))]
+        return [encode(Compare((Range(FIRST, None, whole),), self._removals()))]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
@@ -315,12 +317,17 @@ class AntiEntropy:
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
 
+    def _removals(self) -> bytes:
+        """The fingerprint of all dots that are known to be removed."""
+        struck = self._side.struck()
+        return fingerprint(struck) if struck else NONE_REMOVED
+
     def _removals_differ(self, peer: str, removed: bytes) -> bool:
         """Whether what a peer knows to be removed is to be compared with what is known here.
 
         What one of them has never seen it does not strike: so what is different after some tries may stay so.
         """
-        pair = (fingerprint(self._side.struck()), removed)
+        pair = (self._removals(), removed)
         before, tries = self._tried.get(peer, (pair, 0))
         tries = tries + 1 if before == pair else 1
         self._tried[peer] = (pair, tries)
@@ -346,6 +353,7 @@ class AntiEntropy:
 
     def _take(self, peer: str, contents: Iterable[bytes]) -> None:
         found = []
+        own = self._side.stream[0]
         for content in contents:
             try:
                 evolution = evolutions.decode(content)
@@ -356,7 +364,9 @@ class AntiEntropy:
             fault = self._side.fault_in(evolution)
             if fault is not None:
                 self.blamed.append((peer, fault))
-            elif self._mine(peer, self._side.unknown_own(evolution)):
+            elif (type(evolution) is Append and evolution.dot.replica != own) or self._mine(
+                peer, self._side.unknown_own(evolution)
+            ):
                 found.append(evolution)
         self._side.take(found)
 

@@ -32,7 +32,7 @@ from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
 from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import Add, Append, Evolution, named, speaks_for_another
+from microcosm.replica.ledger.evolution import RESERVED, Add, Append, Evolution, named, speaks_for_another
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm
@@ -255,8 +255,13 @@ class Replica(Questions, Changes):
 
         Cost: the dots that it names.
         """
-        if isinstance(evolution, Append) and speaks_for_another(evolution):
-            return f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+        if type(evolution) is Append:
+            if evolution.event.startswith(RESERVED) and speaks_for_another(evolution):
+                return (
+                    f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+                )
+            if evolution.dot.number <= FARTHEST:  # nearly always
+                return None
         for dot in named(evolution):
             ahead = dot.number - self.seen().last(dot.stream)
             if ahead > FARTHEST:
@@ -299,6 +304,18 @@ class Replica(Questions, Changes):
                     new += 1
         return new
 
+    def compare_own(self, other: Replica) -> None:
+        """Begin anew where another replica has something else under a dot of this one.
+
+        Cost: the dots since a member was known to have all of them.
+        """
+        stream = self.stream
+        for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
+            mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
+            if _said(mine) and _said(theirs) and _said(mine) != _said(theirs):
+                self.diverged(other.name, Dot(*stream, number))
+                return
+
     def struck(self) -> Dots:
         """The dots whose correspondences are known to be removed; read only."""
         return self._state.ledger.struck
@@ -324,6 +341,16 @@ class Replica(Questions, Changes):
                 del self._passed[dot]
 
 
+def _said(evolution: Evolution | None) -> object:
+    """The event or correspondence of an evolution, None where it has none (any more)."""
+    match evolution:
+        case Append():
+            return evolution.event
+        case Add():
+            return evolution.fact.key()
+    return None
+
+
 PATIENCE = 1000
 """So many rounds that bring nothing new are enough; each tells dozens of messages of what is gone."""
 
@@ -346,6 +373,8 @@ def level(one: Replica, other: Replica) -> Traffic:
     >>> level(phone, laptop).new, laptop.online("unshare", "view")
     ((1, 1), Relation.BEFORE)
     """
+    for owner, reader in ((one, other), (other, one)):
+        owner.compare_own(reader)
     traffic = Traffic()
     before = len(one.seen()), len(other.seen())
     same = False

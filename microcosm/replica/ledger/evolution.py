@@ -76,6 +76,10 @@ _CODES: tuple[type[Evolution], ...] = (Append, Add, Remove, Forget)
 """The code of a kind is its place here: append only."""
 
 
+RESERVED = ("c:", "d:")
+"""How the names of events begin that only messages have."""
+
+
 def named(evolution: Evolution) -> tuple[Dot, ...]:
     """The dots that an evolution names: its own, and those that it takes away."""
     match evolution:
@@ -92,7 +96,7 @@ def reserved(event: str) -> bool:
     >>> reserved("c:phone.1.7"), reserved("d:laptop:phone.1.7"), reserved("d"), reserved("dc:")
     (True, True, False, False)
     """
-    return event.startswith(("c:", "d:"))
+    return event.startswith(RESERVED)
 
 
 def speaks_for_another(append: Append) -> bool:
