@@ -38,6 +38,9 @@ DIVERGED = "diverged"
 DISPUTED = "disputed"
 """Of the note that has evolutions of a replica that were taken out, until they are said again."""
 
+AFTER = "after"
+"""Of the note that has the last event before dots were of another incarnation, until the next one."""
+
 MOST_DIVERGENCES = 16
 
 COMPACT_AFTER = 1000
@@ -141,6 +144,9 @@ class Core:
             said = [evolutions.encode(each) for each in own if each.dot.number >= first]
             self._write(DISPUTED, packb([*self._disputed(), *said]))
             self._write("disown", packb(list(run)))
+        last = ledger.chain((name, incarnation))
+        if last:
+            self._write(AFTER, last[-1].encode())
         self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
 
     def _disputed(self) -> list[bytes]:
@@ -151,6 +157,13 @@ class Core:
         """A member has all that is held here: so its dots are these. Kept with the next commit."""
         own = self.stream
         self._confirmed = (own[1], self._state.ledger.seen.last(own))
+
+    def keep_confirmed(self) -> None:
+        """Remember now, and not with the next commit, what a member is known to have of this replica."""
+        confirmed, self._confirmed = self._confirmed, None
+        if confirmed is not None and self._state.confirmed.get(confirmed[0]) != confirmed[1]:
+            with self.transaction():
+                self._write("confirmed", packb(confirmed))
 
     def note_divergence(self, peer: str, why: str, mine: bool) -> None:
         """A member and this replica do not agree on what they told each other; `mine`: this one forgot."""

@@ -381,6 +381,7 @@ def level(one: Replica, other: Replica) -> Traffic:
     idle = 0
     while not same:
         told = len(one.seen()) + len(other.seen())
+        ends = [each.seen().last(each.stream) for each in (one, other)]
         waiting = deque((other, one, message) for message in one.exchange.begin(other.name))
         while waiting:
             to, sender, message = waiting.popleft()
@@ -388,8 +389,12 @@ def level(one: Replica, other: Replica) -> Traffic:
             traffic.bytes += len(message)
             same = isinstance(decode(message), Same)
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
+        if ends != [each.seen().last(each.stream) for each in (one, other)]:
+            same = False  # what was disputed has been said again
         idle = idle + 1 if len(one.seen()) + len(other.seen()) == told else 0
         if idle > PATIENCE:
             raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
+    for each in (one, other):
+        each.keep_confirmed()
     traffic.new = len(one.seen()) - before[0], len(other.seen()) - before[1]
     return traffic
