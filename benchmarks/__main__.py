@@ -16,6 +16,7 @@ from benchmarks import (
     online_table,
     orderings,
     protocols,
+    questions,
     reading,
     refutation,
     replica,
@@ -29,7 +30,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
-        *(startup, closure, online_table, labels, increments),
+        *(startup, closure, online_table, labels, increments, questions),
         *(refutation, exact, protocols, orderings, reading, journal, replica, transport, year),
     )
 }

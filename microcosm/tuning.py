@@ -36,8 +36,8 @@ Benchmark: `reading`."""
 # questions
 
 LABELLED_FROM = 1024
-"""A log of so many events of which nothing but `<` is given is asked by labels, where chains are few. Benchmark:
-`questions`."""
+"""A log of so many events of which nothing but `<` is given is asked by labels, where chains are few.
+Benchmark: `questions`."""
 
 
 # order

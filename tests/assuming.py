@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import permutations, product
 
-from microcosm.engine.naive import Naive, turns
 from microcosm.engine.strata import strata
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.rule import Assume, Fact, Incompatible, Instance, Judged, Judgement
+from microcosm.logic.rule import Assume, Incompatible, Instance, Judged, Judgement
 from microcosm.logic.rulebook import RuleBook
+from tests.naive import Fact, Naive, turns
 
 
 class Assuming(Naive):

@@ -57,6 +57,7 @@ ASKING: dict[str, tuple[Callable[..., None], ...]] = {
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
+    **dict.fromkeys(("find", "assert", "settle"), _MICROCOSMS),
     **dict.fromkeys(("trace", "order"), _LOGS),
 }
 """The commands that read logs, and what they are told of how."""

@@ -75,6 +75,9 @@ def one_of(paths: Sequence[str]) -> Source:
 
 def given_in(source: Source, *, strict: bool = False) -> Givens:
     """What a source gives; what is odd about a log is told, or an error where that is to be `strict`."""
+    if source.content is not None:  # no log, of which nothing odd is to be told
+        with progress.told(f"reading {source.name}"):
+            return source.givens(**options.of_logs())
     report = report_of(strict, UNASKED)
     with progress.reading(source.paths, report):
         if source.content is not None:
@@ -211,9 +214,11 @@ def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[Tra
 
 def known_format(format: str | None) -> None:
     """Refuse a format that there is not. Raises `UsageError`."""
+    if format is None:
+        return
     from microcosm.traces import reading as formats
 
-    if format is not None and format not in formats.names():
+    if format not in formats.names():
         hint = formats.nearest(format, formats.names(), "Formats")
         raise exits.UsageError(f"no trace format {format!r}. {hint}")
 

@@ -181,11 +181,11 @@ def _number(number: int) -> bytes:
     return number.to_bytes(8, "little")
 
 
-Item = tuple[object, ...]
+GivenItem = tuple[object, ...]
 """A kind of given and what it says: strings, numbers, booleans and nested tuples of these."""
 
 
-def given_items(givens: Givens) -> Iterator[Item]:
+def given_items(givens: Givens) -> Iterator[GivenItem]:
     """All that is given, each thing in one form; equal as sets where the givens are equal. Cost: linear."""
     if givens.internal:
         yield ("internal", *givens.internal)
@@ -216,13 +216,13 @@ def same_givens(one: Givens, other: Givens) -> bool:
     return set(given_items(one)) == set(given_items(other))
 
 
-def given_differences(one: Givens, other: Givens) -> tuple[list[Item], list[Item]]:
+def given_differences(one: Givens, other: Givens) -> tuple[list[GivenItem], list[GivenItem]]:
     """What only the one is given and what only the other is, both in order of text."""
     mine, theirs = set(given_items(one)), set(given_items(other))
     return sorted(mine - theirs, key=repr), sorted(theirs - mine, key=repr)
 
 
-def said(item: Item, givens: Givens) -> str:
+def said(item: GivenItem, givens: Givens) -> str:
     """A given as its own file says it, on one line."""
     alone = Givens()
     kind, *rest = item
@@ -249,7 +249,7 @@ def said(item: Item, givens: Givens) -> str:
     return write_mc(alone, sources=False, events=False).rstrip("\n")
 
 
-def _stamp(stamp: Stamp) -> Item:
+def _stamp(stamp: Stamp) -> GivenItem:
     return (stamp,) if isinstance(stamp, int) else (_bound(stamp[0]), _bound(stamp[1]))
 
 
@@ -259,12 +259,12 @@ def _bound(value: Number) -> object:
     return str(Fraction(value)) if near is None else near
 
 
-def _message(message: Message) -> Item:
+def _message(message: Message) -> GivenItem:
     receivers = tuple(sorted(set(message.receivers)))
     return (message.kind, message.event, message.message, message.process, *receivers)
 
 
-def _clocks(clocks: dict[str, Clock]) -> Iterator[Item]:
+def _clocks(clocks: dict[str, Clock]) -> Iterator[GivenItem]:
     """Each clock, and each run of events of one process whose order is that of statement only."""
     level: dict[tuple[str | None, str, int], list[str]] = {}
     for event, clock in clocks.items():

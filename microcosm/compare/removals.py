@@ -37,13 +37,13 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.state.microcosm import Microcosm
 
-Pair = tuple[str, str]
+EventPair = tuple[str, str]
 
-Found = tuple[list[Correspondence], Pair]
+Removals = tuple[list[Correspondence], EventPair]
 """What to remove from each that is given it, and a pair of which the verdicts then differ."""
 
 
-def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
+def shortest_removals(one: Microcosm, other: Microcosm) -> Removals | None:
     """A smallest set of removals after which two analogous microcosms differ, under the shipped rules.
 
     None where removals cannot tell them apart: they are given the same, or differ in what follows from
@@ -56,7 +56,7 @@ def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
     (['a < c'], ('a', 'b'))
     """
     left, right = GivenOrder(one), GivenOrder(other)
-    best: Found | None = None
+    best: Removals | None = None
     limit = 1 + len(one.givens.external) + len(other.givens.external)
     ways = (_concurrent(left, right), _ordered(left, right), _ordered(right, left), _related(left, right))
     for way in chain.from_iterable(ways):
@@ -68,7 +68,7 @@ def shortest_removals(one: Microcosm, other: Microcosm) -> Found | None:
     return best
 
 
-def tried_removals(one: Microcosm, other: Microcosm) -> tuple[Found | None, bool]:
+def tried_removals(one: Microcosm, other: Microcosm) -> tuple[Removals | None, bool]:
     """As `shortest_removals` under any rules, by trying; and whether all, or all shorter ones, were tried.
 
     Cost: two microcosms, and a comparison, for each of at most `REMOVALS_TRIED` sets of removals. Of more,
@@ -101,7 +101,7 @@ def _without(known: Microcosm, removed: Iterable[Correspondence]) -> Microcosm:
 class _Way:
     """Removing `first` and cutting the order of `pair` in one of `orders` (if any) tells two apart there."""
 
-    pair: Pair
+    pair: EventPair
     first: tuple[Correspondence, ...] = ()
     orders: tuple[GivenOrder, ...] = ()
 
@@ -210,7 +210,7 @@ class GivenOrder:
         """Whether `a < b` follows."""
         return self._engine.holds(Judgement.INITIAL, a, Relation.BEFORE, b)
 
-    def cut(self, a: str, b: str, below: int) -> list[Pair] | None:
+    def cut(self, a: str, b: str, below: int) -> list[EventPair] | None:
         """The fewest links, and of these the nearest to a, without which `a < b` does not follow.
 
         None where there are not fewer than `below`, or no removal does it. Cost: `below` searches among
@@ -221,7 +221,7 @@ class GivenOrder:
             return []
         if self.fixed(a, Relation.BEFORE, b):
             return None
-        ways: Counter[Pair] = Counter()
+        ways: Counter[EventPair] = Counter()
         for _ in range(below):
             parent = self._reach(a, b, ways)
             if b not in parent:
@@ -241,7 +241,7 @@ class GivenOrder:
                 at = parent[at]
         return None
 
-    def _reach(self, a: str, b: str, ways: Counter[Pair]) -> dict[str, str]:
+    def _reach(self, a: str, b: str, ways: Counter[EventPair]) -> dict[str, str]:
         """The events that one more way from a may come to, depth first, and from where; it ends at b."""
         back: dict[str, list[str]] = {}
         for (v, w), used in ways.items():
@@ -259,7 +259,7 @@ class GivenOrder:
                 trail.append((following, self._onward(following, b, ways, back)))
         return parent
 
-    def _onward(self, v: str, b: str, ways: Counter[Pair], back: dict[str, list[str]]) -> Iterator[str]:
+    def _onward(self, v: str, b: str, ways: Counter[EventPair], back: dict[str, list[str]]) -> Iterator[str]:
         """The next events: along links not used up, or back along one that another way could do without."""
         for w, removable in self._links.get(v, {}).items():
             if not (removable and ways[v, w]) and self._leads_to(w, b):

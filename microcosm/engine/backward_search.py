@@ -16,16 +16,16 @@ from collections.abc import Sequence
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT
-from microcosm.engine.join import Join, Scope
+from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.reachability import Reachability
 from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits, lowest
 
-Goal = tuple[int, int]
+Ends = tuple[int, int]
 """A pair of positions of which something is to be decided."""
 
-Trail = list[Goal]
+Climb = list[Ends]
 """Goals, each with one end of the one before; the last needs no recursion."""
 
 
@@ -35,15 +35,15 @@ class BackwardSearch:
     Cost of a question: some row operations for each event that is met; the answer is remembered.
     """
 
-    def __init__(self, rules: Sequence[TableRule], scope: Scope) -> None:
+    def __init__(self, rules: Sequence[TableRule], scope: RelationScope) -> None:
         self._scope = scope
         self._base: list[tuple[Pointwise, Join | None]] = []
         self._steps: list[tuple[Pointwise, Join, int]] = []
         self._reach = Reachability(rules, scope)
         self.steps = 0
         """How many events all searches have met since the ground changed."""
-        self._decided: dict[Goal, bool] = {}
-        self._trails: dict[Goal, Trail] = {}
+        self._decided: dict[Ends, bool] = {}
+        self._trails: dict[Ends, Climb] = {}
         self._listed: dict[int, dict[int, list[int]] | None] = {}
         for rule in rules:
             rest = rule.rest
@@ -65,7 +65,7 @@ class BackwardSearch:
         self._listed.clear()
         self._reach.forget()
 
-    def trail(self, a: int, b: int) -> Trail | None:
+    def trail(self, a: int, b: int) -> Climb | None:
         """From a pair that was found to hold to one that needs no recursion, where it was climbed to."""
         trail = self._trails.get((a, b))
         return [pair[::-1] for pair in self._trails.get((b, a), ())] if trail is None else trail
@@ -129,13 +129,13 @@ class BackwardSearch:
 
     # -- towards what needs no recursion -------------------------------------------------------------------
 
-    def climb(self, goal: Goal) -> Trail | None:
+    def climb(self, goal: Ends) -> Climb | None:
         """The way from a pair to one that needs no recursion, each moving one end of the one before.
 
         Empty where the pair does not hold; None where that stays open.
         """
         left, right, rules = self._reach.ahead(*goal)
-        targets, certain = set[Goal](), True
+        targets, certain = set[Ends](), True
         for rule in rules:
             pairs = self._pairs(rule)
             if pairs is None:
@@ -172,24 +172,24 @@ class BackwardSearch:
                 found[x] = ends
         return found
 
-    def _straight(self, goal: Goal, target: Goal) -> Trail | None:
+    def _straight(self, goal: Ends, target: Ends) -> Climb | None:
         """How the rules soon lead from one pair to the other, along orders alone."""
         tails = [self._reach.before(end) for end in target]
         return self._way(goal, target, tails, tuning.STEPS_ALONG)
 
-    def _winding(self, goal: Goal, target: Goal) -> Trail | None:
+    def _winding(self, goal: Ends, target: Ends) -> Climb | None:
         """How the rules lead from one pair to the other; empty: they do not; None: not in so many steps."""
         tails = [tail for end in target if (tail := self._reach.linked(end, forwards=False)) is not None]
         return self._way(goal, target, tails, tuning.STEPS_ANYHOW) if len(tails) == len(target) else None
 
-    def _way(self, goal: Goal, target: Goal, tails: list[int], patience: int) -> Trail | None:
+    def _way(self, goal: Ends, target: Ends, tails: list[int], patience: int) -> Climb | None:
         """How the rules lead from one pair to the other, each end by way of the events of its tail alone.
 
         Empty: they do not; None: not in so many steps.
         """
         if not (tails[0] >> goal[0] & 1 and tails[1] >> goal[1] & 1):
             return []
-        met: dict[Goal, Goal] = {}  # and by way of what
+        met: dict[Ends, Ends] = {}  # and by way of what
         # Which end stays, and where; a place, and the other ends from there on; by way of what.
         agenda = [(1, goal[1], goal[0], 1, goal)]
         while agenda:
@@ -229,7 +229,7 @@ class BackwardSearch:
         return found
 
 
-def _back(met: dict[Goal, Goal], goal: Goal, start: Goal) -> Trail:
+def _back(met: dict[Ends, Ends], goal: Ends, start: Ends) -> Climb:
     """The way from `start` to a goal."""
     trail = [goal]
     while trail[-1] != start:

@@ -1,7 +1,7 @@
 """Lowering, first step: a rule instance becomes a pattern over numbered event variables.
 
 Variable 0 is the left event of the conclusion, 1 the right one, the rest are intermediate. A pattern
-names its relations symbolically (`Source`); nothing here knows a microcosm.
+names its relations symbolically (`LiteralSource`); nothing here knows a microcosm.
 
 A rule `P(b, a) <- P(a, b)` makes P symmetric. It is not evaluated: every other rule for P gets a
 mirror image instead, and P is its own converse (the two systems have the same least fixpoint, by
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
     Assume,
-    Base,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -35,17 +35,17 @@ from microcosm.logic.rule import (
 LEFT, RIGHT = 0, 1
 
 Pred = tuple[Judgement, Relation]
-"""What a rule concludes: a relation under a judgement."""
+"""What rules conclude: a judgement with a relation, never `>`."""
 
 
-class Source(NamedTuple):
+class LiteralSource(NamedTuple):
     """Where a literal's facts are: what is judged or given, `_` under a judgement, a base predicate, M."""
 
     kind: Literal["judged", "any", "given", "base", "in", "union"]
     judgement: Judgement | None = None
     relation: Relation | None = None
     name: str = ""
-    parts: tuple[Source, ...] = ()
+    parts: tuple[LiteralSource, ...] = ()
 
     @property
     def pred(self) -> Pred | None:
@@ -56,10 +56,10 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairLiteral:
     """A literal over two variables."""
 
-    source: Source
+    source: LiteralSource
     left: int
     right: int
     positive: bool = True
@@ -76,10 +76,10 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class One:
+class EventLiteral:
     """A literal over one variable."""
 
-    source: Source
+    source: LiteralSource
     variable: int
     positive: bool = True
 
@@ -88,13 +88,14 @@ class One:
 class Body:
     """The premises of an instance; `nones` are patterns that must have no solution (`no e in M with …`).
 
-    `mirrored` says that the roles of left and right were swapped.
+    `mirrored` says that the roles of left and right were swapped. Cost of each method: linear in the
+    literals, and in the predicates that it is asked about.
     """
 
     instance: Instance
     head: Pred
-    ones: tuple[One, ...]
-    pairs: tuple[Pair, ...]
+    ones: tuple[EventLiteral, ...]
+    pairs: tuple[PairLiteral, ...]
     nones: tuple[Body, ...]
     variables: tuple[str, ...]
     mirrored: bool = False
@@ -124,7 +125,7 @@ class Body:
         )
         return here, rest
 
-    def without(self, read: Pair) -> Body:
+    def without(self, read: PairLiteral) -> Body:
         """The same premises but one."""
         return replace(self, pairs=tuple(p for p in self.pairs if p is not read))
 
@@ -137,7 +138,7 @@ class Body:
         for none in self.nones:
             yield from none.mentioned()
 
-    def reads(self, preds: Iterable[Pred]) -> tuple[Pair, ...]:
+    def reads(self, preds: Iterable[Pred]) -> tuple[PairLiteral, ...]:
         """The positive literals that read one of `preds` (directly or through `_`)."""
         wanted = set(preds)
         return tuple(
@@ -154,7 +155,7 @@ class Body:
         """The same premises for the converse of the conclusion."""
         swap = {LEFT: RIGHT, RIGHT: LEFT}
 
-        def turn(p: Pair) -> Pair:
+        def turn(p: PairLiteral) -> PairLiteral:
             return replace(p, left=swap.get(p.left, p.left), right=swap.get(p.right, p.right))
 
         def turned(body: Body) -> Body:
@@ -171,9 +172,9 @@ class Body:
 
     def shape(self, symmetric: Iterable[Pred]) -> frozenset[object]:
         """The premises as a set, the ends of symmetric literals unordered: equal shapes, equal meaning."""
-        unordered = {Source("judged", *pred) for pred in symmetric}
+        unordered = {LiteralSource("judged", *pred) for pred in symmetric}
 
-        def key(pair: Pair) -> object:
+        def key(pair: PairLiteral) -> object:
             ends = (pair.left, pair.right)
             if pair.source.kind == "any" or pair.source in unordered:
                 ends = (min(ends), max(ends))
@@ -191,7 +192,8 @@ class Body:
 def merged(bodies: Iterable[Body]) -> list[Body]:
     """Bodies that differ in the source of one positive literal, as one body over the union of sources.
 
-    `P ∘ U ∪ Q ∘ U = (P ∪ Q) ∘ U`: what a relation variable took apart is evaluated in one pass.
+    `P ∘ U ∪ Q ∘ U = (P ∪ Q) ∘ U`: what a relation variable took apart is evaluated in one pass. Cost: the
+    square of the bodies.
     """
     found = list(bodies)
     at = 0
@@ -215,7 +217,7 @@ def _union(one: Body, other: Body) -> Body | None:
     if not p.positive or replace(p, source=q.source) != q:
         return None
     parts = tuple(dict.fromkeys((*(p.source.parts or (p.source,)), *(q.source.parts or (q.source,)))))
-    union = replace(p, source=Source("union", parts=parts))
+    union = replace(p, source=LiteralSource("union", parts=parts))
     return replace(one, pairs=tuple(union if n == differ[0] else pair for n, pair in enumerate(one.pairs)))
 
 
@@ -234,16 +236,18 @@ def body(instance: Instance) -> Body:
     return _body(instance, head, instance.premises, numbers)
 
 
-def judged(judgement: Judgement, relation: Term) -> Source:
-    """The source of a judged premise; `_` reads every relation of the judgement."""
+def judged(judgement: Judgement, relation: Term) -> LiteralSource:
+    """The source of a judged premise; `_` reads every relation of the judgement. Cost: constant."""
     return (
-        Source("judged", judgement, relation) if isinstance(relation, Relation) else Source("any", judgement)
+        LiteralSource("judged", judgement, relation)
+        if isinstance(relation, Relation)
+        else LiteralSource("any", judgement)
     )
 
 
 def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: dict[str, int]) -> Body:
-    ones: list[One] = []
-    pairs: list[Pair] = []
+    ones: list[EventLiteral] = []
+    pairs: list[PairLiteral] = []
     nones: list[Body] = []
 
     def number(name: str) -> int:
@@ -252,16 +256,18 @@ def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: 
     def positive(premise: Premise, sign: bool) -> None:
         match premise:
             case Judged(judgement, left, relation, right):
-                pairs.append(Pair(judged(judgement, relation), number(left), number(right), sign))
+                pairs.append(PairLiteral(judged(judgement, relation), number(left), number(right), sign))
             case Given(left, relation, right):
                 assert isinstance(relation, Relation)
-                pairs.append(Pair(Source("given", None, relation), number(left), number(right), sign))
+                pairs.append(
+                    PairLiteral(LiteralSource("given", None, relation), number(left), number(right), sign)
+                )
             case In(event):
-                ones.append(One(Source("in"), number(event), sign))
-            case Base(name, (event,)):
-                ones.append(One(Source("base", name=name), number(event), sign))
-            case Base(name, (left, right)):
-                pairs.append(Pair(Source("base", name=name), number(left), number(right), sign))
+                ones.append(EventLiteral(LiteralSource("in"), number(event), sign))
+            case BasePredicate(name, (event,)):
+                ones.append(EventLiteral(LiteralSource("base", name=name), number(event), sign))
+            case BasePredicate(name, (left, right)):
+                pairs.append(PairLiteral(LiteralSource("base", name=name), number(left), number(right), sign))
             case _:
                 raise AssertionError(f"no literal: {premise}")
 

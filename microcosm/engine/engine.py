@@ -13,11 +13,11 @@ from functools import cached_property
 from itertools import chain, repeat, starmap
 
 from microcosm import tuning
-from microcosm.engine.body import Pred, Source
+from microcosm.engine.body import LiteralSource, Pred
 from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
-from microcosm.engine.plan import Shape
+from microcosm.engine.plan import PlanShape
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -43,7 +43,7 @@ VERDICTS = (
 """All that an online question may be answered with, the most accurate first."""
 
 _BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
-_GIVEN = Source("given", None, Relation.CONCURRENT)
+_GIVEN = LiteralSource("given", None, Relation.CONCURRENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,10 @@ class Engine:
     # -- questions ---------------------------------------------------------------------------------
 
     def locate(self, a: str, b: str) -> tuple[Memo, int, int]:
-        """The positions of two distinct events and the memo to ask; unnamed events are outsiders."""
+        """The positions of two distinct events and the memo to ask; unnamed events are outsiders.
+
+        Cost: a look-up each; of the first outsider a memo of its own.
+        """
         universe = self.universe
         position, vacant = universe.position, universe.vacant
         x, y = position.get(a, -1), position.get(b, -1)
@@ -319,7 +322,7 @@ class Engine:
         """Whether changes reach the initial judgements in ways that are known without deriving them all."""
         plan = self.program.of.get(_BEFORE)
         others = (self.program.of.get(pred) for pred in (_CONCURRENT, _RELATED))
-        return plan is not None and plan.plain and all(o is None or o.shape is Shape.VIEW for o in others)
+        return plan is not None and plan.plain and all(o is None or o.shape is PlanShape.VIEW for o in others)
 
     def _surely_clean(self) -> int:
         """Events that surely take no part in a clash, found without their rows.

@@ -17,7 +17,7 @@ from itertools import chain as joined
 from itertools import compress, count, repeat
 from operator import attrgetter, lt
 
-from microcosm.engine.relations import GivenRelation, KeysOf, Pairs, RowRelation, Sharing
+from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
 from microcosm.givens.facts import COMPLETE, STAMPED_OUT, BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -32,14 +32,14 @@ Columns = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedEvents:
     """The position of each named event, in their order, and what is stated of them by their positions."""
 
     position: dict[str, int]
     stated: dict[Relation, Columns]
 
 
-def numbered(givens: Givens, first: int = 0) -> Numbered:
+def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     """The named events in an order near to causal order, the first at position `first`.
 
     Any order is right; this one costs linear time: as stated where that is causal already, but for events
@@ -62,7 +62,11 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
         # The names of the links come first, as they are numbered already.
         columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
         order, stated = _causal(len(position), *columns, first), {Relation.BEFORE: columns}
-        return _in_order(position, order, stated, first) if order != as_stated else Numbered(position, stated)
+        return (
+            _in_order(position, order, stated, first)
+            if order != as_stated
+            else NumberedEvents(position, stated)
+        )
     stated = {}
     if links is not None:
         place = [*map(position.__getitem__, links.names)].__getitem__
@@ -77,12 +81,14 @@ def numbered(givens: Givens, first: int = 0) -> Numbered:
         before = stated.get(Relation.BEFORE, ((), ()))
         pairs = [*before[0], *chained[:-1]], [*before[1], *chained[1:]]
         order = _causal(len(position), *pairs, first)
-    return _in_order(position, order, stated, first) if order != as_stated else Numbered(position, stated)
+    return (
+        _in_order(position, order, stated, first) if order != as_stated else NumberedEvents(position, stated)
+    )
 
 
 def _in_order(
     position: dict[str, int], order: Sequence[int], stated: dict[Relation, Columns], first: int
-) -> Numbered:
+) -> NumberedEvents:
     """The events `position` and what is `stated` of them, renumbered from `first` in the given order."""
     place = _places(order, first).__getitem__
     moved: dict[Relation, Columns] = {
@@ -91,7 +97,7 @@ def _in_order(
     }
     names = [*position]
     ordered = [names[at - first] for at in order]
-    return Numbered(dict(zip(ordered, count(first), strict=False)), moved)
+    return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved)
 
 
 def _places(order: Sequence[int], first: int) -> list[int]:
@@ -126,9 +132,9 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) 
 class Universe:
     """Positions for event names, from `OUTSIDERS` on in the order given; a new name takes the next position.
 
-    `named` is the set of all positions in use, `members` those of the events in M. The first two
-    positions are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the
-    positions that were named once and are not now.
+    `named` is the set of all positions in use, `members` those of the events in M. The first two positions
+    are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the positions that were
+    named once and are not now. Cost: a look-up a name.
     """
 
     OUTSIDERS = 2
@@ -239,7 +245,7 @@ class Ground:
         if name not in self._pairs:
             position = self.universe.position
             facts = [*self._base[name]]
-            self._pairs[name] = Pairs([position[a] for a, _ in facts], [position[b] for _, b in facts])
+            self._pairs[name] = PairRelation([position[a] for a, _ in facts], [position[b] for _, b in facts])
         return self._pairs[name]
 
     def put(self, fact: Correspondence) -> None:
@@ -318,6 +324,8 @@ INTERNAL = object()
 
 class Processes:
     """The process of a position: of the internal chain, of a clock, of a message, of an id `process:seq`.
+
+    Cost: linear to make; a look-up a position.
 
     >>> from microcosm.givens.columns import Message
     >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})

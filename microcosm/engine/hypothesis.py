@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.proof_steps import Env, Steps
@@ -28,8 +28,8 @@ class _Trigger:
     """A rule as it is woken by one of its premises: the others of the stratum are matched in turn."""
 
     rule: Body
-    read: Pair
-    others: tuple[Pair, ...]
+    read: PairLiteral
+    others: tuple[PairLiteral, ...]
     rest: Body
     plain: bool
     """Whether nothing but premises of the stratum is left to ask."""
@@ -173,7 +173,7 @@ class Hypothesis:
                     self.clash = (excluded, fact)
                     return
 
-    def _reads(self, rule: Body) -> tuple[Pair, ...]:
+    def _reads(self, rule: Body) -> tuple[PairLiteral, ...]:
         return tuple(p for p in rule.pairs if p.positive and p.source.judgement is self.judgement)
 
     def _prepare(self, rule: Body) -> None:
@@ -193,7 +193,7 @@ class Hypothesis:
             assert relation is not None
             self._triggers.setdefault(relation, []).append(_Trigger(rule, read, others, rest, plain))
 
-    def _never(self, read: Pair) -> bool:
+    def _never(self, read: PairLiteral) -> bool:
         """Whether a premise is a base predicate that holds of no events: no assumption can change that."""
         return read.source.kind == "base" and not any(self._memo.relation(read.source).support())
 
@@ -218,7 +218,7 @@ class Hypothesis:
             ]
         return envs
 
-    def _extended(self, p: Pair, env: Env) -> Iterator[Env]:
+    def _extended(self, p: PairLiteral, env: Env) -> Iterator[Env]:
         relation = p.source.relation
         assert isinstance(relation, Relation)
         left, right = env.get(p.left), env.get(p.right)
@@ -236,7 +236,7 @@ class Hypothesis:
                 yield {**env, p.left: a, p.right: b}
 
 
-def _without(rule: Body, reads: tuple[Pair, ...]) -> Body:
+def _without(rule: Body, reads: tuple[PairLiteral, ...]) -> Body:
     for read in reads:
         rule = rule.without(read)
     return rule

@@ -11,27 +11,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from microcosm.engine.body import Body, Pair, Source
+from microcosm.engine.body import Body, LiteralSource, PairLiteral
 from microcosm.engine.relations import RowRelation
 from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
-class Scope(Protocol):
-    """Where a join finds its relations: the memo of one microcosm."""
+class RelationScope(Protocol):
+    """Where a join finds its relations: the memo of one microcosm.
+
+    Cost of each: a look-up, once it was made.
+    """
 
     @property
     def domain(self) -> int:
         """Every position that a variable may take."""
 
-    def relation(self, source: Source) -> RowRelation:
+    def relation(self, source: LiteralSource) -> RowRelation:
         """The relation that a pair literal names."""
 
-    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation]) -> RowRelation:
+    def any_of(self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation]) -> RowRelation:
         """`_` under a judgement, some predicates being read from `instead`."""
 
-    def subset(self, source: Source) -> int:
+    def subset(self, source: LiteralSource) -> int:
         """The set that a literal over one variable names."""
 
 
@@ -50,7 +53,7 @@ class Join:
     side, or one for each target where these are fewer.
     """
 
-    def __init__(self, body: Body, bound: Iterable[int], root: int | None, scope: Scope) -> None:
+    def __init__(self, body: Body, bound: Iterable[int], root: int | None, scope: RelationScope) -> None:
         self.root = root
         self._scope = scope
         known = set(bound)
@@ -62,7 +65,7 @@ class Join:
         self._bound_ones = [o for o in body.ones if o.variable in known]
         self._checks = [p for p in body.pairs if p.left in known and p.right in known]
         self._from_bound: list[tuple[int, int, Rows, bool]] = []
-        between: dict[tuple[int, int], list[Pair]] = {}
+        between: dict[tuple[int, int], list[PairLiteral]] = {}
         for p in body.pairs:
             if p.left in known and p.right in free:
                 self._from_bound.append((p.right, p.left, scope.relation(p.source).row, p.positive))
@@ -203,7 +206,7 @@ class Join:
     def _sees(self, none: Body) -> bool:
         return self.root is not None and self.root in set(none.mentioned())
 
-    def _plan(self, between: dict[tuple[int, int], list[Pair]]) -> int | None:
+    def _plan(self, between: dict[tuple[int, int], list[PairLiteral]]) -> int | None:
         """Order the unbound variables from leaves to root; in a cycle, a variable to bind first."""
         left = set(self._free)
         edges = dict(between)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, body
-from microcosm.engine.plan import Draft, Plan, Shape, is_symmetry, planned
-from microcosm.engine.strata import Stratum, strata
+from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, Pred, body
+from microcosm.engine.plan import Draft, Plan, PlanShape, is_symmetry, planned
+from microcosm.engine.strata import Stratum, predicate, strata
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Premise
 from microcosm.logic.rulebook import RuleBook
@@ -33,10 +33,10 @@ class Program:
     @cached_property
     def orders(self) -> tuple[Pred, ...]:
         """The predicates that are kept as a happens-before."""
-        return tuple(pred for pred, plan in self.of.items() if plan.shape is Shape.CLOSURE)
+        return tuple(pred for pred, plan in self.of.items() if plan.shape is PlanShape.CLOSURE)
 
     def symmetric(self, pred: Pred) -> bool:
-        """Whether the predicate is its own converse, by its rules."""
+        """Whether the predicate is its own converse, by its rules. Cost: a look-up."""
         plan = self.of.get(pred)
         return plan is not None and pred in plan.symmetric
 
@@ -49,10 +49,10 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     predicates that nothing else concludes: nothing holds of them. Cost: the square of the instances, once.
     """
     plans: list[Plan] = []
-    empty = {Source("given", None, relation) for relation in unstated}
+    empty = {LiteralSource("given", None, relation) for relation in unstated}
     symmetric: set[Pred] = set()
     concluding: dict[Pred, tuple[Body, ...]] = {}
-    concluded = dict.fromkeys(_head(instance) for instance in rules.instances)
+    concluded = dict.fromkeys(predicate(instance.conclusion) for instance in rules.instances)
     for stratum in strata(rules):
         bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
         for instance in _spelled_out(stratum, list(concluded)):
@@ -72,12 +72,6 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
-
-
-def _head(instance: Instance) -> Pred:
-    relation = instance.conclusion.relation
-    assert isinstance(relation, Relation), "an instance has concrete relations"
-    return instance.conclusion.judgement, relation
 
 
 def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
@@ -103,16 +97,16 @@ def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
 
 def _concludes_itself(b: Body) -> bool:
     """Whether the conclusion is a premise of itself: such a rule brings nothing."""
-    return Pair(Source("judged", *b.head), LEFT, RIGHT) in b.pairs
+    return PairLiteral(LiteralSource("judged", *b.head), LEFT, RIGHT) in b.pairs
 
 
-def _possible(bodies: dict[Pred, list[Body]], empty: set[Source]) -> dict[Pred, list[Body]]:
+def _possible(bodies: dict[Pred, list[Body]], empty: set[LiteralSource]) -> dict[Pred, list[Body]]:
     """The rules of a stratum that can conclude anything; `empty` are the sources that nothing is in.
 
     Predicates without such a rule are put among the latter.
     """
     possible: dict[Pred, list[Body]] = {}
-    empty.update(Source("judged", *pred) for pred in bodies)
+    empty.update(LiteralSource("judged", *pred) for pred in bodies)
     grows = True
     while grows:
         grows = False
@@ -120,12 +114,12 @@ def _possible(bodies: dict[Pred, list[Body]], empty: set[Source]) -> dict[Pred, 
             able = [b for b in found if not any(p.positive and p.source in empty for p in b.pairs)]
             if len(able) > len(possible.get(pred, ())):
                 possible[pred] = able
-                empty.discard(Source("judged", *pred))
+                empty.discard(LiteralSource("judged", *pred))
                 grows = True
     return {pred: [_without(b, empty) for b in found] for pred, found in possible.items()}
 
 
-def _without(b: Body, empty: Set[Source]) -> Body:
+def _without(b: Body, empty: Set[LiteralSource]) -> Body:
     """The premises but those that hold of themselves: what is denied of, or sought in, an empty source."""
     nones = [none for none in b.nones if not any(p.positive and p.source in empty for p in none.pairs)]
     kept = [p for p in b.pairs if p.source not in empty]
@@ -137,7 +131,7 @@ def _without(b: Body, empty: Set[Source]) -> Body:
 
 def _is_order(rules: RuleBook, pred: Pred) -> bool:
     """Whether the rules, none left out, keep a predicate as an order, of which all memos share one."""
-    return compile_rules(rules).of[pred].shape is Shape.CLOSURE
+    return compile_rules(rules).of[pred].shape is PlanShape.CLOSURE
 
 
 ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
@@ -145,12 +139,12 @@ ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation
 
 
 def online(relation: Relation) -> Pred:
-    """`|- a R b` as a predicate."""
+    """`|- a R b` as a predicate. Cost: constant."""
     return (Judgement.ONLINE, relation)
 
 
 def initial(relation: Relation) -> Pred:
-    """`|-0 a R b` as a predicate."""
+    """`|-0 a R b` as a predicate. Cost: constant."""
     return (Judgement.INITIAL, relation)
 
 
@@ -162,6 +156,8 @@ ONLINE = {relation: online(relation) for relation in ONLINE_ORDER}
 def closes_givens(rules: RuleBook) -> bool:
     """Whether |-0 is what is given, `<` closed under transitivity, the others perhaps symmetric, and no more.
 
+    Cost: linear in the rules, once a rule book.
+
     >>> from microcosm.logic.rulebook import read_rules
     >>> shipped = read_rules()
     >>> closes_givens(shipped), closes_givens(RuleBook(shipped.rules[:1]))  # Init alone
@@ -172,10 +168,13 @@ def closes_givens(rules: RuleBook) -> bool:
     if concluded != {initial(relation) for relation in GIVEN_RELATIONS}:
         return False
     for pred in concluded:
-        given = {Pair(Source("given", None, pred[1]), *ends) for ends in ((LEFT, RIGHT), (RIGHT, LEFT))}
+        given = {
+            PairLiteral(LiteralSource("given", None, pred[1]), *ends)
+            for ends in ((LEFT, RIGHT), (RIGHT, LEFT))
+        }
         plan = program.of[pred]
         if pred[1] is Relation.BEFORE:
-            if plan.shape is not Shape.CLOSURE or not plan.plain or not plan.bodies[pred]:
+            if plan.shape is not PlanShape.CLOSURE or not plan.plain or not plan.bodies[pred]:
                 return False
             continue
         stated = [rule for rule in program.concluding[pred] if not is_symmetry(rule)]

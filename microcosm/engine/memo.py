@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from microcosm.engine.body import Pred, Source
+from microcosm.engine.body import LiteralSource, Pred
 from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
-from microcosm.engine.plan import Shape, is_transitivity
+from microcosm.engine.plan import PlanShape, is_transitivity
 from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Closure, Union, View
@@ -49,15 +49,16 @@ class Orders:
         return found
 
     def drop(self, pred: Pred) -> None:
-        """Forget an order that cannot be kept up to date."""
+        """Forget an order that cannot be kept up to date. Cost: constant."""
         self.built.pop(pred, None)
 
 
 class Memo:
     """A `Scope` for joins: all relations over one domain, each made when first asked for.
 
-    They are remembered until `refresh`. `program` may leave out what nothing is given of, as long as that
-    is so.
+    They are remembered until `refresh`. `program` may leave out what nothing is given of, as long as that is
+    so. Cost of its methods: a look-up once a relation was made, which derives nothing yet; of `refresh`
+    linear in those that were made, of `laid_out` all rows of every order.
     """
 
     def __init__(self, orders: Orders, program: Program, domain: int) -> None:
@@ -65,13 +66,13 @@ class Memo:
         self._orders = orders
         self._ground = orders.ground
         self.program = program
-        self._relations: dict[Source, RowRelation] = {}
+        self._relations: dict[LiteralSource, RowRelation] = {}
         self._judged: dict[Pred, RowRelation] = {}
         self._forgetting: list[View | AnyOf | Union | Table] = []
         self._closures: dict[Pred, Closure] = {}
         self._tables: dict[int, Tables] = {}
 
-    def relation(self, source: Source) -> RowRelation:
+    def relation(self, source: LiteralSource) -> RowRelation:
         """The relation of a pair literal's source. Raises `RuleError` for an unknown base predicate."""
         found = self._relations.get(source)
         if found is None:
@@ -97,19 +98,19 @@ class Memo:
         return [(r, found.holds) for r, found in judged[1:] if not isinstance(found, Empty)]
 
     def any_of(
-        self, judgement: Judgement, instead: Mapping[Source, RowRelation] | None = None
+        self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation] | None = None
     ) -> RowRelation:
         """`_` under a judgement, some predicates being read from `instead`."""
         preds = [pred for pred in self.program.of if pred[0] is judgement]
-        sources: list[Source] = [Source("judged", *pred) for pred in preds]
+        sources: list[LiteralSource] = [LiteralSource("judged", *pred) for pred in preds]
         if not instead or not any(source in instead for source in sources):
-            return self.relation(Source("any", judgement))
+            return self.relation(LiteralSource("any", judgement))
         relations = [instead.get(source) or self.relation(source) for source in sources]
         return AnyOf(
             [(r, self.program.symmetric(p)) for r, p in zip(relations, preds, strict=True)], remember=False
         )
 
-    def subset(self, source: Source) -> int:
+    def subset(self, source: LiteralSource) -> int:
         """The set of a literal over one variable."""
         if source.kind == "in":
             return self._ground.universe.members
@@ -126,7 +127,7 @@ class Memo:
     @contextmanager
     def laid_out(self) -> Iterator[None]:
         """All rows of every order at hand, for whoever is about to ask for most of them."""
-        orders = [pred for pred, plan in self.program.of.items() if plan.shape is Shape.CLOSURE]
+        orders = [pred for pred, plan in self.program.of.items() if plan.shape is PlanShape.CLOSURE]
         closures = [closure for pred in orders if isinstance(closure := self.judged(pred), Closure)]
         for closure in closures:
             closure.lay_out()
@@ -152,7 +153,7 @@ class Memo:
         relation = self.judged(pred)
         return relation.tables if isinstance(relation, Table) else None
 
-    def _make(self, source: Source) -> RowRelation:
+    def _make(self, source: LiteralSource) -> RowRelation:
         if source.pred is not None:
             return self.judged(source.pred)
         if source.kind == "given" and source.relation in self._ground.given:
@@ -172,11 +173,11 @@ class Memo:
             return Empty()
         if plan.alias is not None:
             alias = plan.alias
-            return self.relation(alias) if isinstance(alias, Source) else self.judged(alias)
-        if plan.shape is Shape.CLOSURE:
+            return self.relation(alias) if isinstance(alias, LiteralSource) else self.judged(alias)
+        if plan.shape is PlanShape.CLOSURE:
             closure = self._closures[pred] = Closure(self._orders.order(pred))
             return closure
-        if plan.shape is Shape.VIEW:
+        if plan.shape is PlanShape.VIEW:
             return self._kept(View(plan.bodies[pred], self, symmetric=pred in plan.symmetric))
         tables = self._tables.get(id(plan))
         if tables is None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred, Source, judged
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
+from microcosm.engine.plan import is_symmetry
 from microcosm.engine.table import Tables
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
@@ -30,7 +31,10 @@ Goal = tuple[Pred, int, int]
 
 
 class Steps:
-    """Builds steps; `derive` gives derivations of their premises from lower strata."""
+    """Builds steps; `derive` gives derivations of their premises from lower strata.
+
+    Cost of a step: a join for each intermediate event, and the derivations of its premises.
+    """
 
     def __init__(self, engine: Engine, givens: Givens, derive: Callable[[Memo, Goal], Derivation]) -> None:
         self._engine = engine
@@ -120,7 +124,7 @@ class Steps:
                 values = values & linked or values
         return values
 
-    def node(self, memo: Memo, rule: Body, env: Env, given: Mapping[Pair, Derivation]) -> Derivation:
+    def node(self, memo: Memo, rule: Body, env: Env, given: Mapping[PairLiteral, Derivation]) -> Derivation:
         """The step of a rule under an assignment; recursive premises come ready."""
         instance = rule.instance
         at = {name: env[number] for number, name in enumerate(rule.variables) if number in env}
@@ -176,7 +180,10 @@ class Steps:
 
 
 def related_to_both(premise: NoneWith) -> tuple[Judgement, str, str] | None:
-    """The two events of a premise `no e in M with |- a _ e, |- b _ e`, if it is of that form."""
+    """The two events of a premise `no e in M with |- a _ e, |- b _ e`, if it is of that form.
+
+    Cost: constant.
+    """
     match premise.body:
         case (Judged(one, l1, r1, m1), Judged(other, l2, r2, m2)) if one is other and r1 == r2 == ANY:
             ends = [{l1, m1} - {premise.event}, {l2, m2} - {premise.event}]
@@ -221,12 +228,12 @@ class Ranked:
         found = self._instance(memo, tables, goal, self._rank(tables, goal))
         if found is not None:
             return found
-        turn = next(rule for rule in memo.program.concluding[pred] if turns(rule))
+        turn = next(rule for rule in memo.program.concluding[pred] if is_symmetry(rule))
         return turn, {LEFT: x, RIGHT: y}
 
     def _instance(self, memo: Memo, tables: Tables, goal: Goal, rank: float) -> tuple[Body, Env] | None:
         for rule in memo.program.concluding[goal[0]]:
-            if turns(rule):
+            if is_symmetry(rule):
                 continue
             reads = rule.reads(tables.preds)
             rest = rule
@@ -245,7 +252,7 @@ class Ranked:
             times.append(tables.found_at(pred, y, x))
         return min((time for time in times if time is not None), default=inf)
 
-    def _read_goal(self, tables: Tables, read: Pair, env: Env) -> Goal:
+    def _read_goal(self, tables: Tables, read: PairLiteral, env: Env) -> Goal:
         left, right = env[read.left], env[read.right]
         if read.pred is not None:
             return (read.pred, left, right)
@@ -254,8 +261,3 @@ class Ranked:
                 if tables.found_at(pred, a, b) is not None:
                     return (pred, a, b)
         return (tables.preds[0], left, right)
-
-
-def turns(lowered: Body) -> bool:
-    """Whether a rule only says that its predicate is symmetric."""
-    return lowered.pairs == (Pair(Source("judged", *lowered.head), RIGHT, LEFT),)

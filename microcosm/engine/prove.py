@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microcosm import tuning
-from microcosm.engine.backward_search import Trail
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair, Pred
+from microcosm.engine.backward_search import Climb
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
-from microcosm.engine.plan import Shape
+from microcosm.engine.plan import PlanShape
 from microcosm.engine.proof_steps import Env, Goal, Ranked, Steps
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.table import Table
@@ -28,7 +28,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 
 
-class Witness:
+class Prover:
     """Finds derivations of what an engine judges. Valid until the givens change."""
 
     EXPANSIONS = tuning.EXPANSIONS
@@ -53,7 +53,7 @@ class Witness:
         """A derivation of a goal that holds. Recursion is bounded by the number of strata."""
         pred = goal[0]
         plan = memo.program.of[pred]
-        if plan.shape is Shape.CLOSURE:
+        if plan.shape is PlanShape.CLOSURE:
             return self._chain(memo, goal)
         found = self._along_trail(memo, goal) or self._breadth_first(memo, goal)
         if found is None:
@@ -154,7 +154,7 @@ class Witness:
                 return following
         return None
 
-    def _candidates(self, memo: Memo, rule: Body, read: Pair, goal: Goal) -> int:
+    def _candidates(self, memo: Memo, rule: Body, read: PairLiteral, goal: Goal) -> int:
         """The values of the recursive premise's own event for which all other premises hold (or 1)."""
         rest = rule.without(read)
         middle = next((v for v in (read.left, read.right) if v not in (LEFT, RIGHT)), None)
@@ -201,7 +201,7 @@ class _Further:
     """A recursive rule at a goal: the values for which all but its recursive premise hold."""
 
     rule: Body
-    read: Pair
+    read: PairLiteral
     values: int
 
     def ways(self, parent: _Way) -> Iterator[_Way]:
@@ -233,7 +233,7 @@ class _Way:
     env: Env
 
 
-def _turned(pred: Pred, trail: Trail) -> Iterator[Goal]:
+def _turned(pred: Pred, trail: Climb) -> Iterator[Goal]:
     """The goals of a trail after the first, each pair turned round before its right end moves."""
     left, right = trail[0]
     for pair in trail[1:]:
@@ -246,6 +246,8 @@ def _turned(pred: Pred, trail: Trail) -> Iterator[Goal]:
 
 def balanced(rule: str, links: list[Derivation], forwards: bool = True) -> Derivation:
     """A chain of links as one derivation of depth ⌈log₂ n⌉, two premises a step.
+
+    Cost: linear in the links.
 
     >>> from microcosm.logic.derivation import step
     >>> ab = step("Init", Judgement.INITIAL, "a", Relation.BEFORE, "b")

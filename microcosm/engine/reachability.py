@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, Pair
-from microcosm.engine.join import Join, Scope
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
+from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Closure, Union
@@ -19,9 +19,13 @@ from microcosm.order.bits import lowest
 
 
 class Reachability:
-    """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in."""
+    """Over one symmetric predicate: recursive rules have one recursive premise each, mirrors are put in.
 
-    def __init__(self, rules: Sequence[TableRule], scope: Scope) -> None:
+    Cost of a question: a row operation for each event that is followed, so many at most (`tuning.FOLLOWED`);
+    what was found is remembered.
+    """
+
+    def __init__(self, rules: Sequence[TableRule], scope: RelationScope) -> None:
         self._base = [_Base(rule.body, scope) for rule in rules if not rule.reads]
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
@@ -115,7 +119,7 @@ class Reachability:
 class _Base:
     """A rule without recursive premise."""
 
-    def __init__(self, body: Body, scope: Scope) -> None:
+    def __init__(self, body: Body, scope: RelationScope) -> None:
         self._scope = scope
         self._body = body
         self._middles = {v for p in body.pairs for v in p.ends} - {LEFT, RIGHT}
@@ -198,13 +202,13 @@ class _Base:
                 found &= seen if seen is not None else -1
         return found
 
-    def _towards(self, p: Pair, own: int, event: int) -> int:
+    def _towards(self, p: PairLiteral, own: int, event: int) -> int:
         relation = self._scope.relation(p.source)
         return relation.col(event) if p.right == own else relation.row(event)
 
 
 def spread(events: int) -> list[int]:
-    """The first and the last of some events, and some between them."""
+    """The first and the last of some events, and some between them. Cost: linear in the row."""
     if not events:
         return []
     first, last = lowest(events), events.bit_length() - 1
@@ -220,7 +224,8 @@ def image(relation: RowRelation, forwards: bool, events: int, most: int = tuning
 
     None: there are more than `most` of them.
 
-    In a transitive relation those of an event that is in the image already are skipped.
+    In a transitive relation those of an event that is in the image already are skipped. Cost: a row operation
+    for each of the events, `most` of them.
     """
     if isinstance(relation, Union):
         found = 0
@@ -244,7 +249,7 @@ def image(relation: RowRelation, forwards: bool, events: int, most: int = tuning
     return found
 
 
-def _moves(body: Body, read: Pair, scope: Scope) -> Iterator[tuple[RowRelation, bool]]:
+def _moves(body: Body, read: PairLiteral, scope: RelationScope) -> Iterator[tuple[RowRelation, bool]]:
     """How a recursive rule leads from an event of its conclusion to one of its recursive premise."""
     middle = next(v for v in (read.left, read.right) if v not in (LEFT, RIGHT))
     kept = read.left if read.right == middle else read.right

@@ -79,13 +79,19 @@ class Refutation:
                             return
 
     def settle(self, a: int, b: int) -> None:
-        """Refute whatever cannot hold of one pair, exactly. Raises `Stopped`."""
+        """Refute whatever cannot hold of one pair, exactly. Raises `Stopped`.
+
+        Cost: exponential in the `<>` at worst.
+        """
         for relation in self._assumed:
             if self.hypothesis.clash is None:
                 self._try(relation, a, b, None)
 
     def inconsistency(self) -> Derivation | None:
-        """A contradiction of the microcosm itself, found by splitting every `<>`. Raises `Stopped`."""
+        """A contradiction of the microcosm itself, found by splitting every `<>`. Raises `Stopped`.
+
+        Cost: exponential in the `<>` at worst.
+        """
         mark = self.hypothesis.mark()
         found = self._search()
         self.hypothesis.undo(mark)

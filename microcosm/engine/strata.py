@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from microcosm.engine.assumption import Assumptions, assumptions
+from microcosm.engine.body import Pred
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text
@@ -32,9 +33,6 @@ from microcosm.logic.rule import (
 )
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.happens_before import components
-
-Pred = tuple[Judgement, Relation]
-"""What rules conclude: a judgement with a relation, never `>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,10 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
     graph = _graph(saturating)
     concluding: dict[Pred, list[Instance]] = {}
     for instance in saturating:
-        concluding.setdefault(_pred(instance.conclusion), []).append(instance)
+        concluding.setdefault(predicate(instance.conclusion), []).append(instance)
     found = []
     place = {id(instance): at for at, instance in enumerate(saturating)}
-    for component in _components(graph):
+    for component in components(graph.edges, graph.edges.__getitem__):
         preds = frozenset(component)
         instances = sorted((i for pred in component for i in concluding[pred]), key=lambda i: place[id(i)])
         recursive = any(source in preds for pred in component for source in graph.edges[pred])
@@ -96,16 +94,17 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
     return tuple(found)
 
 
-def _pred(judged: Judged) -> Pred:
+def predicate(judged: Judged) -> Pred:
+    """What a premise or conclusion with a concrete relation speaks of. Cost: constant."""
     assert isinstance(judged.relation, Relation), "an instance has concrete relations"
     return judged.judgement, judged.relation
 
 
 def _graph(instances: Iterable[Instance]) -> _Graph:
     instances = list(instances)
-    graph = _Graph({_pred(instance.conclusion): {} for instance in instances})
+    graph = _Graph({predicate(instance.conclusion): {} for instance in instances})
     for instance in instances:
-        head = _pred(instance.conclusion)
+        head = predicate(instance.conclusion)
         for premise, negative in _dependencies(instance):
             edge = _Edge(instance, premise, negative)
             for pred in _meant(premise, graph.edges):
@@ -133,17 +132,13 @@ def _meant(premise: Judged, concluded: Iterable[Pred]) -> list[Pred]:
     """The predicates, of those that are concluded, which a premise speaks of."""
     if premise.relation == ANY:
         return [pred for pred in concluded if pred[0] is premise.judgement]
-    pred = _pred(premise)
+    pred = predicate(premise)
     return [pred] if pred in concluded else []
 
 
-def _components(graph: _Graph) -> Iterator[list[Pred]]:
-    """Strongly connected components, those depended on first."""
-    return components(graph.edges, graph.edges.__getitem__)
-
-
 def _check_negation(graph: _Graph) -> None:
-    member = {pred: at for at, component in enumerate(_components(graph)) for pred in component}
+    found = components(graph.edges, graph.edges.__getitem__)
+    member = {pred: at for at, component in enumerate(found) for pred in component}
     for head, pred, edge in graph.negative:
         if member[head] == member[pred]:
             _refuse(edge, _path(graph, pred, head))
@@ -151,7 +146,7 @@ def _check_negation(graph: _Graph) -> None:
 
 def _check_assumed(graph: _Graph, known: Assumptions) -> None:
     assumed = {(Judgement.OFFLINE, rule.assumed) for rule in known.rules}
-    assumed |= {_pred(rule.instance.conclusion) for rule in known.rules}
+    assumed |= {predicate(rule.instance.conclusion) for rule in known.rules}
     waiting = list(assumed)
     while waiting:
         source = waiting.pop()
@@ -215,7 +210,8 @@ def _said(edge: _Edge) -> str:
 def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
     """The rules that can conclude nothing in any microcosm, each with the reason, in their order.
 
-    What is given, membership and predicates are taken to be satisfiable, and so is absence.
+    What is given, membership and predicates are taken to be satisfiable, and so is absence. Cost: the
+    instances, once for each round in which another fires.
 
     >>> from microcosm.logic.rulebook import parse_rules
     >>> [(rule, reason)] = never_fire(parse_rules("rule Un-Sym:\\n |- a ? b\\n ---\\n |- b ? a"))
@@ -228,14 +224,14 @@ def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
         fired = [i for i in waiting if _blocking(i, possible) is None]
         if not fired:
             break
-        possible.update(_pred(i.conclusion) for i in fired)
-        waiting = [i for i in waiting if _pred(i.conclusion) not in possible]
+        possible.update(predicate(i.conclusion) for i in fired)
+        waiting = [i for i in waiting if predicate(i.conclusion) not in possible]
     concluders: dict[Pred, list[str]] = {}
     instances: dict[int, list[Instance]] = {id(rule): [] for rule in rulebook.rules}
     for instance in (*rulebook.instances, *rulebook.evolutions):
         instances[id(instance.rule)].append(instance)
         if instance.evolution is None:
-            concluders.setdefault(_pred(instance.conclusion), []).append(instance.name)
+            concluders.setdefault(predicate(instance.conclusion), []).append(instance.name)
     silent = []
     for rule in rulebook.rules:
         blocked = [_blocking(i, possible) for i in instances[id(rule)]]

@@ -18,9 +18,9 @@ from operator import or_
 from typing import Protocol
 
 from microcosm import tuning
-from microcosm.engine.backward_search import BackwardSearch, Trail
-from microcosm.engine.body import LEFT, RIGHT, Pair, Pred, Source
-from microcosm.engine.join import Join, Scope
+from microcosm.engine.backward_search import BackwardSearch, Climb
+from microcosm.engine.body import LEFT, RIGHT, LiteralSource, PairLiteral, Pred
+from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.plan import Plan
 from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
@@ -29,8 +29,8 @@ from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits
 
 
-class Remembering(Scope, Protocol):
-    """A scope that can have all rows at hand for a while."""
+class Remembering(RelationScope, Protocol):
+    """A scope that can have all rows at hand for a while. Cost: all rows of every order."""
 
     def laid_out(self) -> AbstractContextManager[None]:
         """All rows of every order at hand."""
@@ -132,7 +132,11 @@ class Tables:
 
 
 class Table:
-    """One predicate of a recursive stratum as a relation."""
+    """One predicate of a recursive stratum as a relation.
+
+    Cost: a bit test once saturated; before that a search for each pair, until searching has cost as much as
+    saturation would.
+    """
 
     SEARCH, WORTH, MOST = tuning.SEARCHED, tuning.PAIRS_A_STEP, tuning.TABLE_UP_TO
 
@@ -163,7 +167,7 @@ class Table:
                 return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
 
-    def trail(self, a: int, b: int) -> Trail | None:
+    def trail(self, a: int, b: int) -> Climb | None:
         """How a search found the pair, where that is known: pairs, the last of which needs no recursion."""
         return None if self._search is None else self._search.trail(a, b)
 
@@ -181,8 +185,8 @@ class Table:
 class Settling:
     """A predicate while it is being saturated, and the scope in which its own rules see it so.
 
-    Without columns, `settling` tells joins to read it by whole rows only: a row may already hold a pair
-    whose converse stands in no row yet, and the rows that changed are what is tracked.
+    Without columns, `settling` tells joins to read it by whole rows only: a row may already hold a pair whose
+    converse stands in no row yet, and the rows that changed are what is tracked. Cost: a look-up.
     """
 
     def __init__(self, rows: list[int], columns: list[int] | None) -> None:
@@ -202,14 +206,17 @@ _Base = tuple[Pred, list[int], Pointwise, Callable[[int], int] | None, Join | No
 
 
 class Fixpoint:
-    """One run of saturation: in place, row by row, semi-naive in the rows that changed."""
+    """One run of saturation: in place, row by row, semi-naive in the rows that changed.
+
+    Cost of a run: as `Tables`.
+    """
 
     def __init__(
         self,
         preds: Sequence[Pred],
         symmetric: frozenset[Pred],
         rules: Sequence[TableRule],
-        scope: Scope,
+        scope: RelationScope,
         log: bool,
     ) -> None:
         self.scope = scope
@@ -223,8 +230,9 @@ class Fixpoint:
         )
         self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in preds}
         self._time = 0
-        self._settling: dict[Source, RowRelation] = {
-            Source("judged", *pred): Settling(self.rows[pred], self.columns.get(pred)) for pred in preds
+        self._settling: dict[LiteralSource, RowRelation] = {
+            LiteralSource("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
+            for pred in preds
         }
         recursive = [rule for rule in rules if rule.reads]
         self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
@@ -251,17 +259,17 @@ class Fixpoint:
             if rule.reads and self._passed_on is None
         ]
 
-    def relation(self, source: Source) -> RowRelation:
+    def relation(self, source: LiteralSource) -> RowRelation:
         """As any scope, but the stratum's own predicates are read as they stand."""
         if source.kind == "any" and source.judgement is not None:
             return self.any_of(source.judgement, self._settling)
         return self._settling.get(source) or self.scope.relation(source)
 
-    def any_of(self, judgement: Judgement, instead: Mapping[Source, RowRelation]) -> RowRelation:
+    def any_of(self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation]) -> RowRelation:
         """As any scope."""
         return self.scope.any_of(judgement, instead)
 
-    def subset(self, source: Source) -> int:
+    def subset(self, source: LiteralSource) -> int:
         """As any scope."""
         return self.scope.subset(source)
 
@@ -335,7 +343,7 @@ class Fixpoint:
                 left.append((a, lacking_steps))
         return left, changed
 
-    def _reader(self, reads: tuple[Pair, ...]) -> int | None:
+    def _reader(self, reads: tuple[PairLiteral, ...]) -> int | None:
         """The variable whose whole rows the one recursive premise reads: only changed ones bring news."""
         if len(reads) != 1 or reads[0].source.kind == "any" or not self.symmetric:
             return None

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, One, Pair
-from microcosm.engine.join import Scope
+from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, PairLiteral
+from microcosm.engine.join import RelationScope
 from microcosm.engine.relations import RowRelation
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
@@ -20,9 +20,14 @@ RowOf = Callable[[int], int]
 
 
 class Pointwise:
-    """Premises about the two events of a conclusion alone, as masks on a row, a column or a pair."""
+    """Premises about the two events of a conclusion alone, as masks on a row, a column or a pair.
 
-    def __init__(self, ones: Iterable[One], pairs: Iterable[Pair], scope: Scope) -> None:
+    Cost: a row operation, or for a pair a test, for each premise.
+    """
+
+    def __init__(
+        self, ones: Iterable[EventLiteral], pairs: Iterable[PairLiteral], scope: RelationScope
+    ) -> None:
         self._scope = scope
         ones = list(ones)
         self._ones = {v: [(o.source, o.positive) for o in ones if o.variable == v] for v in (LEFT, RIGHT)}
@@ -112,10 +117,11 @@ class Remembered(dict[int, int]):
 class View:
     """A predicate whose rules speak of its two events only: row a is a few row operations.
 
-    `symmetric` says that it is its own converse: a column is a row then.
+    `symmetric` says that it is its own converse: a column is a row then. Cost: of a row as many row
+    operations as its rules have premises, once; of a pair a test each.
     """
 
-    def __init__(self, bodies: tuple[Body, ...], scope: Scope, symmetric: bool = False) -> None:
+    def __init__(self, bodies: tuple[Body, ...], scope: RelationScope, symmetric: bool = False) -> None:
         self.bodies = bodies
         self._scope = scope
         self._support: tuple[int, int] | None = None
@@ -183,7 +189,8 @@ class View:
 class AnyOf:
     """`_`: some relation of a judgement holds, in one direction or the other. Its own converse.
 
-    `relations` come with a mark that says whether each is symmetric, and so read once.
+    `relations` come with a mark that says whether each is symmetric, and so read once. Cost: of a row one row
+    of each relation, once; of a pair a test each.
     """
 
     def __init__(self, relations: list[tuple[RowRelation, bool]], remember: bool = True) -> None:
@@ -241,7 +248,7 @@ def _some(relation: RowRelation) -> bool:
 
 
 class Union:
-    """One of several relations holds."""
+    """One of several relations holds. Cost: as `AnyOf`."""
 
     def __init__(self, relations: list[RowRelation]) -> None:
         self.relations = relations
@@ -278,7 +285,10 @@ class Union:
 
 
 class Tour(NamedTuple):
-    """The positions of an order, each after those it leads to, and what it leads to directly; and back."""
+    """The positions of an order, each after those it leads to, and what it leads to directly; and back.
+
+    Cost: linear in the positions.
+    """
 
     latest_first: list[int]
     successors: list[set[int]]
@@ -295,7 +305,7 @@ class Closure:
     """A transitive predicate: its rows are those of happens-before.
 
     Labels make a row whenever they are asked for it, and searches ask for the same ones again and again: here
-    they are remembered.
+    they are remembered. Cost: that of the rows of happens-before, a look-up once all are known.
     """
 
     def __init__(self, order: HappensBefore) -> None:

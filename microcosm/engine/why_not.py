@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, count
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pred, Source
+from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, Pred
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
@@ -18,10 +18,9 @@ from microcosm.engine.memo import Memo
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
-    Base,
+    BasePredicate,
     Given,
     In,
-    Instance,
     Judged,
     Judgement,
     MostAccurate,
@@ -89,7 +88,7 @@ class _Asker:
             env = self._nearest_fit(lowered, {LEFT: x, RIGHT: y})
             at = {name: env[n] for n, name in enumerate(lowered.variables) if n in env}
             shown = {
-                name: quote(names[at[name]]) if name in at else "some event" for name in _variables(instance)
+                name: quote(names[at[name]]) if name in at else "some event" for name in lowered.variables
             }
             conclusion = premise_text(instance.conclusion, shown)
             for premise in instance.premises:
@@ -120,17 +119,17 @@ class _Asker:
                     return memo.judged((judgement, relation)).holds(at[left], at[right])
                 return memo.any_of(judgement).holds(at[left], at[right])
             case Given(left, Relation() as relation, right):
-                given = memo.relation(Source("given", None, relation))
+                given = memo.relation(LiteralSource("given", None, relation))
                 return left in at and right in at and given.holds(at[left], at[right])
             case In(event):
-                return event in at and bool(memo.subset(Source("in")) >> at[event] & 1)
-            case Base(name, (event,)):
-                return event in at and bool(memo.subset(Source("base", name=name)) >> at[event] & 1)
-            case Base(name, (left, right)):
+                return event in at and bool(memo.subset(LiteralSource("in")) >> at[event] & 1)
+            case BasePredicate(name, (event,)):
+                return event in at and bool(memo.subset(LiteralSource("base", name=name)) >> at[event] & 1)
+            case BasePredicate(name, (left, right)):
                 return (
                     left in at
                     and right in at
-                    and memo.relation(Source("base", name=name)).holds(at[left], at[right])
+                    and memo.relation(LiteralSource("base", name=name)).holds(at[left], at[right])
                 )
             case Not(inner):
                 return not self._holds(inner, at, lowered)
@@ -176,21 +175,3 @@ def _most(sets: list[int]) -> int | None:
             if common:
                 return lowest(common)
     return None
-
-
-def _variables(instance: Instance) -> Iterator[str]:
-    """The event variables of an instance, but for those of `no e …`."""
-    yield from (instance.conclusion.left, instance.conclusion.right)
-    for premise in instance.premises:
-        inner = premise.body if isinstance(premise, Not) else premise
-        match inner:
-            case Judged() | Given():
-                yield from (inner.left, inner.right)
-            case In(event):
-                yield event
-            case Base(_, events):
-                yield from events
-            case NoneWith(event, body):
-                for part in body:
-                    if isinstance(part, (Judged, Given)):
-                        yield from (v for v in (part.left, part.right) if v != event)

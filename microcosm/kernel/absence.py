@@ -25,32 +25,43 @@ from microcosm.kernel.plan import (
     AnyEvent,
     Binding,
     Cover,
-    Goal,
     Link,
-    Plan,
-    Pred,
-    Program,
-    Step,
+    PlanStep,
+    Predicate,
+    RowGoal,
+    RulePlan,
+    RulePlans,
     variables,
 )
-from microcosm.logic.rule import ANY, Base, Given, In, Judged, Judgement, MostAccurate, NoneWith, Not, finer
+from microcosm.logic.rule import (
+    ANY,
+    BasePredicate,
+    Given,
+    In,
+    Judged,
+    Judgement,
+    MostAccurate,
+    NoneWith,
+    Not,
+    finer,
+)
 
 
 class Search:
     """What one microcosm judges, under `program`, of `events` (all that givens and question name)."""
 
-    def __init__(self, program: Program, facts: GivenFacts, events: Set[str]) -> None:
+    def __init__(self, program: RulePlans, facts: GivenFacts, events: Set[str]) -> None:
         self.program = program
         self.facts = facts
         self.events = events
-        self.complete: dict[Goal, Set[str]] = {}
-        self.pending: list[Pred] = []
+        self.complete: dict[RowGoal, Set[str]] = {}
+        self.pending: list[Predicate] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
         self._given = GivenRows(facts)
         self._base = BaseFacts(facts.givens, self._given.whole, self._given.reached)
         self._asked: set[str] = set()
 
-    def solutions(self, steps: tuple[Step, ...], binding: Binding) -> Iterator[Binding]:
+    def solutions(self, steps: tuple[PlanStep, ...], binding: Binding) -> Iterator[Binding]:
         """Each way to satisfy steps among which no judgement is affirmed.
 
         Cost: what its rows cost, and the ways there are.
@@ -63,7 +74,7 @@ class Search:
             else:
                 stack.extend((at + 1, found) for found in self.satisfying(steps[at], binding))
 
-    def satisfying(self, step: Step, binding: Binding) -> Iterator[Binding]:
+    def satisfying(self, step: PlanStep, binding: Binding) -> Iterator[Binding]:
         """Each way to satisfy one step in which at most one event is unknown.
 
         Cost: as for `row`, and the events found.
@@ -75,7 +86,7 @@ class Search:
         elif self.true(step, binding):
             yield binding
 
-    def true(self, step: Step, binding: Binding) -> bool:
+    def true(self, step: PlanStep, binding: Binding) -> bool:
         """Whether a premise holds, all of whose events are known.
 
         Cost: a look-up where rows are complete, else that of the row.
@@ -88,7 +99,7 @@ class Search:
                 return any(True for _ in self.facts.evidence(binding[left], relation, binding[right]))
             case In(event):
                 return binding[event] in self.facts.members
-            case Base(name, events):
+            case BasePredicate(name, events):
                 return self._base.holds(name, *(binding[v] for v in events))
             case Not(body):
                 return not self.true(body, binding)
@@ -113,7 +124,7 @@ class Search:
         ends = ((left, right), (right, left))
         return [(judgement, a, r, b) for r in self.program.relations(judgement) for a, b in ends]
 
-    def _values(self, step: Step, variable: str, binding: Binding) -> Iterable[str]:
+    def _values(self, step: PlanStep, variable: str, binding: Binding) -> Iterable[str]:
         """Every event that satisfies a step as its `variable`, the others being known."""
         if variable not in variables(step):
             return self.events if self.true(step, binding) else ()
@@ -122,9 +133,9 @@ class Search:
                 return self.events
             case In():
                 return self.facts.members
-            case Base(name, (_,)):
+            case BasePredicate(name, (_,)):
                 return self._base.events(name)
-            case Judged() | Given() | Cover() | Base():
+            case Judged() | Given() | Cover() | BasePredicate():
                 ends = variables(step)
                 if len(ends) == 1:
                     return ()  # nothing is related to itself
@@ -132,28 +143,30 @@ class Search:
                 return self._partners(step, end, binding[ends[end]], variable)
         raise AssertionError(f"not decided here: {step}")
 
-    def _partners(self, step: Step, end: int, event: str, variable: str) -> Iterable[str]:
+    def _partners(self, step: PlanStep, end: int, event: str, variable: str) -> Iterable[str]:
         match step:
             case Given(_, relation, _):
                 assert isinstance(relation, Relation)
                 return self._given.partners(relation, end, event)
             case Cover():
                 return self._given.cover(end, event)
-            case Base(name, _):
+            case BasePredicate(name, _):
                 return self._base.partners(name, end, event)
             case Judged():
-                rows = (self.row(Goal(j, r, int(a == variable), event)) for j, a, r, _ in self.readings(step))
+                rows = (
+                    self.row(RowGoal(j, r, int(a == variable), event)) for j, a, r, _ in self.readings(step)
+                )
                 return (found for row in rows for found in row)
         raise AssertionError(f"not decided here: {step}")
 
     def _holds(self, judgement: Judgement, left: str, relation: Relation, right: str) -> bool:
         """Whether a concrete judgement holds: in the row of an event that was asked about before."""
-        ahead, back = Goal(judgement, relation, 0, left), Goal(judgement, relation, 1, right)
+        ahead, back = RowGoal(judgement, relation, 0, left), RowGoal(judgement, relation, 1, right)
         if ahead in self.complete or (left in self._asked and back not in self.complete):
             return right in self.row(ahead)
         return left in self.row(back)
 
-    def row(self, goal: Goal) -> Set[str]:
+    def row(self, goal: RowGoal) -> Set[str]:
         """The complete row of a goal. Cost: what its rules have to look at, once for this microcosm."""
         self._asked.add(goal.event)
         row = self.ready(goal)
@@ -162,7 +175,7 @@ class Search:
             row = self.complete[goal]
         return row
 
-    def ready(self, goal: Goal) -> Set[str] | None:
+    def ready(self, goal: RowGoal) -> Set[str] | None:
         """The row of a goal where it is complete, or needs no other row and can be completed at once.
 
         Cost: for reachability one search of the given pairs, else a look-up.
@@ -181,8 +194,8 @@ class Search:
 class _Task(NamedTuple):
     """The rest of a rule that is being followed to find an event of the row `goal`."""
 
-    goal: Goal
-    plan: Plan
+    goal: RowGoal
+    plan: RulePlan
     at: int
     binding: Binding
 
@@ -192,11 +205,11 @@ class _Rows:
 
     def __init__(self, search: Search) -> None:
         self.search = search
-        self.rows: dict[Goal, dict[str, None]] = {}
-        self.waiting: dict[Goal, list[tuple[_Task, str]]] = {}
+        self.rows: dict[RowGoal, dict[str, None]] = {}
+        self.waiting: dict[RowGoal, list[tuple[_Task, str]]] = {}
         self.agenda: list[_Task] = []
 
-    def complete(self, goal: Goal) -> None:
+    def complete(self, goal: RowGoal) -> None:
         """Work out the row of `goal`, and all that it needs."""
         self._open(goal)
         while self.agenda:
@@ -207,7 +220,7 @@ class _Rows:
                 self._found(task.goal, task.binding[task.plan.wanted])
         self.search.complete.update((g, row.keys()) for g, row in self.rows.items() if not g.link)
 
-    def _open(self, goal: Goal) -> None:
+    def _open(self, goal: RowGoal) -> None:
         pred = (goal.judgement, goal.relation)
         if pred in self.search.pending:
             raise RuleError(f"negation is not stratified: {pred[0].turnstile} {pred[1]} rests on its absence")
@@ -216,7 +229,7 @@ class _Rows:
         for plan in self.search.program.plans(goal):
             self.agenda.append(_Task(goal, plan, 0, {plan.known: goal.event}))
 
-    def _advance(self, task: _Task, step: Step) -> None:
+    def _advance(self, task: _Task, step: PlanStep) -> None:
         match step:
             case Judged():
                 for reading in self.search.readings(step):
@@ -243,7 +256,7 @@ class _Rows:
         known, sought = (left, right) if end == 0 else (right, left)
         if known == sought:
             return
-        goal = Goal(judgement, relation, end, task.binding[known], link)
+        goal = RowGoal(judgement, relation, end, task.binding[known], link)
         row: Iterable[str] | None = self.search.ready(goal)
         if row is None:
             if goal not in self.rows:
@@ -257,7 +270,7 @@ class _Rows:
         if task.binding.get(variable, event) == event:
             self.agenda.append(task._replace(at=task.at + 1, binding={**task.binding, variable: event}))
 
-    def _found(self, goal: Goal, event: str) -> None:
+    def _found(self, goal: RowGoal, event: str) -> None:
         row = self.rows[goal]
         if event != goal.event and event not in row:
             row[event] = None

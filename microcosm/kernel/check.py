@@ -47,9 +47,9 @@ from microcosm.kernel.node import (
     CONTRADICTION,
     EVIDENCE,
     JUDGEMENTS,
-    Fault,
-    Line,
-    Path,
+    NodeLine,
+    NodePath,
+    ProofFault,
     exclude,
     fail,
     read,
@@ -58,9 +58,9 @@ from microcosm.kernel.node import (
     same,
     shown,
 )
-from microcosm.kernel.pattern import Pattern, kernel_rules
-from microcosm.kernel.plan import Binding, Program
-from microcosm.logic.rule import ANY, Evolution, Given, In, Judged, NoneWith, Not, Premise
+from microcosm.kernel.pattern import StepPattern, kernel_rules
+from microcosm.kernel.plan import Binding, RulePlans
+from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not, Premise, RuleChange
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -84,7 +84,7 @@ def check(givens: Givens, rules: RuleBook, proof: object) -> str | None:
     """
     try:
         _Proof(givens, rules, proof).check()
-    except Fault as fault:
+    except ProofFault as fault:
         return str(fault)
     except RuleError as error:
         return f"the rules do not say: {error.message}"
@@ -97,7 +97,7 @@ EARLIER = 1_000
 STEPS = 1_000_000
 """And in all of these together no more than this many."""
 
-Open = dict[Line, Path]
+Open = dict[NodeLine, NodePath]
 """The assumptions that a node rests on and that nothing below it discharges, each with a leaf that has it."""
 
 _NOTHING: Open = {}
@@ -106,7 +106,7 @@ _NOTHING: Open = {}
 class _Setting:
     """A microcosm in which nodes are checked: the given one, or an earlier one (law 6)."""
 
-    def __init__(self, givens: Givens, program: Program, events: frozenset[str]) -> None:
+    def __init__(self, givens: Givens, program: RulePlans, events: frozenset[str]) -> None:
         self.givens = givens
         self.rests_on: dict[int, Open] = {}
         """The nodes that were checked in it, by identity,"""
@@ -130,8 +130,8 @@ class _Visit(NamedTuple):
     """A node to be checked: what it says, how it was reached, and how many lemmas it may refer to."""
 
     node: Any
-    line: Line
-    path: Path
+    line: NodeLine
+    path: NodePath
     lemmas: int
 
 
@@ -140,7 +140,7 @@ class _Rest(NamedTuple):
 
     below: list[_Visit]
     setting: _Setting
-    assumed: Line | None
+    assumed: NodeLine | None
     outside: int
     """So many of the premises stand before what is assumed."""
 
@@ -206,18 +206,18 @@ class _Proof:
         for line, path in self.given.rests_on[id(start.node)].items():
             _fail_assumed(line, path)
 
-    def _count(self, path: Path) -> None:
+    def _count(self, path: NodePath) -> None:
         self.steps += 1
         if self.steps > STEPS:
             fail(path, f"more than {STEPS:,} steps in earlier microcosms, a limit: nothing was decided")
 
-    def _found(self, node: Any, path: Path, lemmas: int) -> _Visit:
+    def _found(self, node: Any, path: NodePath, lemmas: int) -> _Visit:
         """The node at `path`, or the one that a reference there stands for (law 1)."""
         if isinstance(node, dict) and "ref" in node:
             node, path, lemmas = self._lemma(node, path, lemmas)
         return _Visit(node, read(node, path, self.events), path, lemmas)
 
-    def _lemma(self, node: Any, path: Path, lemmas: int) -> tuple[Any, Path, int]:
+    def _lemma(self, node: Any, path: NodePath, lemmas: int) -> tuple[Any, NodePath, int]:
         passed: list[int] = []
         while isinstance(node, dict) and "ref" in node:
             k = node["ref"]
@@ -288,7 +288,7 @@ class _Proof:
             words = f"does not conclude `{line}`{concludes[reached]}"
         fail(path, f"{shown(name)} {words}")
 
-    def _contradicts(self, pattern: Pattern, below: list[_Visit], binding: Binding) -> bool:
+    def _contradicts(self, pattern: StepPattern, below: list[_Visit], binding: Binding) -> bool:
         """Whether the premises of the contradiction are those of the rule; extends the binding (law 7)."""
         if pattern.clash is None:
             return True
@@ -306,7 +306,7 @@ class _Proof:
                     return True
         return False
 
-    def _clash(self, node: Any, line: Line, premises: list[Line], path: Path) -> None:
+    def _clash(self, node: Any, line: NodeLine, premises: list[NodeLine], path: NodePath) -> None:
         """Check a contradiction (law 7)."""
         if node.keys() & EVIDENCE:
             fail(path, f"{CLASH} shows no evidence and assumes nothing")
@@ -319,7 +319,7 @@ class _Proof:
         ):
             fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
-    def _before(self, setting: _Setting, update: bool, new: Correspondence, path: Path) -> _Setting:
+    def _before(self, setting: _Setting, update: bool, new: Correspondence, path: NodePath) -> _Setting:
         """The microcosm of which `setting` is the evolution by what is new (law 6)."""
         key = (setting, update, new.key())
         if key not in self.earlier:
@@ -334,7 +334,7 @@ class _Proof:
         return self.earlier[key]
 
 
-def _check_leaf(line: Line, path: Path, setting: _Setting) -> None:
+def _check_leaf(line: NodeLine, path: NodePath, setting: _Setting) -> None:
     """Check a negative premise: the events a and b of a premise that denies what the leaf does (law 4)."""
     judgement = JUDGEMENTS[line.judgement]
     premise: Premise
@@ -367,24 +367,24 @@ def _undischarged(rest: _Rest, setting: _Setting) -> Open:
     return found
 
 
-def _fail_assumed(line: Line, path: Path) -> NoReturn:
+def _fail_assumed(line: NodeLine, path: NodePath) -> NoReturn:
     fail(path, f"nothing above it assumes `{line}`")
 
 
-def _turn(line: Line) -> Line:
+def _turn(line: NodeLine) -> NodeLine:
     """A symmetric relation, said the other way round."""
     symmetric = line.relation in ("||", "<>", "!||", "!<>")
     return line._replace(left=line.right, right=line.left) if symmetric else line
 
 
-def _assumes(pattern: Pattern, assumed: Line | None, binding: Binding) -> bool:
+def _assumes(pattern: StepPattern, assumed: NodeLine | None, binding: Binding) -> bool:
     """Whether a step names as assumed what its rule assumes; extends the binding (law 8)."""
     if pattern.assumes is None or assumed is None:
         return pattern.assumes is assumed
     return pattern.assumes.matches(assumed, binding)
 
 
-def _evolves(pattern: Evolution | None, update: bool, new: Correspondence, binding: Binding) -> bool:
+def _evolves(pattern: RuleChange | None, update: bool, new: Correspondence, binding: Binding) -> bool:
     """Whether the evolution is an instance of the pattern; extends the binding."""
     return (
         pattern is not None
@@ -396,7 +396,7 @@ def _evolves(pattern: Evolution | None, update: bool, new: Correspondence, bindi
 
 
 def _holds(
-    pattern: Pattern, binding: Binding, before: _Setting, after: _Setting, node: Any, shows: list[str]
+    pattern: StepPattern, binding: Binding, before: _Setting, after: _Setting, node: Any, shows: list[str]
 ) -> bool:
     """Whether some events satisfy the premises without a node (law 3), with givens as shown."""
     if not (pattern.others or pattern.where or shows):

@@ -15,7 +15,7 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.givens import GivenRows
 from microcosm.kernel.pattern import kernel_rules
-from microcosm.kernel.plan import Goal, Program, Step
+from microcosm.kernel.plan import PlanStep, RowGoal, RulePlans
 from microcosm.logic.rule import Given, Judged, Judgement
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ def _apart_and_related(facts: GivenFacts, along: list[str], before: dict[str, li
     return False
 
 
-def _plain(program: Program) -> bool:
+def _plain(program: RulePlans) -> bool:
     """Whether the rules judge `<` initially as the closure of what is given, all else as it is given."""
     for relation in program.relations(Judgement.INITIAL):
-        goal = Goal(Judgement.INITIAL, relation, 0, "")
+        goal = RowGoal(Judgement.INITIAL, relation, 0, "")
         if relation is Relation.BEFORE:
             if not program.is_reachability(goal):
                 return False
@@ -111,7 +111,7 @@ def _plain(program: Program) -> bool:
     return True
 
 
-def _as_given(step: Step, relation: Relation) -> bool:
+def _as_given(step: PlanStep, relation: Relation) -> bool:
     """Whether a step asks for what is given in a relation, or judged so from the other end."""
     match step:
         case Given(_, said, _) | Judged(Judgement.INITIAL, _, said, _):

@@ -1,6 +1,6 @@
 """The nodes of a derivation as JSON: what they say, and what is wrong with their form.  (trusted)
 
-Nothing here knows a rule or a given. Any JSON value may stand anywhere; what is no node is a `Fault`.
+Nothing here knows a rule or a given. Any JSON value may stand anywhere; what is no node is a `ProofFault`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
 _DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
 _LONGEST_PATH, _LONGEST_NAME = 20, 60
 
-Path = tuple[Any, int | str] | None
+NodePath = tuple[Any, int | str] | None
 """How a node is reached: the path of the step above it, and its place there. None: the root."""
 
 
-class Fault(MicrocosmError):
+class ProofFault(MicrocosmError):
     """What is wrong with a derivation, after the path of the node."""
 
 
-def fail(path: Path, message: str) -> NoReturn:
+def fail(path: NodePath, message: str) -> NoReturn:
     """Raise the fault of the node at `path`. Cost: linear in the path."""
     places: list[str] = []
     while path is not None:
@@ -51,10 +51,10 @@ def fail(path: Path, message: str) -> NoReturn:
         places.append(place if isinstance(place, str) else f"premises[{place}]")
     if len(places) > _LONGEST_PATH:
         places[8:-8] = [f"… {len(places) - 16} more …"]
-    raise Fault(f"{'.'.join(reversed(places)) or 'root'}: {message}")
+    raise ProofFault(f"{'.'.join(reversed(places)) or 'root'}: {message}")
 
 
-class Line(NamedTuple):
+class NodeLine(NamedTuple):
     """What a node says: the conclusion of a step, or (`absent`) what a leaf denies.
 
     As a pattern: events are variables, and relation None is any. The missing event of `not-in` is "".
@@ -66,7 +66,7 @@ class Line(NamedTuple):
     relation: str | None
     right: str
 
-    def matches(self, said: Line, binding: Binding) -> bool:
+    def matches(self, said: NodeLine, binding: Binding) -> bool:
         """Whether this pattern can say what `said` says, its variables standing for what `binding` says.
 
         Variables that `binding` lacks are added to it. Cost: constant.
@@ -90,7 +90,7 @@ class Line(NamedTuple):
         return f"{sign} {left} {self.relation} {right}"
 
 
-def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) -> Line:
+def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset()) -> NodeLine:
     """What a node over `events` says; it may have the keys `also` besides those of every node.
 
     Cost: constant, whatever stands below the node.
@@ -126,10 +126,10 @@ def read(node: Any, path: Path, events: Set[str], also: Set[str] = frozenset()) 
             fail(path, f"{shown(event)} is named neither by the microcosm nor by what is proved")
     if left == right and not absent:
         fail(path, f"{shown(left)} is related to itself")
-    return Line(absent, judgement, left, relation, "" if one_event else right)
+    return NodeLine(absent, judgement, left, relation, "" if one_event else right)
 
 
-def exclude(one: Line, other: Line) -> bool:
+def exclude(one: NodeLine, other: NodeLine) -> bool:
     """Whether two lines judge one pair of events so that no relation is left to it. Cost: constant."""
     ends = {(other.left, other.right): other.relation, (other.right, other.left): _converse(other.relation)}
     mine, theirs = str(one.relation), str(ends.get((one.left, one.right)))
@@ -141,7 +141,7 @@ def _converse(relation: str | None) -> str | None:
     return {"<": ">", "!<": "!>"}.get(str(relation), relation)
 
 
-def read_evolution(value: object, path: Path) -> tuple[bool, Correspondence]:
+def read_evolution(value: object, path: NodePath) -> tuple[bool, Correspondence]:
     """Whether an `evolution` is an update, and the external given that is new. Cost: constant."""
     match value:
         case {"add": [str(left), str(sign), str(right)], **rest} if not rest:
@@ -155,7 +155,7 @@ def read_evolution(value: object, path: Path) -> tuple[bool, Correspondence]:
     return update, Correspondence(left, Relation(sign), right).normal()
 
 
-def read_assumption(value: object, judgement: str, path: Path) -> Line:
+def read_assumption(value: object, judgement: str, path: NodePath) -> NodeLine:
     """What a step that discharges an assumption names as such: `[a, R, b]`, or the conclusion of the leaf.
 
     Cost: constant.
@@ -170,7 +170,7 @@ def read_assumption(value: object, judgement: str, path: Path) -> Line:
             fail(path, "`assumes` is `[a, R, b]`")
     if sign == ">":
         left, sign, right = right, "<", left
-    return Line(False, judgement, left, sign, right)
+    return NodeLine(False, judgement, left, sign, right)
 
 
 def same(value: object, expected: object) -> bool:
@@ -192,7 +192,7 @@ def shown(name: str) -> str:
     return quote(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
 
 
-def _exactly(value: dict[str, Any], needed: Set[str], allowed: Set[str], path: Path, what: str) -> None:
+def _exactly(value: dict[str, Any], needed: Set[str], allowed: Set[str], path: NodePath, what: str) -> None:
     if value.keys() == needed:
         return
     if missing := needed - value.keys():

@@ -13,12 +13,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from microcosm.givens.relation import Relation
-from microcosm.kernel.node import CONTRADICTION, JUDGEMENTS, Line
-from microcosm.kernel.plan import Program, Step, planned, variables
+from microcosm.kernel.node import CONTRADICTION, JUDGEMENTS, NodeLine
+from microcosm.kernel.plan import PlanStep, RulePlans, planned, variables
 from microcosm.logic.rule import (
     ANY,
     Assume,
-    Evolution,
     Given,
     In,
     Incompatible,
@@ -30,6 +29,7 @@ from microcosm.logic.rule import (
     Not,
     Premise,
     Rule,
+    RuleChange,
     finer,
 )
 
@@ -38,37 +38,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class StepPattern:
     """One instance of a rule, as a step is held against it."""
 
-    head: Line
-    nodes: tuple[Line, ...]
+    head: NodeLine
+    nodes: tuple[NodeLine, ...]
     """What the premises of the step say, in the order of the rule."""
-    others: tuple[Step, ...]
+    others: tuple[PlanStep, ...]
     """The premises that have no node, in an order in which they can be looked for."""
-    where: tuple[Step, ...]
+    where: tuple[PlanStep, ...]
     """Conditions on the microcosm of the conclusion."""
-    evolution: Evolution | None
+    evolution: RuleChange | None
     givens: tuple[Given, ...]
     """Those of `others` that are given."""
-    assumes: Line | None
+    assumes: NodeLine | None
     """What the premises may assume,"""
     outside: int
     """but for so many that come before it."""
-    clash: tuple[Line, Line] | None
+    clash: tuple[NodeLine, NodeLine] | None
     """What the two premises of a contradiction say; `nodes` has the contradiction itself in their place."""
     alone: bool
     """Whether a given about the two events of the conclusion is the only premise."""
 
 
-def patterns(instance: Instance) -> Iterator[Pattern]:
+def patterns(instance: Instance) -> Iterator[StepPattern]:
     """The patterns of an instance: one for each direction in which its premises `|-0 a _ b` may be read.
 
     Two judgements of one pair that must be incompatible stand as one premise, their contradiction. Cost:
     linear in the premises, doubled for each that may be turned.
     """
     head = _said(instance.conclusion)
-    nodes: list[tuple[Line, ...]] = []
+    nodes: list[tuple[NodeLine, ...]] = []
     others: list[Premise] = []
     where: list[Premise] = []
     assumes, outside = None, 0
@@ -89,7 +89,7 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
                 line = _said(denied)
                 nodes.append((line._replace(absent=True, relation=line.relation or "_"),))
             case Not(In(event)):
-                nodes.append((Line(True, "initial", event, "not-in", ""),))
+                nodes.append((NodeLine(True, "initial", event, "not-in", ""),))
             case NoneWith() if both := _in_both(premise):
                 nodes.append((both,))
             case NoneWith():
@@ -108,10 +108,12 @@ def patterns(instance: Instance) -> Iterator[Pattern]:
         known.update((new.left, new.right) if new else ())
         steps = planned(others, known)
         known.update(event for step in steps for event in variables(step))
-        yield Pattern(head, chosen, steps, planned(where, known), new, givens, assumes, outside, clash, alone)
+        yield StepPattern(
+            head, chosen, steps, planned(where, known), new, givens, assumes, outside, clash, alone
+        )
 
 
-def _clash(instance: Instance) -> tuple[Line, Line] | None:
+def _clash(instance: Instance) -> tuple[NodeLine, NodeLine] | None:
     """The two premises that a rule asks to be incompatible, where they speak of one pair."""
     if not any(isinstance(premise, Incompatible) for premise in instance.premises):
         return None
@@ -120,19 +122,19 @@ def _clash(instance: Instance) -> tuple[Line, Line] | None:
     return (lines[0], lines[1]) if len(lines) == 2 and len(pairs) == 1 and lines[0] != lines[1] else None
 
 
-def _said(judged: Judged) -> Line:
+def _said(judged: Judged) -> NodeLine:
     relation = None if judged.relation == ANY else str(judged.relation)
-    return Line(False, judged.judgement.value, judged.left, relation, judged.right)
+    return NodeLine(False, judged.judgement.value, judged.left, relation, judged.right)
 
 
-def _in_both(none: NoneWith) -> Line | None:
+def _in_both(none: NoneWith) -> NodeLine | None:
     """The leaf of `no e in M with |-0 a _ e, |-0 b _ e`, if it is that, however it is turned."""
     match none.body:
         case (Judged(judgement, a, relation, b), Judged(other, c, another, d)):
             one, two = {a, b} - {none.event}, {c, d} - {none.event}
             related = a != b and c != d and len(one) == len(two) == 1
             if judgement is other and relation == another == ANY and related:
-                return Line(True, judgement.value, one.pop(), "in-both", two.pop())
+                return NodeLine(True, judgement.value, one.pop(), "in-both", two.pop())
     return None
 
 
@@ -142,10 +144,10 @@ class KernelRules:
     def __init__(self, rules: RuleBook) -> None:
         self.rules: dict[str, Rule] = {rule.name: rule for rule in rules.rules}
         self._instances = [_whole(instance) for rule in rules.rules for instance in rule.instances()]
-        self.program = Program(i for i in self._instances if i.evolution is None)
-        self._patterns: dict[tuple[str, str, str | None], list[Pattern]] = {}
+        self.program = RulePlans(i for i in self._instances if i.evolution is None)
+        self._patterns: dict[tuple[str, str, str | None], list[StepPattern]] = {}
 
-    def patterns(self, name: str, line: Line) -> list[Pattern]:
+    def patterns(self, name: str, line: NodeLine) -> list[StepPattern]:
         """The patterns of a rule that can conclude a line of this judgement and relation.
 
         Cost: linear in the instances, once; afterwards a look-up.

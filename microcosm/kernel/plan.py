@@ -16,7 +16,7 @@ from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
     Assume,
-    Base,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -32,7 +32,7 @@ from microcosm.logic.rule import (
 Binding = dict[str, str]
 """Which event each variable stands for, so far."""
 
-Pred = tuple[Judgement, Relation]
+Predicate = tuple[Judgement, Relation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class Cover:
     right: str
 
 
-Step = Premise | AnyEvent | Link | Cover
+PlanStep = Premise | AnyEvent | Link | Cover
 
 
-class Goal(NamedTuple):
+class RowGoal(NamedTuple):
     """A row: every x with `event R x` (end 0) or `x R event` (end 1); `link`: as in `Link`."""
 
     judgement: Judgement
@@ -70,15 +70,15 @@ class Goal(NamedTuple):
     link: bool = False
 
 
-class Plan(NamedTuple):
+class RulePlan(NamedTuple):
     """A rule read from one end of its conclusion: `known` to `wanted`, by steps in this order."""
 
     known: str
     wanted: str
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
 
 
-def variables(step: Step) -> list[str]:
+def variables(step: PlanStep) -> list[str]:
     """The event variables of a step, once each, without the one that it ranges over itself.
 
     Cost: linear in the step.
@@ -88,7 +88,7 @@ def variables(step: Step) -> list[str]:
             found = [step.left, step.right]
         case In(event) | AnyEvent(event):
             found = [event]
-        case Base(_, events):
+        case BasePredicate(_, events):
             found = list(events)
         case Not(body) | MostAccurate(body) | Link(body):
             found = variables(body)
@@ -99,18 +99,20 @@ def variables(step: Step) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def planned(premises: Iterable[Step], known: Iterable[str], wanted: Iterable[str] = ()) -> tuple[Step, ...]:
+def planned(
+    premises: Iterable[PlanStep], known: Iterable[str], wanted: Iterable[str] = ()
+) -> tuple[PlanStep, ...]:
     """The premises in an order in which each has at most one unknown event, and negative ones none.
 
     Cost: quadratic in the premises, which are few.
     """
     waiting = [p for p in premises if not isinstance(p, Incompatible)]  # decided when the instance was made
-    bound, steps = set(known), list[Step]()
+    bound, steps = set(known), list[PlanStep]()
 
-    def unknown(step: Step) -> list[str]:
+    def unknown(step: PlanStep) -> list[str]:
         return [v for v in variables(step) if v not in bound]
 
-    def cost(step: Step) -> tuple[int, bool]:
+    def cost(step: PlanStep) -> tuple[int, bool]:
         """0: a test. 1: one event to find, better beside a known one. 2: not yet."""
         count = len(unknown(step))
         find = count == 1 and not isinstance(step, Not | NoneWith | MostAccurate)
@@ -127,20 +129,20 @@ def planned(premises: Iterable[Step], known: Iterable[str], wanted: Iterable[str
     return (*steps, *(AnyEvent(v) for v in dict.fromkeys(wanted) if v not in bound))
 
 
-class Program:
+class RulePlans:
     """The rules about one microcosm, read from either end of their conclusions."""
 
     def __init__(self, instances: Iterable[Instance]) -> None:
-        self._concluding: dict[Pred, list[Instance]] = {}
+        self._concluding: dict[Predicate, list[Instance]] = {}
         for instance in instances:
             self._concluding.setdefault(_pred(instance.conclusion), []).append(instance)
-        self._plans: dict[tuple[Pred, int, bool], list[Plan]] = {}
+        self._plans: dict[tuple[Predicate, int, bool], list[RulePlan]] = {}
 
     def relations(self, judgement: Judgement) -> list[Relation]:
         """The relations that some rule concludes under a judgement. Cost: linear in the relations."""
         return [relation for of, relation in self._concluding if of is judgement]
 
-    def plans(self, goal: Goal) -> list[Plan]:
+    def plans(self, goal: RowGoal) -> list[RulePlan]:
         """How the events of a row are found.
 
         Cost: linear in the instances that conclude it, once; afterwards a look-up.
@@ -150,7 +152,7 @@ class Program:
             self._plans[key] = list(self._planned(*key))
         return self._plans[key]
 
-    def is_reachability(self, goal: Goal) -> bool:
+    def is_reachability(self, goal: RowGoal) -> bool:
         """Whether the row is what the cover of the givens reaches, step by step.
 
         Cost: linear in the plans.
@@ -158,33 +160,33 @@ class Program:
         plans = self.plans(goal._replace(link=True))
         return bool(plans) and all([*map(type, plan.steps)] == [Cover] for plan in plans)
 
-    def _planned(self, pred: Pred, end: int, link: bool) -> Iterator[Plan]:
+    def _planned(self, pred: Predicate, end: int, link: bool) -> Iterator[RulePlan]:
         instances = self._concluding.get(pred, [])
         others = [i for i in instances if not _transitive(i)]
         stepping = len(others) < len(instances)
         if stepping and not link:
             known, between, wanted = "xyz"
-            yield Plan(known, wanted, (Link(_turned(pred, known, wanted, end)),))
+            yield RulePlan(known, wanted, (Link(_turned(pred, known, wanted, end)),))
             steps = (_turned(pred, known, between, end), Link(_turned(pred, between, wanted, end)))
-            yield Plan(known, wanted, steps)
+            yield RulePlan(known, wanted, steps)
             return
         for instance in others:
             ends = (instance.conclusion.left, instance.conclusion.right)
             known, wanted = ends[end], ends[1 - end]
             if any(isinstance(p, Assume) for p in instance.premises):
                 raise RuleError(f"absence is asked of what {instance.name} concludes from an assumption")
-            premises: tuple[Step, ...] = instance.premises
+            premises: tuple[PlanStep, ...] = instance.premises
             if stepping and premises == (Given(ends[0], Relation.BEFORE, ends[1]),):
                 premises = (Cover(*ends),)
-            yield Plan(known, wanted, planned(premises, [known], [wanted]))
+            yield RulePlan(known, wanted, planned(premises, [known], [wanted]))
 
 
-def _pred(judged: Judged) -> Pred:
+def _pred(judged: Judged) -> Predicate:
     assert isinstance(judged.relation, Relation), "an instance has concrete relations"
     return judged.judgement, judged.relation
 
 
-def _turned(pred: Pred, known: str, wanted: str, end: int) -> Judged:
+def _turned(pred: Predicate, known: str, wanted: str, end: int) -> Judged:
     left, right = (known, wanted) if end == 0 else (wanted, known)
     return Judged(pred[0], left, pred[1], right)
 

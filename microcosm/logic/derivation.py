@@ -175,7 +175,7 @@ class _Plain:
 
 _PLAIN = _Plain()
 
-Source = Callable[[Derivation], str]
+SourceOf = Callable[[Derivation], str]
 """What tells where a given came from."""
 
 DEEPEST = 12
@@ -203,7 +203,7 @@ class Fold:
 def tree_lines(
     derivation: Derivation,
     look: Look,
-    source: Source | None = None,
+    source: SourceOf | None = None,
     *,
     words: Callable[[str], str] = quote,
     fold: Fold | None = None,
@@ -273,7 +273,7 @@ class _Folded:
 
 class _Tree:
     def __init__(
-        self, look: Look, source: Source | None, words: Callable[[str], str], fold: Fold | None
+        self, look: Look, source: SourceOf | None, words: Callable[[str], str], fold: Fold | None
     ) -> None:
         self.look = look
         self.source = source

@@ -11,8 +11,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
     ANY,
     Assume,
-    Base,
-    Evolution,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -24,6 +23,7 @@ from microcosm.logic.rule import (
     Not,
     Premise,
     Rule,
+    RuleChange,
 )
 from microcosm.logic.rule_terms import DEFAULT_DOMAIN
 
@@ -78,7 +78,7 @@ def _domain(name: str, relations: Iterable[Relation]) -> str:
     return f"{name} in {', '.join(map(str, relations))}"
 
 
-def _change(evolution: Evolution | None) -> str:
+def _change(evolution: RuleChange | None) -> str:
     if evolution is None:
         return ""
     change = f"{evolution.left} {evolution.relation} {evolution.right}"
@@ -140,7 +140,7 @@ def premise_text(premise: Premise, names: Mapping[str, str]) -> str:
             return f"assume {named(left)} {term} {named(right)}"
         case In(event):
             return f"{named(event)} in M"
-        case Base(name, events):
+        case BasePredicate(name, events):
             return f"{name}({', '.join(map(named, events))})"
         case NoneWith(event, body):
             return _none_text(event, body, {k: v for k, v in names.items() if k != event})

@@ -2,7 +2,7 @@
 
 ⊢₀ (initial), ⊢ (online) and ⊩ (offline) are the three judgements. `Rule` is what a rule file says, relation
 variables and all. `Instance` is a rule with its relation variables replaced by relations, its disjunctions
-chosen and `>` turned into `<`: what the engine, the naive evaluator and the kernel work with. Event variables
+chosen and `>` turned into `<`: what the engine and the kernel work with. Event variables
 stay; distinct variables may name one event, but no relation holds between an event and itself.
 """
 
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
-from typing import NamedTuple
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import MORE_ACCURATE, Relation
@@ -52,18 +51,6 @@ def read_judgement(said: Judgement | str) -> Judgement:
 _NAMES = {judgement.value: judgement for judgement in Judgement}
 
 
-class Fact(NamedTuple):
-    """A judged relation between two events: `judgement left relation right`."""
-
-    judgement: Judgement
-    left: str
-    relation: Relation
-    right: str
-
-    def __str__(self) -> str:
-        return f"{self.judgement.turnstile} {self.left} {self.relation} {self.right}"
-
-
 ANY = "_"
 """The wildcard relation: some relation holds, in one direction or the other."""
 
@@ -98,14 +85,14 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class BasePredicate:
     """A base predicate of one or two events, e.g. `matches(a, b)`; facts come with the microcosm."""
 
     name: str
     events: tuple[str, ...]
 
 
-Positive = Judged | Given | In | Base
+Positive = Judged | Given | In | BasePredicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +145,7 @@ Premise = Positive | Not | NoneWith | MostAccurate | Assume | Incompatible | InP
 
 
 @dataclass(frozen=True, slots=True)
-class Evolution:
+class RuleChange:
     """How the microcosm of the conclusion came from the one of the premises.
 
     `left relation right` was added, or, where `update` is set, put in the place of `left <> right`.
@@ -178,7 +165,7 @@ class Rule:
     premises: tuple[tuple[Premise, ...], ...]
     conclusions: tuple[Judged, ...]
     domains: dict[str, tuple[Relation, ...]] = field(hash=False)
-    evolution: Evolution | None = None
+    evolution: RuleChange | None = None
     file: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
@@ -209,7 +196,7 @@ class Instance:
     rule: Rule
     conclusion: Judged
     premises: tuple[Premise, ...]
-    evolution: Evolution | None = None
+    evolution: RuleChange | None = None
 
     @property
     def name(self) -> str:
@@ -260,9 +247,9 @@ def _judged(premise: Judged, binding: dict[str, Relation]) -> Judged:
     return Judged(premise.judgement, left, relation, right)
 
 
-def _evolution(evolution: Evolution, binding: dict[str, Relation]) -> Evolution:
+def _evolution(evolution: RuleChange, binding: dict[str, Relation]) -> RuleChange:
     left, relation, right = _turn(evolution.left, evolution.relation, evolution.right, binding)
-    return Evolution(left, relation, right, evolution.update)
+    return RuleChange(left, relation, right, evolution.update)
 
 
 def finer(of: Judged) -> Iterator[Judged]:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
     Assume,
-    Base,
-    Evolution,
+    BasePredicate,
     Given,
     In,
     InProfile,
@@ -28,8 +27,9 @@ from microcosm.logic.rule import (
     Positive,
     Premise,
     Rule,
+    RuleChange,
 )
-from microcosm.logic.rule_terms import Source, Terms, cut
+from microcosm.logic.rule_terms import RuleText, Terms, cut
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -65,7 +65,7 @@ def read_rule_text(text: str, file: str | None = None) -> list[Rule]:
     """
     from lark.exceptions import UnexpectedInput
 
-    source = Source(text, file)
+    source = RuleText(text, file)
     source.check_length()
     try:
         tree = _parser().parse(source.text)
@@ -99,7 +99,7 @@ def _first(tree: Node) -> Token:
 class _Block:
     """One rule while it is read, from its line `rule NAME:` to its last conclusion."""
 
-    def __init__(self, source: Source, tree: Node) -> None:
+    def __init__(self, source: RuleText, tree: Node) -> None:
         self.source = source
         self.header: Token = _first(tree)
         self.name = self._name()
@@ -182,7 +182,7 @@ class _Block:
         if len(others) > 2:
             hint = "A predicate has one event or two: name(a) or name(a, b)."
             self.source.at(others[2], f"{cut(first)} is said of more than two events", hint)
-        return Base(str(first), tuple(map(self.terms.event, others)))
+        return BasePredicate(str(first), tuple(map(self.terms.event, others)))
 
     def _none(self, tree: Node) -> NoneWith:
         local = _first(tree)
@@ -225,17 +225,17 @@ class _Block:
         hint = f"Write `|- a {name} b  where {name} is most accurate`."
         self.source.at(token, f"no judgement with {name} stands alone on this line", hint)
 
-    def _evolution(self, dashes: Node) -> Evolution | None:
+    def _evolution(self, dashes: Node) -> RuleChange | None:
         if not dashes.children[1:]:
             return None
         [change] = list(_trees(dashes))[1:]
         tokens = _tokens(change)
         left, term, right = self.terms.triple(tokens[:3], given=True)
         if change.data == "addition":
-            return Evolution(left, term, right)
+            return RuleChange(left, term, right)
         if term is not Relation.RELATED:
             self.source.at(tokens[1], "only a `<>` is updated", "Write e.g. `a <> b := a < b`.")
-        new = Evolution(*self.terms.triple(tokens[3:], given=True), update=True)
+        new = RuleChange(*self.terms.triple(tokens[3:], given=True), update=True)
         if {new.left, new.right} != {left, right}:
             hint = "Write e.g. `a <> b := a < b`."
             self.source.at(tokens[3], "an update speaks of one pair of events", hint)

@@ -36,7 +36,7 @@ class Terms:
     Cost of each method: constant, of `domains` linear in the rule.
     """
 
-    def __init__(self, source: Source, rule: str) -> None:
+    def __init__(self, source: RuleText, rule: str) -> None:
         self.source = source
         self.rule = cut(rule)
         self.events: dict[str, Token] = {}
@@ -217,7 +217,7 @@ LONGEST_LINE = 10_000
 _LONGEST_WORD = 24
 
 
-class Source:
+class RuleText:
     """The text of one rule file, which gives every fault its place.
 
     Cost of each method: linear in the text at most, and only where there is a fault; of `check_length`

@@ -20,6 +20,7 @@ from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote
+from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds.constraints import constrained
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
@@ -28,28 +29,14 @@ INTERNAL = "internal events"
 """The source of a correspondence that the internal chain gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
-    """The stamp of an event."""
-
-    event: str
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
-class Clocked:
-    """The clock of an event."""
-
-    event: str
-    clock: Clock
-
-
-Given = Correspondence | Stamped | Clocked
+OneGiven = Correspondence | Stamped | Clocked
 """One given; a pair of the internal chain or of a token says so in its `source`."""
 
 
-def statement(given: Given) -> str:
+def statement(given: OneGiven) -> str:
     """A given as a microcosm file states it, without its source.
+
+    Cost: linear in the given.
 
     >>> statement(Correspondence("log in", Relation.CONCURRENT, "upload", "message m7"))
     '"log in" || upload'
@@ -62,8 +49,8 @@ def statement(given: Given) -> str:
     return f"{quote(given.left)} {given.relation} {quote(given.right)}"
 
 
-def named(given: Given) -> tuple[str, ...]:
-    """The events that a given names."""
+def named(given: OneGiven) -> tuple[str, ...]:
+    """The events that a given names. Cost: constant."""
     return (given.left, given.right) if isinstance(given, Correspondence) else (given.event,)
 
 
@@ -82,10 +69,10 @@ class _Held:
     event: str
 
 
-Unit = Given | _Internal | _Held
+GivenPart = OneGiven | _Internal | _Held
 
 
-def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
+def conflict(givens: Givens, stop: Stop | None = None) -> list[OneGiven] | None:
     """A minimal set of givens that no world fits; None where one fits all.
 
     Raises `worlds.possible.Undecided` when `stop` says so. Cost: some 2·k·log n questions
@@ -96,7 +83,7 @@ def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
     ['b < d', 'stamp b = 7', 'stamp d = 3']
     """
 
-    def contradict(units: Sequence[Unit]) -> bool:
+    def contradict(units: Sequence[GivenPart]) -> bool:
         return not _fits(units, stop)
 
     chain_found = refuted_chain(givens)
@@ -108,7 +95,7 @@ def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
         return None
     fewer = minimal(whole, contradict)
     chain = [unit.event for unit in fewer if isinstance(unit, _Internal)]
-    pairs: list[Given] = [Correspondence(a, Relation.BEFORE, b, INTERNAL) for a, b in pairwise(chain)]
+    pairs: list[OneGiven] = [Correspondence(a, Relation.BEFORE, b, INTERNAL) for a, b in pairwise(chain)]
     for token in givens.tokens:
         held = [unit.event for unit in fewer if isinstance(unit, _Held) and unit.token == token]
         pairs += [Correspondence(a, Relation.RELATED, b, f"token {token}") for a, b in combinations(held, 2)]
@@ -116,11 +103,13 @@ def conflict(givens: Givens, stop: Stop | None = None) -> list[Given] | None:
     return minimal(pairs, contradict)
 
 
-Member = TypeVar("Member")
+Element = TypeVar("Element")
 
 
-def minimal(members: Sequence[Member], contradict: Callable[[Sequence[Member]], bool]) -> list[Member]:
+def minimal(members: Sequence[Element], contradict: Callable[[Sequence[Element]], bool]) -> list[Element]:
     """A minimal subset that still contradicts, in the same order; all of `members` must.
+
+    Cost: some 2·k·log n questions whether members contradict, for k of n.
 
     >>> minimal(range(100), lambda some: {7, 60, 61} <= set(some))
     [7, 60, 61]
@@ -139,8 +128,8 @@ def minimal(members: Sequence[Member], contradict: Callable[[Sequence[Member]], 
     return [members[at] for at in sorted(needed([], True, list(range(len(members)))))]
 
 
-def _units(givens: Givens) -> list[Unit]:
-    units: list[Unit] = [_Internal(event) for event in givens.internal]
+def _units(givens: Givens) -> list[GivenPart]:
+    units: list[GivenPart] = [_Internal(event) for event in givens.internal]
     units += givens.external.values()
     units += [_Held(token, event) for token, group in givens.tokens.items() for event in group]
     units += givens.refuted.values()
@@ -149,7 +138,7 @@ def _units(givens: Givens) -> list[Unit]:
     return units
 
 
-def _fits(units: Iterable[Unit], stop: Stop | None) -> bool:
+def _fits(units: Iterable[GivenPart], stop: Stop | None) -> bool:
     chain: list[str] = []
     facts: list[Correspondence] = []
     groups: dict[str, list[str]] = {}

@@ -98,14 +98,20 @@ def rows_of(known: Named) -> Iterator[EventRow]:
 
 
 def having(rows: Iterable[EventRow], wanted: Mapping[str, str]) -> Iterator[EventRow]:
-    """The rows of which each field, or attribute by its dotted name, is as wanted. Cost: linear."""
+    """The rows of which each field, or attribute by its dotted name, is as wanted; text beside text.
+
+    Cost: linear in the rows and what is wanted of them.
+    """
     for row in rows:
         if all(as_text(member(row, name)) == value for name, value in wanted.items()):
             yield row
 
 
 def member(row: EventRow, name: str) -> object:
-    """A field of an event, or an attribute by its dotted name; None where it has none. Cost: constant."""
+    """A field of an event, or an attribute by its dotted name; None where it has none.
+
+    Cost: linear in the name.
+    """
     if name in EventRow._fields and name != "attributes":
         return getattr(row, name) or None
     value: object = row.attributes
@@ -117,12 +123,17 @@ def member(row: EventRow, name: str) -> object:
 
 
 def as_text(value: object) -> str | None:
-    """A value as one writes it to search for it: text as it is, anything else as JSON. Cost: linear in it."""
+    """A value as one writes it to search for it: text as it is, anything else as JSON.
+
+    Cost: linear in the value.
+    """
     return value if value is None or isinstance(value, str) else json_text(value)
 
 
 def caption(name: str, table: EventTable | None) -> str:
-    """An event as people read it: its name, and its words where a log has some. Cost: constant.
+    """An event as people read it: its name, and its words where a log has some.
+
+    Cost: a look-up.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
     >>> builder = EventTableBuilder()

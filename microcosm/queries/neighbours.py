@@ -23,7 +23,8 @@ CERTAIN = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATE
 class Neighbours:
     """The events around those of an engine; made when first asked, valid until the givens change.
 
-    Every event that is asked about must be named.
+    Every event that is asked about must be named. Cost, where nothing else is said: some rows of bits, and
+    the size of the answer; for `?` and silence a question for each event of which nothing is known.
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> from microcosm.text.mc_reader import read_givens

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.errors import MicrocosmError, readable
 from microcosm.givens.givens import Givens
@@ -18,7 +18,7 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
-from microcosm.queries.conflict import Given, conflict, named
+from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds
 from microcosm.worlds.search import Stop
 
@@ -82,9 +82,13 @@ class Inconsistent(MicrocosmError):
 
 
 class Decisions:
-    """Offline decisions about some givens, under the rules of an engine. Valid until the givens change."""
+    """Offline decisions about some givens, under the rules of an engine. Valid until the givens change.
 
-    def __init__(self, engine: Engine, witness: Witness, rules: RuleBook, givens: Givens) -> None:
+    Cost of a verdict: what is possible of the pair, and refutations among few events; with `<>` exponential
+    at worst.
+    """
+
+    def __init__(self, engine: Engine, witness: Prover, rules: RuleBook, givens: Givens) -> None:
         self._engine, self._witness = engine, witness
         self._rules, self._givens = rules, givens
 
@@ -206,7 +210,7 @@ class Decisions:
                     return [u, lowest(found)]
         return []
 
-    def _positions(self, givens: Iterable[Given]) -> list[int]:
+    def _positions(self, givens: Iterable[OneGiven]) -> list[int]:
         position = self._engine.universe.position
         return [position[name] for given in givens for name in named(given) if name in position]
 
@@ -220,7 +224,7 @@ def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | No
         engine = Engine(rules, givens)
     except CyclicGivens:
         return None
-    search = Refutation(rules, Witness(engine, givens).steps, engine.memo, list(bits(engine.memo.domain)))
+    search = Refutation(rules, Prover(engine, givens).steps, engine.memo, list(bits(engine.memo.domain)))
     if search.hypothesis.clash is not None:
         return None
     names = engine.universe.names
@@ -228,7 +232,10 @@ def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | No
 
 
 def are_shipped(rules: RuleBook) -> bool:
-    """Whether the instances of the rules are those of the shipped ones, of which propagation is known."""
+    """Whether the instances of the rules are those of the shipped ones, of which propagation is known.
+
+    Cost: linear in the rules.
+    """
     return rules.instances == read_rules().instances
 
 

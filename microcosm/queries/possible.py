@@ -27,7 +27,7 @@ from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
 from microcosm.worlds.world import World
 
-Left = tuple[str, str, tuple[Relation, ...]]
+PairLeft = tuple[str, str, tuple[Relation, ...]]
 """A pair and what is left of `<`, `>` and `||` for it."""
 
 _SETS = {f"{code:x}": tuple(r for bit, r in enumerate(MEMBERS) if code >> bit & 1) for code in range(8)}
@@ -53,10 +53,10 @@ class PairsLeft:
         self._rows = before, transposed(before), concurrent
         """Of `MEMBERS`."""
 
-    def __iter__(self) -> Iterator[Left]:
+    def __iter__(self) -> Iterator[PairLeft]:
         places = [self._position[name] for name in self.names]
 
-        def beside(number: int, a: str) -> Iterator[Left]:
+        def beside(number: int, a: str) -> Iterator[PairLeft]:
             digits = map(self._digits(a).__getitem__, places[number:])
             return zip(repeat(a), self.names[number:], map(_SETS.__getitem__, digits))
 
@@ -73,7 +73,7 @@ class PairsLeft:
             found.update({left: pairs.bit_count() for left, pairs in parts.items() if pairs})
         return found
 
-    def unlike(self, other: PairsLeft) -> Iterator[Left]:
+    def unlike(self, other: PairsLeft) -> Iterator[PairLeft]:
         """The pairs of which another table has something else left; of what it does not name, all three are.
 
         Cost: some row operations an event; more where the two do not name the same events.
@@ -184,6 +184,8 @@ class Possibility:
 def ignored(givens: Givens) -> tuple[str, ...]:
     """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
 
+    Cost: that of the order, where the log is stated to be complete.
+
     >>> from microcosm.givens.columns import Message
     >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
     ('ordering causal',)
@@ -238,7 +240,7 @@ class Worlds:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
-        Raises `MissingLibrary` without python-sat.
+        Raises `MissingLibrary` without python-sat. Cost: that of the solver, exponential at worst.
         """
         for event in (a, b):
             if event not in self._position:

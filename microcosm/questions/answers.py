@@ -1,4 +1,6 @@
-"""Answers to questions about a log: verdict, counts, witnesses with their evidence, and whether they are vacuous."""
+"""Answers to questions about a log: verdict, counts, witnesses with their evidence, and whether they are
+vacuous.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import Asked
 from microcosm.questions.counting import tally
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Part, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because
 from microcosm.questions.language import Formula, Quantified, Question, within
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Part, Scope
 from microcosm.questions.search import decide
 from microcosm.questions.settle import Observation
 from microcosm.questions.states import Interval
@@ -35,7 +38,9 @@ SHOWN, PROVED = 5, 1
 
 @dataclass(frozen=True)
 class Said:
-    """An atom in names: `left R right`, its value, and its derivation if it was asked for and there is one."""
+    """An atom in names: `left R right`, its value, and its derivation if it was asked for and there is
+    one.
+    """
 
     left: str
     relation: str
@@ -52,7 +57,8 @@ class Said:
 class Witness:
     """One tuple and its value: the event of each variable, the interval of each state, parameters, atoms.
 
-    `cut` has, where states can be seen at once, the last event of each process in a consistent cut that sees them.
+    `cut` has, where states can be seen at once, the last event of each process in a consistent cut that sees
+    them.
     """
 
     events: dict[str, str]
@@ -83,8 +89,9 @@ class Witness:
 class Answer:
     """What is known of one question.
 
-    `verdict` is `holds` (true in every world), `violated` (false in every world) or `open`. `exact` says whether
-    worlds were searched to the end, so that an open answer is one that worlds differ about. `counts` are of tuples.
+    `verdict` is `holds` (true in every world), `violated` (false in every world) or `open`. `exact` says
+    whether worlds were searched to the end, so that an open answer is one that worlds differ about. `counts`
+    are of tuples.
     """
 
     question: Question
@@ -124,8 +131,8 @@ class Answer:
 class Answers:
     """The questions of a text, answered one by one about one log.
 
-    `exact` searches worlds for what stays open; `stop` says when to give up, which leaves it open. `shown` witnesses
-    of each kind are kept, `proved` of them with derivations.
+    `exact` searches worlds for what stays open; `stop` says when to give up, which leaves it open. `shown`
+    witnesses of each kind are kept, `proved` of them with derivations.
     """
 
     def __init__(
@@ -146,7 +153,9 @@ class Answers:
         return map(self.answer, self.asked.questions.questions)
 
     def answer(self, question: Question) -> Answer:
-        """The answer to one question. Cost: a row operation a tuple but its last variable, and of witnesses proofs."""
+        """The answer to one question. Cost: a row operation a tuple but its last variable, and of witnesses
+        proofs.
+        """
         formula = question.formula
         counts = {"true": 0, "false": 0, "open": 0}
         kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
@@ -160,7 +169,7 @@ class Answers:
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            tuples = at_once is None and sum(counts.values())
+            tuples = sum(counts.values()) if at_once is None else 0
             vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())
@@ -176,7 +185,9 @@ class Answers:
     def _tally(
         self, formula: Quantified, counts: dict[str, int], kept: dict[int, list[Scope | list[Interval]]]
     ) -> bool:
-        """Count the tuples by their value, and keep the first of each; whether all that are open are truly so."""
+        """Count the tuples by their value, and keep the first of each; whether all that are open are truly
+        so.
+        """
         exact = True
         if not self._exact and (counted := tally(self.evaluation, formula, self._shown)) is not None:
             for value, count in counted.counts.items():
@@ -244,7 +255,9 @@ class Answers:
     def witness(
         self, formula: Formula, scope: Scope, value: int, *, prove: bool, atoms: bool = True
     ) -> Witness:
-        """What is chosen, in names; unless not `atoms`, with those from which the value of a tuple follows."""
+        """What is chosen, in names; unless not `atoms`, with those from which the value of a tuple
+        follows.
+        """
         return self._witness(formula, scope, value, prove, atoms)
 
     def _witness(

@@ -11,10 +11,10 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import TextError, Undefined, readable
 from microcosm.givens.givens import Givens
 from microcosm.questions.answers import PROVED, SHOWN, Answer, Answers, Witness
-from microcosm.questions.evaluate import OPEN, TRUE, Scope
 from microcosm.questions.knowing import asked_of
 from microcosm.questions.language import Not, Quantified, Questions
 from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.scope import OPEN, TRUE, Scope
 from microcosm.questions.settle import Observation, observations
 from microcosm.worlds.search import Stop
 
@@ -24,7 +24,9 @@ Build = Callable[[Givens], Engine]
 
 @dataclass(frozen=True)
 class Found:
-    """What a pattern or a formula is true of, and, apart from it, what that is open of; and how many there are."""
+    """What a pattern or a formula is true of, and, apart from it, what that is open of; and how many there
+    are.
+    """
 
     true: tuple[Witness, ...]
     open: tuple[Witness, ...]
@@ -90,8 +92,8 @@ def find(
 ) -> Found:
     """The events of a pattern or condition, or the tuples for which a formula is true, and those open.
 
-    Of `never A R B` these are the pairs that it forbids. At most `limit` of each are kept, all are counted. Raises
-    `TextError`, `Contradiction`. Cost: as `Answers`.
+    Of `never A R B` these are the pairs that it forbids. At most `limit` of each are kept, all are counted.
+    Raises `TextError`, `Contradiction`. Cost: as `Answers`.
     """
     read = read_sought(sought, known)
     asked = asked_of(givens, engine, read, build, stop)

@@ -1,4 +1,6 @@
-"""A log as questions see it: its events, what is known of their order with `know` and `complete`, what patterns match."""
+"""A log as questions see it: its events, what is known of their order with `know` and `complete`, what
+patterns match.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import TextError
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
+from microcosm.order.bits import from_positions
 from microcosm.order.order import lacking
 from microcosm.questions.judged import Frame, Judgements, arranged
 from microcosm.questions.language import (
@@ -56,7 +59,9 @@ class Candidates:
 
 
 class Group:
-    """Some candidates of one pattern, with frames of their events. What is over it is numbered as `members`."""
+    """Some candidates of one pattern, with frames of their events. What is over it is numbered as
+    `members`.
+    """
 
     def __init__(self, candidates: Candidates, members: list[int], judged: Judgements) -> None:
         self.candidates, self._judged = candidates, judged
@@ -80,7 +85,8 @@ class Group:
         """The intervals of which something holds."""
         states = self.candidates.states
         assert states is not None
-        return sum(1 << at for at, member in enumerate(self.members) if holds(states[member]))
+        marked = [at for at, member in enumerate(self.members) if holds(states[member])]
+        return from_positions(marked, len(self.members))
 
     @cached_property
     def broken(self) -> int:

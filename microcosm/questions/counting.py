@@ -1,9 +1,10 @@
 """Pairs of a long log, counted instead of looked at: by the prefix of each chain that an event knows of.
 
-Where nothing but `<` is known, kept as labels, the pairs (a, b) with a before b are counted event by event: a search
-among the indices of the a on each chain for how far b knows it. What is left is unordered. Intervals are counted
-chain by chain: those of another chain that begin before one ends, and those that end before it begins, are prefixes.
-Witnesses are looked for at the events whose count says that there are some. Needs numpy.
+Where nothing but `<` is known, kept as labels, the pairs (a, b) with a before b are counted event by event: a
+search among the indices of the a on each chain for how far b knows it. What is left is unordered. Intervals
+are counted chain by chain: those of another chain that begin before one ends, and those that end before it
+begins, are prefixes. Witnesses are looked for at the events whose count says that there are some. Needs
+numpy.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import Asked, Candidates, Group
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Scope
 
 Array = Any
 """A numpy array."""
@@ -38,7 +40,8 @@ class Tally:
 
 
 def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | None:
-    """The counts of a question about two events or two states, and some tuples; None where it is none of these.
+    """The counts of a question about two events or two states, and some tuples; None where it is none of
+    these.
 
     Cost: for n events on P chains n·P searches; for states on P chains P² of all their intervals.
     """
@@ -69,7 +72,9 @@ def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | No
 def _keyed(
     one: Reference, other: Reference, candidates: Candidates
 ) -> dict[tuple[str, ...], list[int]] | None:
-    """The candidates of a reference by what its parameters share with the other one, in the order of their names."""
+    """The candidates of a reference by what its parameters share with the other one, in the order of their
+    names.
+    """
     names = [a.name for a in one.arguments if isinstance(a, Parameter)]
     if len(set(names)) < len(names):
         return None
@@ -83,7 +88,7 @@ def _keyed(
             found.setdefault(values, []).append(number)
         return found
     for number, values in enumerate(candidates.values):
-        if all([values[place] == value for place, value in fixed]):
+        if all(values[place] == value for place, value in fixed):
             found.setdefault(tuple([values[place] for place in places]), []).append(number)
     return found
 
@@ -236,7 +241,8 @@ class _Counter:
 
     def _others(self, candidates: Candidates, number: int, group: Group) -> int:
         if candidates.states is not None:
-            return sum(1 << at for at, member in enumerate(group.members) if member != number)
+            own = [at for at, member in enumerate(group.members) if member == number]
+            return group.every & ~sum(1 << at for at in own)
         return group.every & ~group.frame.possible(candidates.events[number]).same
 
     # -- states --------------------------------------------------------------------------------------------
@@ -274,7 +280,7 @@ class _Counter:
             c = chain[mine.start]
             for theirs in parts:
                 d = chain[theirs.start]
-                # those of the other chain that begin at or after my end, and those that end at or before my start
+                # those that begin at or after my end, and those that end at or before my start
                 inclusive = 0 if c != d else -1
                 later = np.searchsorted(columns[0][theirs, c], last[mine] + inclusive, "right")
                 after = len(begin[theirs]) - later

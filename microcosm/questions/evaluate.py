@@ -1,20 +1,20 @@
-"""The value of a formula: true in every world, false in every world, or open; row by row, never a pair at a time.
+"""The value of a formula: true in every world, false in every world, or open; row by row, never a pair at a
+time.
 
-The last variable of a quantifier is evaluated over a whole group at once, as a row of those for which the formula is
-true and one of those for which it is false (Kleene's three values); variables before it are gone through. Groups are
-the candidates whose shared parameters are equal.
+The last variable of a quantifier is evaluated over a whole group at once, as a row of those for which the
+formula is true and one of those for which it is false (Kleene's three values); variables before it are gone
+through. Groups are the candidates whose shared parameters are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import bits
-from microcosm.questions.asked import Asked, Candidates, Group
+from microcosm.order.bits import bits, from_positions
+from microcosm.questions.asked import Asked, Group
 from microcosm.questions.language import (
     And,
     Compared,
@@ -38,57 +38,12 @@ from microcosm.questions.language import (
     within,
 )
 from microcosm.questions.patterns import getter
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Part, Row, Scope
 from microcosm.questions.states import Interval, on_chains, seen_at_once
 from microcosm.worlds.search import Stop
 
-TRUE, FALSE, OPEN = 1, -1, 0
-"""Kleene's values."""
-
-Row = tuple[int, int]
-"""Those of a group for which a formula is true, and those for which it is false."""
-
 COMBINATIONS = 100_000
 """So many choices of processes for the states of one `possibly` are looked at."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is chosen for a variable: a candidate of a pattern."""
-
-    candidates: Candidates
-    number: int
-
-    @property
-    def event(self) -> int:
-        """Its event; of an interval the first."""
-        return self.candidates.events[self.number]
-
-    @property
-    def interval(self) -> Interval:
-        """Its interval."""
-        assert self.candidates.states is not None
-        return self.candidates.states[self.number]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What is chosen for variables, and what their parameters are."""
-
-    variables: dict[str, Chosen] = field(default_factory=dict)
-    parameters: dict[str, str] = field(default_factory=dict)
-
-    def with_choice(self, name: str, reference: Reference, candidates: Candidates, number: int) -> Scope:
-        """The scope with one more variable."""
-        values = candidates.values[number]
-        parameters = self.parameters
-        new = {
-            argument.name: value
-            for argument, value in zip(reference.arguments, values, strict=True)
-            if isinstance(argument, Parameter) and argument.name not in parameters
-        }
-        return Scope(
-            {**self.variables, name: Chosen(candidates, number)}, {**parameters, **new} if new else parameters
-        )
 
 
 class Stopped(Undefined):
@@ -96,7 +51,9 @@ class Stopped(Undefined):
 
 
 class Evaluation:
-    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Stopped` is raised then."""
+    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Stopped` is raised
+    then.
+    """
 
     def __init__(self, asked: Asked, stop: Stop | None = None) -> None:
         self.asked = asked
@@ -244,11 +201,12 @@ class Evaluation:
         (first, reference), (_, other) = formula.binders
         chosen = scope.variables[first]
         if formula.once:
-            return sum(1 << at for at, member in enumerate(group.members) if member > chosen.number)
+            later = [at for at, member in enumerate(group.members) if member > chosen.number]
+            return from_positions(later, len(group.members))
         if chosen.candidates.states is not None:
             if reference.name != other.name:
                 return group.every
-            return sum(1 << at for at, member in enumerate(group.members) if member != chosen.number)
+            return group.every & ~_only(group, chosen.number)
         return group.every & ~group.frame.possible(chosen.event).same
 
     def row(
@@ -331,7 +289,9 @@ class Evaluation:
         return isinstance(operand, Parameter) and operand.name not in scope.parameters
 
     def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str, int]:
-        """For each value of an operand those of a group that have it; under the empty text all that have any."""
+        """For each value of an operand those of a group that have it; under the empty text all that have
+        any.
+        """
         known = self._columns.get((id(group), operand))
         if known is not None and known[0] is group:
             return known[1]
@@ -430,27 +390,14 @@ class Evaluation:
         states = group.candidates.states
         assert states is not None
         numbers = {id(states[member]): member for member in group.members}
-        for chain in on_chains(
-            sorted((states[m] for m in group.members), key=lambda one: states.index(one)), self.asked.table
-        ):
+        for chain in on_chains([states[member] for member in sorted(group.members)], self.asked.table):
             chosen = scope.with_choice(name, reference, group.candidates, numbers[id(chain[0])])
             yield from self._combinations(formula, depth + 1, chosen, [*chains, chain])
 
 
-@dataclass(frozen=True)
-class Part:
-    """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
-
-    scope: Scope
-    last: tuple[str, Reference]
-    group: Group
-    among: int
-    row: Row
-
-    def scopes(self, row: int) -> Iterator[Scope]:
-        """What is chosen in each tuple of a row."""
-        for at in bits(row & self.among):
-            yield self.scope.with_choice(*self.last, self.group.candidates, self.group.members[at])
+def _only(group: Group, number: int) -> int:
+    """Where a candidate stands in a group; nothing where it is not in it."""
+    return sum(1 << at for at, member in enumerate(group.members) if member == number)
 
 
 def _kleene(row: Row) -> int:

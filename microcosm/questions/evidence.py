@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microcosm.engine.prove import Witness as Prover
+from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.queries.offline import REFUTED, Decisions
-from microcosm.questions.evaluate import FALSE, OPEN, TRUE, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related
+from microcosm.questions.scope import FALSE, OPEN, TRUE, Scope
 from microcosm.questions.states import Interval
 from microcosm.worlds.search import Stop
 
@@ -102,7 +103,9 @@ def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, va
 
 
 class Deriver:
-    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens change."""
+    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens
+    change.
+    """
 
     def __init__(self, judged: Judgements, stop: Stop | None = None) -> None:
         self._judged, self._stop = judged, stop

@@ -1,10 +1,11 @@
-"""What is possible of the pairs of some events, as rows of bits: the offline judgements that atoms are decided by.
+"""What is possible of the pairs of some events, as rows of bits: the offline judgements that atoms are
+decided by.
 
-A *frame* is a list of events; of one more event it says whether it may be before, after or beside each of these. Where
-only one of the three is left it is derived, and what is not left is refuted. There are three ways to know: a table of
-what propagation leaves (any givens, up to `tuning.ROWS_UP_TO` events); the rules themselves, where they are edited or
-tell of message orderings; and happens-before alone, where nothing but `<` is given: there a log that is stated to be
-complete orders all that is ordered.
+A *frame* is a list of events; of one more event it says whether it may be before, after or beside each of
+these. Where only one of the three is left it is derived, and what is not left is refuted. There are three
+ways to know: a table of what propagation leaves (any givens, up to `tuning.ROWS_UP_TO` events); the rules
+themselves, where they are edited or tell of message orderings; and happens-before alone, where nothing but
+`<` is given: there a log that is stated to be complete orders all that is ordered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.completeness import covered
@@ -36,7 +37,9 @@ from microcosm.worlds.search import Stop
 
 
 class Possible(NamedTuple):
-    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is itself."""
+    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is
+    itself.
+    """
 
     before: int
     after: int
@@ -157,7 +160,7 @@ class Judgements:
 
     def _by_rules(self, stop: Stop | None) -> _Rows:
         rules, at = self.engine.rules, {name: place for place, name in enumerate(self.names)}
-        decisions = Decisions(self.engine, Witness(self.engine, self.givens), rules, self.givens)
+        decisions = Decisions(self.engine, Prover(self.engine, self.givens), rules, self.givens)
         full = (1 << len(at)) - 1
         before, beside = [full] * len(at), [full] * len(at)
         for a, b, left in decisions.table(0, stop):
@@ -187,7 +190,9 @@ class Judgements:
 
 
 class _Rows:
-    """The place of each event, below 0 where anything is possible; for each place rows of what is possible."""
+    """The place of each event, below 0 where anything is possible; for each place rows of what is
+    possible.
+    """
 
     def __init__(self, place: list[int], before: list[int], beside: list[int]) -> None:
         self.place, self.before, self.beside = place, before, beside
@@ -205,11 +210,15 @@ class _Framed:
         self._every = (1 << len(events)) - 1
 
     @cached_property
-    def _own(self) -> dict[int, int]:
-        own: dict[int, int] = {}
+    def _own(self) -> dict[int, list[int]]:
+        own: dict[int, list[int]] = {}
         for at, one in enumerate(self.events):
-            own[one] = own.get(one, 0) | 1 << at
+            own.setdefault(one, []).append(at)
         return own
+
+    def _same(self, event: int) -> int:
+        """Where an event stands in the frame."""
+        return sum(1 << at for at in self._own.get(event, ()))
 
 
 class _TableFrame(_Framed):
@@ -219,14 +228,14 @@ class _TableFrame(_Framed):
         super().__init__(events)
         self._rows, self._width = rows, len(rows.before)
         places = [rows.place[event] for event in events]
-        self._strange = sum(1 << at for at, place in enumerate(places) if place < 0)
+        self._strange = from_positions([at for at, p in enumerate(places) if p < 0], len(places))
         self._straight = places == list(range(self._width))
         turned = [self._width - 1 - max(place, 0) for place in reversed(places)]
         self._picked = itemgetter(*turned, *turned[:1]) if turned and self._width else None
 
     def possible(self, event: int) -> Possible:
         """As `Frame.possible`. Cost: some look-ups an event of the frame."""
-        place, same = self._rows.place[event], self._own.get(event, 0)
+        place, same = self._rows.place[event], self._same(event)
         others = self._every & ~same
         if place < 0:
             return Possible(others, others, others, same)
@@ -260,7 +269,8 @@ class _LabelFrame(_Framed):
             key=lambda at: (chain[places[at]], index[places[at]]),
         )
         self._straight = self._order == list(range(len(events)))
-        self._told = sum(1 << at for at, place in enumerate(places) if place in judged.told)
+        told = judged.told
+        self._told = from_positions([at for at, place in enumerate(places) if place in told], len(places))
         self._segments: list[tuple[int, int, list[int]]] = []  # a chain, where it begins here, its positions
         for offset, at in enumerate(self._order):
             if not self._segments or self._segments[-1][0] != chain[places[at]]:
@@ -271,7 +281,7 @@ class _LabelFrame(_Framed):
 
     def possible(self, event: int) -> Possible:
         """As `Frame.possible`. Cost: two searches a chain."""
-        place, same = self._judged.places[event], self._own.get(event, 0)
+        place, same = self._judged.places[event], self._same(event)
         others = self._every & ~same
         past = future = 0
         if place >= 0 and self._labels.cover.chain[place] != UNPLACED:

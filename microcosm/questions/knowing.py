@@ -1,4 +1,6 @@
-"""What questions say is known: `know` lines become givens with their line as source, `complete` is looked into."""
+"""What questions say is known: `know` lines become givens with their line as source, `complete` is looked
+into.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.order.order import lacking
 from microcosm.questions.asked import Asked
-from microcosm.questions.evaluate import Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Place, Quantified, Questions
+from microcosm.questions.scope import Scope
 from microcosm.worlds.search import Stop
 
 Build = Callable[[Givens], Engine]

@@ -30,7 +30,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of an event, or an attribute; of the event `variable`, or where it is None of the one at hand."""
+    """A column of an event, or an attribute; of the event `variable`, or where it is None of the one at
+    hand.
+    """
 
     name: str
     variable: str | None = None
@@ -130,8 +132,8 @@ class Or:
 class Quantified:
     """`for all` (or, if `some`, `exists`) of what matches the references, one for each variable.
 
-    `where` is a condition of two values. `distinct` says that the two of a pair differ, `once` that each two are
-    taken once only, whichever comes first.
+    `where` is a condition of two values. `distinct` says that the two of a pair differ, `once` that each two
+    are taken once only, whichever comes first.
     """
 
     some: bool

@@ -1,4 +1,5 @@
-"""Which events of a log a pattern matches, and what its parameters are: one pass over the columns of the events.
+"""Which events of a log a pattern matches, and what its parameters are: one pass over the columns of the
+events.
 
 A pattern looks at what the log says of an event and at nothing else, so that it is the same in all worlds.
 """
@@ -64,7 +65,9 @@ def matched(pattern: EventPattern, table: EventTable) -> Matched:
 def bindings(
     parameters: Sequence[str], bound: dict[str, Field], table: EventTable
 ) -> Callable[[int, Groups], Values | None]:
-    """What the parameters of an event are, by its fields and what groups found; None where one has no value."""
+    """What the parameters of an event are, by its fields and what groups found; None where one has no
+    value.
+    """
     if not parameters:
         return lambda number, groups: ()
     getters = [(name, getter(bound[name], table) if name in bound else None) for name in parameters]

@@ -1,4 +1,5 @@
-"""Whether an answer of `assert` is so: the questions are evaluated anew, and the kernel checks each derivation.
+"""Whether an answer of `assert` is so: the questions are evaluated anew, and the kernel checks each
+derivation.
 
 Patterns are matched again, tuples counted again and witnesses looked up among those that there are, so that a
 verdict, a count or a witness that was changed is found; a derivation has to conclude its atom.
@@ -16,8 +17,8 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook
 from microcosm.questions.answers import VALUES, Answer, Said
 from microcosm.questions.ask import Build, answers
-from microcosm.questions.evaluate import FALSE
 from microcosm.questions.reader import read_questions
+from microcosm.questions.scope import FALSE
 
 FIELDS = {"questions", "asked"}
 """What an answer of `assert` has,"""

@@ -1,8 +1,10 @@
-"""Regular expressions of questions: read as Python's, with `(?<name>…)` too, and refused where they may run away.
+"""Regular expressions of questions: read as Python's, with `(?<name>…)` too, and refused where they may run
+away.
 
 Python's matcher goes back as often as a pattern lets it. What may be repeated within a repetition lets it try
-exponentially many ways, and so it is refused when it is read, whatever the log; what is left takes at most a power of
-the length of a text, whose exponent is how many repetitions of anything follow one another: at most `WIDE`.
+exponentially many ways, and so it is refused when it is read, whatever the log; what is left takes at most a
+power of the length of a text, whose exponent is how many repetitions of anything follow one another: at most
+`WIDE`.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def _expect_tame(parsed: list[Any]) -> None:
             raise ValueError(
                 "alternatives within a repetition may run away: write `[ab]*` for `(a|b)*`, or atomic `(?>…)`"
             )
-        if name == "MAX_REPEAT" or name == "MIN_REPEAT":
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
             wide += argument[1] > 64 and _is_wide(list(argument[2]))
     if wide > WIDE:
         raise ValueError(f"{wide} repetitions of any character may run away: at most {WIDE} are allowed")

@@ -1,8 +1,9 @@
-"""The exact value of a formula, by a search of the worlds that fit: is there one in which it is true, or false?
+"""The exact value of a formula, by a search of the worlds that fit: is there one in which it is true, or
+false?
 
-A world is found and the formula is evaluated in it; then the search splits what is known by what may be of a pair
-on which an open atom rests, and looks into each part, until two values are seen or no part is left. A part in
-which the formula has one value by what follows from it need not be split.
+A world is found and the formula is evaluated in it; then the search splits what is known by what may be of a
+pair on which an open atom rests, and looks into each part, until two values are seen or no part is left. A
+part in which the formula has one value by what follows from it need not be split.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.queries.possible import Worlds
 from microcosm.questions.asked import Asked
-from microcosm.questions.evaluate import OPEN, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import Atom, because
 from microcosm.questions.language import Formula
+from microcosm.questions.scope import OPEN, Scope
 from microcosm.worlds.possible import Undecided
 from microcosm.worlds.search import Stop
 
@@ -67,7 +69,9 @@ def _undecided(asked: Asked, atom: Atom) -> bool:
 
 
 def _spelled_out(asked: Asked) -> Givens:
-    """The givens, with all that a complete log says: what it does not order must stay concurrent in each part."""
+    """The givens, with all that a complete log says: what it does not order must stay concurrent in each
+    part.
+    """
     givens, judged = asked.givens, asked.judged
     if not judged.told:
         return givens

@@ -1,8 +1,8 @@
 """What would settle what is open: the observations that decide most tuples, each with how many it decides.
 
-An observation is tried: what it says is added to what is known, and the question is evaluated again. For clocks the
-outcome is not known beforehand: the clock of an event tells of every other one whether it is before it, so that a
-clock is counted for a tuple where it decides every open atom whatever it shows.
+An observation is tried: what it says is added to what is known, and the question is evaluated again. For
+clocks the outcome is not known beforehand: the clock of an event tells of every other one whether it is
+before it, so that a clock is counted for a tuple where it decides every open atom whatever it shows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.order import lacking
 from microcosm.questions.asked import Asked
-from microcosm.questions.evaluate import OPEN, Evaluation, Scope
+from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import Formula, Quantified
+from microcosm.questions.scope import OPEN, Scope
 from microcosm.questions.states import by_process
 from microcosm.worlds.search import Stop
 
@@ -35,10 +36,11 @@ Build = Callable[[Givens], Engine]
 
 @dataclass(frozen=True)
 class Observation:
-    """Something that can be found out: its kind (`complete`, `message`, `clock`), in words, and what it decides.
+    """Something that can be found out: its kind (`complete`, `message`, `clock`), in words, and what it
+    decides.
 
-    `decides` is how many of the `open` tuples it decides; of clocks, how many more after those listed before it.
-    `given` is the statement that would be added, where it is one, `event` whose clock it is.
+    `decides` is how many of the `open` tuples it decides; of clocks, how many more after those listed before
+    it. `given` is the statement that would be added, where it is one, `event` whose clock it is.
     """
 
     kind: str
@@ -59,7 +61,9 @@ class Observation:
 
 
 def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None = None) -> list[Observation]:
-    """What would settle a question, the best first of each kind. Cost: an evaluation for each that is tried."""
+    """What would settle a question, the best first of each kind. Cost: an evaluation for each that is
+    tried.
+    """
     evaluation = Evaluation(asked, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
     if not tuples:
@@ -71,7 +75,7 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
             then = Asked(known, build(known), asked.questions, stop, asked)
         except (Contradiction, Undefined):
             continue
-        then.complete = asked.complete or (known.complete and not asked.missing)
+        then.complete = asked.complete or (known.complete is True and not asked.missing)
         again = Evaluation(then, stop)
         left = sum(again.value(body, scope) == OPEN for scope in tuples)
         if left < len(tuples):
@@ -84,8 +88,8 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
 def clocks(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> list[Observation]:
     """Few clocks that decide all that clocks decide, chosen greedily: each decides most of what is left.
 
-    No way to choose them that is known to be fast does better than within a factor ln n of the fewest. Cost: linear
-    in the open atoms for each clock.
+    No way to choose them that is known to be fast does better than within a factor ln n of the fewest. Cost:
+    linear in the open atoms for each clock.
     """
     needed: list[list[frozenset[int]]] = []
     for scope in tuples:
@@ -106,8 +110,10 @@ def clocks(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> li
         needed = [needs for needs in left if needs]
     names = evaluation.asked.table.names
     return [
-        Observation("clock", f"a clock at {names[event]}", decides, len(tuples), event=names[event])
-        for event, decides in chosen
+        Observation(
+            "clock", f"{'and ' * bool(number)}a clock at {names[event]}", decides, len(tuples), names[event]
+        )
+        for number, (event, decides) in enumerate(chosen)
     ]
 
 

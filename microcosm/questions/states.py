@@ -1,15 +1,16 @@
 """States: on each process the intervals from an event that begins one to the next that ends it.
 
-A consistent cut sees an interval when its first event has happened and its last has not. n intervals can be seen
-at once iff none ends at or before the start of another: the least cut that has all the starts has none of the ends
-then. Of which some cannot be seen at once are left out by elimination (Garg and Waldecker, weak conjunctive predicates).
+A consistent cut sees an interval when its first event has happened and its last has not. n intervals can be
+seen at once iff none ends at or before the start of another: the least cut that has all the starts has none
+of the ends then. Of which some cannot be seen at once are left out by elimination (Garg and Waldecker, weak
+conjunctive predicates).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.errors import MicrocosmError
@@ -55,7 +56,7 @@ def by_process(table: EventTable) -> dict[str, list[int]]:
         found.setdefault(process, []).append(number)
     seqs = [*table.seqs]
     for events in found.values():
-        if all([seqs[number] > 0 for number in events]):
+        if min(map(seqs.__getitem__, events)) > 0:
             events.sort(key=seqs.__getitem__)
     return found
 
@@ -89,6 +90,7 @@ def intervals(
             continue
         starts: dict[Values, tuple[int, int]] = {}
         steps: list[int] = []
+        gaps = _gaps(table, events)
         for at, number in enumerate(events):
             groups: Groups = {}
             if ends(number, groups):
@@ -101,16 +103,16 @@ def intervals(
                 ]
                 for values in over:
                     begin, since = starts.pop(values)
-                    found.append(Interval(begin, number, number, _gap(table, events[since : at + 1]), values))
+                    found.append(Interval(begin, number, number, gaps[at] > gaps[since], values))
                 if over:
                     steps.append(number)
             groups = {}
-            if begins(number, groups) and (bound := binding(number, groups)) is not None:
-                if bound not in starts:
-                    starts[bound] = (number, at)
-                    steps.append(number)
+            bound = binding(number, groups) if begins(number, groups) else None
+            if bound is not None and bound not in starts:
+                starts[bound] = (number, at)
+                steps.append(number)
         for values, (begin, since) in starts.items():
-            found.append(Interval(begin, None, events[-1], _gap(table, events[since:]), values))
+            found.append(Interval(begin, None, events[-1], gaps[-1] > gaps[since], values))
         if starts:
             steps.append(events[-1])
         for a, b in pairwise(steps):
@@ -119,10 +121,10 @@ def intervals(
     return found, closed
 
 
-def _gap(table: EventTable, events: Sequence[int]) -> bool:
-    """Whether the numbers of consecutive events say that some between them are missing."""
-    seqs = table.seqs
-    return any(seqs[b] - seqs[a] > 1 for a, b in pairwise(events) if seqs[a] and seqs[b])
+def _gaps(table: EventTable, events: Sequence[int]) -> list[int]:
+    """For each event of a process how many gaps its numbers have shown so far."""
+    numbers = [table.seqs[number] for number in events]
+    return [*accumulate((a > 0 and b > a + 1 for a, b in pairwise(numbers)), initial=0)]
 
 
 def seen_at_once(
@@ -130,8 +132,8 @@ def seen_at_once(
 ) -> list[Interval] | None:
     """One interval of each chain, none of which `blocks` another; None where there are no such.
 
-    `blocks(one, other)` says that one ends before the other begins, for all that is asked; with an interval it
-    has to block by all that begin later on the other's chain, and what blocks an end, by all earlier ends.
+    `blocks(one, other)` says that one ends before the other begins, for all that is asked; with an interval
+    it has to block by all that begin later on the other's chain, and what blocks an end, by all earlier ends.
     So an interval that blocks the first one left of another chain is done with. Cost: O(k²·m) questions for m
     intervals on each of k chains.
     """

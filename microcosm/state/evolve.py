@@ -3,7 +3,8 @@
 Seed 003, section 3 (definedness of evolutions), section 6 (removals), and Figure 3 (rules Strng, Weak, Up-S
 and Up-W). The functions change an engine and its givens together. One that raises leaves both as they were,
 but for `append`, after which the engine is to be built anew, and `update` and a strict `remove`, which may
-refuse what comes after they took something away.
+refuse what comes after they took something away. What is refused for what is known already is a
+`Contradiction`, in words and with a derivation of each side; it costs what these derivations cost.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from dataclasses import replace
 from itertools import product
 
 from microcosm.engine.body import body
-from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.prove import Witness
+from microcosm.engine.engine import Clash, CyclicGivens, Engine
+from microcosm.engine.lowering import compile_rules, initial
+from microcosm.engine.plan import PlanShape
+from microcosm.engine.prove import Prover, balanced
 from microcosm.errors import Contradiction, Undefined
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent
 from microcosm.logic.rule import ANY, Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
-from microcosm.state import contradiction
 from microcosm.text.mc_reader import parse_correspondences
+from microcosm.text.names import quote
 
 REFUTED = (Relation.NOT_BEFORE,)
 
@@ -35,18 +39,18 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     try:
         engine = Engine(rules, givens)
     except CyclicGivens as cycle:
-        raise contradiction.of_cycle(cycle, givens, rules) from None
-    clash = engine.clash()
-    problem = contradiction.of_clash(clash, Witness(engine, givens)) if clash else None
-    if problem is None and strict:
-        problem = _condition_four(engine, givens)
+        raise _of_cycle(cycle, givens, rules) from None
+    problem = _problem(engine, givens, engine.clash(), strict)
     if problem is not None:
         raise problem
     return engine
 
 
 def facts_of(given: str | Correspondence) -> list[Correspondence]:
-    """The correspondences that a statement says. Raises `TextError`, `Undefined`."""
+    """The correspondences that a statement says. Raises `TextError`, `Undefined`.
+
+    Cost: linear in the text.
+    """
     if isinstance(given, Correspondence):
         return [given.checked().normal()]
     return [fact.normal() for fact in parse_correspondences(given)]
@@ -70,12 +74,10 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
     try:
         clash = engine.add(fact)
     except CyclicGivens as cycle:
-        other = Witness(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
-        raise contradiction.of_addition(fact, other, cycle) from None
+        other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
+        raise _of_addition(fact, other, cycle) from None
     givens.add(fact)
-    problem = contradiction.of_clash(clash, Witness(engine, givens)) if clash else None
-    if problem is None and strict:
-        problem = _condition_four(engine, givens)
+    problem = _problem(engine, givens, clash, strict)
     if problem is not None:
         _drop(engine, givens, fact)
         raise problem
@@ -113,15 +115,12 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
         raise Undefined(f"{event} is an internal event already")
     last = givens.internal[-1] if givens.internal else None
     if last is not None and member:
-        back = Witness(engine, givens).derive(Judgement.INITIAL, event, Relation.BEFORE, last)
+        back = Prover(engine, givens).derive(Judgement.INITIAL, event, Relation.BEFORE, last)
         if back is not None:
-            raise contradiction.refused(f"{event} cannot follow {last} in the internal chain", back)
+            raise _refused(f"{event} cannot follow {last} in the internal chain", back)
     givens.internal.append(event)
     try:
-        clash = engine.append(event)
-        problem = contradiction.of_clash(clash, Witness(engine, givens)) if clash else None
-        if problem is None and strict:
-            problem = _condition_four(engine, givens)
+        problem = _problem(engine, givens, engine.append(event), strict)
         if problem is not None:
             raise problem
     except BaseException:
@@ -130,7 +129,7 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
 
 
 def expect_distinct(a: str, b: str) -> None:
-    """Raise `Undefined` unless these are two events."""
+    """Raise `Undefined` unless these are two events. Cost: constant."""
     if a == b:
         raise Undefined(f"an event stands in no relation to itself: {a}")
 
@@ -159,18 +158,21 @@ def _drop(engine: Engine, givens: Givens, fact: Correspondence) -> None:
 
 def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, problem: str) -> None:
     """`M + c` is defined only where nothing is judged of the pair in M."""
-    witness = Witness(engine, givens)
+    witness = Prover(engine, givens)
     for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
         derivation = witness.derive(Judgement.INITIAL, fact.left, relation, fact.right)
         if derivation is not None and (relation is fact.relation or relation is Relation.RELATED):
             raise Undefined(f"`{fact}` {problem}: {derivation.conclusion} already")
         if derivation is not None:
-            raise contradiction.refused(f"`{fact}` {problem}", derivation)
+            raise _refused(f"`{fact}` {problem}", derivation)
 
 
-def _condition_four(engine: Engine, givens: Givens) -> Contradiction | None:
-    superseded = engine.superseded()
-    return contradiction.of_condition_four(*superseded, Witness(engine, givens)) if superseded else None
+def _problem(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
+    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated."""
+    if clash is not None:
+        return _of_clash(clash, Prover(engine, givens))
+    superseded = engine.superseded() if strict else None
+    return _of_condition_four(*superseded, Prover(engine, givens)) if superseded else None
 
 
 def explain_evolution(
@@ -186,7 +188,7 @@ def explain_evolution(
         raise Undefined(f"`{change}` is not an external given, so nothing came with it")
     before = _before(givens, given, update)
     past = Engine(rules, before)
-    witness = Witness(past, before)
+    witness = Prover(past, before)
     for instance in rules.evolutions:
         found = _instance(now, past, witness, instance, pair, given, update)
         if found is not None:
@@ -205,7 +207,7 @@ def _before(givens: Givens, change: Correspondence, update: bool) -> Givens:
 def _instance(
     now: Engine,
     past: Engine,
-    witness: Witness,
+    witness: Prover,
     instance: Instance,
     pair: tuple[str, str],
     change: Correspondence,
@@ -258,7 +260,7 @@ def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator
 
 
 def _premises(
-    now: Engine, past: Engine, witness: Witness, instance: Instance, names: dict[str, str]
+    now: Engine, past: Engine, witness: Prover, instance: Instance, names: dict[str, str]
 ) -> list[Derivation] | None:
     found = []
     for premise in instance.premises:
@@ -294,3 +296,84 @@ def _holds(past: Engine, judgement: Judgement, a: str, relation: Relation | str,
         for r in (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
         for ends in ((a, r, b), (b, r, a))
     )
+
+
+def _refused(message: str, other: Derivation) -> Contradiction:
+    """What was asked for is refused because of `other`. Cost: constant."""
+    return Contradiction(f"{message}: {other.conclusion} already", (other,))
+
+
+def _of_clash(clash: Clash, witness: Prover) -> Contradiction:
+    """Two initial judgements of one pair that exclude each other. Cost: that of the derivations."""
+    sides = [witness.derive(Judgement.INITIAL, clash.left, clash.one, clash.right)]
+    sides.append(
+        None
+        if clash.one is clash.other
+        else witness.derive(Judgement.INITIAL, clash.left, clash.other, clash.right)
+    )
+    for at, relation in enumerate((clash.one, clash.other)):
+        if sides[at] is None:
+            sides[at] = witness.derive(Judgement.INITIAL, clash.right, relation, clash.left)
+    found = tuple(side for side in sides if side is not None)
+    said = " and ".join(_plain(side) for side in found)
+    return Contradiction(f"contradiction: {said} cannot both hold", found)
+
+
+def _of_condition_four(left: str, right: str, witness: Prover) -> Contradiction:
+    """A `<>` on a pair that `<` orders, which the strict profile refuses (Definition 2.3, condition 4).
+
+    Cost: that of the derivations.
+    """
+    found = []
+    for relation in (Relation.RELATED, Relation.BEFORE):
+        for a, b in ((left, right), (right, left)):
+            derivation = witness.derive(Judgement.INITIAL, a, relation, b)
+            if derivation is not None:
+                found.append(derivation)
+                break
+    said = " while ".join(_plain(side) for side in found)
+    return Contradiction(f"condition (4) is violated (strict): {said}", tuple(found))
+
+
+def _of_addition(fact: Correspondence, other: Derivation | None, cycle: CyclicGivens) -> Contradiction:
+    """An order that would close a cycle. Cost: constant."""
+    if other is None:
+        return Contradiction(f"`{fact}` would close a cycle: {' < '.join([*cycle.path, cycle.path[0]])}")
+    return _refused(f"`{fact}` would close a cycle", other)
+
+
+def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradiction:
+    """Givens that close a cycle: all of it but its last link against that link.
+
+    Cost: linear in the givens and the cycle.
+    """
+    path = cycle.path
+    shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
+    program = compile_rules(rules)
+    plan = program.of[initial(Relation.BEFORE)]
+    if plan.shape is not PlanShape.CLOSURE or not plan.plain or len(path) < 2:
+        return Contradiction(f"contradiction: the order closes a cycle: {shown}")
+    facts = GivenFacts(givens)
+    rule = plan.bodies[initial(Relation.BEFORE)][0].instance.name
+    links = [_link(rule, a, b, facts) for a, b in zip(path, [*path[1:], path[0]], strict=True)]
+    sides = (balanced(plan.transitive[0].instance.name, links[:-1]), links[-1])
+    return Contradiction(f"contradiction: the order closes a cycle: {shown}", sides)
+
+
+def _link(rule: str, a: str, b: str, facts: GivenFacts) -> Derivation:
+    conclusion = Conclusion(Judgement.INITIAL, a, "<", b)
+    return Derivation(rule, conclusion, (), facts.shown(a, Relation.BEFORE, b))
+
+
+def clash_node(problem: Contradiction) -> Derivation | None:
+    """The contradiction as one derivation: a `Clash` of its two sides. Cost: constant."""
+    if len(problem.derivations) != 2:
+        return None
+    one, other = problem.derivations
+    left, right = one.conclusion.left, one.conclusion.right
+    return Derivation("Clash", Conclusion(Judgement.INITIAL, left, "contradiction", right), (one, other))
+
+
+def _plain(side: Derivation) -> str:
+    left, right = quote(side.conclusion.left), quote(str(side.conclusion.right))
+    return f"{left} {side.conclusion.relation} {right}"

@@ -14,19 +14,20 @@ it was, nothing is forgotten.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from dataclasses import replace
 from itertools import permutations
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
-from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
+from microcosm.order.order import base_facts
 from microcosm.queries.offline import are_shipped, refuted_orders
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -38,7 +39,7 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
     after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
     and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
-    rules all judgements of the others are compared; `Undefined` is raised where they cannot be kept.
+    rules all judgements of the others are compared. Raises `Undefined` where they cannot be kept.
     """
     engine = Engine(rules, givens)
     gone = set(events)
@@ -169,21 +170,7 @@ def _refutes(givens: Givens) -> bool:
 
 
 def _dropped(givens: Givens, gone: Set[str]) -> Givens:
-    left = givens.copy()
-    left.internal = [e for e in givens.internal if e not in gone]
-    for facts in (left.external, left.refuted):
-        for key in [key for key, fact in facts.items() if fact.left in gone or fact.right in gone]:
-            del facts[key]
-    for event in gone:
-        left.stamps.pop(event, None)
-        left.clocks.pop(event, None)
-    left.messages = _messages(givens, gone)
-    left.tokens = {
-        token: kept
-        for token, group in givens.tokens.items()
-        if len(kept := tuple(e for e in group if e not in gone)) > 1
-    }
-    return left
+    return replace(givens.without(gone), messages=_messages(givens, gone))
 
 
 def _messages(givens: Givens, gone: Set[str]) -> list[Message]:
@@ -196,7 +183,7 @@ def _messages(givens: Givens, gone: Set[str]) -> list[Message]:
     kept = [message for message in givens.messages if message.event not in gone]
     if len(kept) == len(givens.messages):
         return kept
-    was, now = (BaseFacts(some, bool).answered[1] for some in (givens, Givens(messages=kept)))
+    was, now = (base_facts(some).answered[1] for some in (givens, Givens(messages=kept)))
     seeming = {
         (event, key[0])
         for event, keys in now.items()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
 from microcosm.engine.engine import Engine
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from microcosm.queries.batch import Batch, VerdictTable
-    from microcosm.queries.conflict import Given
+    from microcosm.queries.conflict import OneGiven
     from microcosm.queries.neighbours import Neighbours
     from microcosm.queries.offline import Decisions, Offline
     from microcosm.queries.possible import PairsLeft, Possibility, Worlds
@@ -74,7 +74,7 @@ class Microcosm:
     """
 
     _engine: Engine
-    _finder: Witness | None
+    _finder: Prover | None
     _fitting: Worlds | None
     _many: Batch | None
     _around: Neighbours | None
@@ -427,7 +427,7 @@ class Microcosm:
         """
         return self._decisions(profile).contradiction(stop)
 
-    def conflict(self, stop: Stop | None = None) -> list[Given] | None:
+    def conflict(self, stop: Stop | None = None) -> list[OneGiven] | None:
         """A minimal set of givens that no world fits; None where some world fits.
 
         Raises `Undecided` where `stop` came first. Cost: as `queries.conflict.conflict`.
@@ -471,10 +471,11 @@ class Microcosm:
         limit: int | None = None,
         stop: Stop | None = None,
     ) -> Found:
-        """The events that a pattern matches, or the tuples for which a formula is true, and those it is open of.
+        """The events that a pattern matches, or tuples of which a formula is true, and those it is open of.
 
-        `sought` is a condition, a pattern, a pair or a question (docs/questions.md), which may name the patterns
-        of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row operation a tuple but its last variable.
+        `sought` is a condition, a pattern, a pair or a question (docs/questions.md), which may name the
+        patterns of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row operation
+        a tuple but its last variable.
 
         >>> [one.events for one in Microcosm.parse("a < b").find('[name = "a"] < [name = "b"]').true]
         [{'event.1': 'a', 'event.2': 'b'}]
@@ -648,9 +649,9 @@ class Microcosm:
         self._finder = self._fitting = self._many = self._around = None
 
     @property
-    def _witness(self) -> Witness:
+    def _witness(self) -> Prover:
         if self._finder is None:
-            self._finder = Witness(self._engine, self._givens)
+            self._finder = Prover(self._engine, self._givens)
         return self._finder
 
     @property
@@ -676,7 +677,7 @@ class Microcosm:
         if rules is self.rules:
             return Decisions(self._engine, self._witness, rules, self._givens)
         engine = Engine(rules, self._givens)
-        return Decisions(engine, Witness(engine, self._givens), rules, self._givens)
+        return Decisions(engine, Prover(engine, self._givens), rules, self._givens)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""

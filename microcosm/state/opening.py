@@ -151,8 +151,9 @@ def read(*paths: files.AnyPath, report: Report | None = None, **how: Any) -> Giv
 def sources(paths: Sequence[files.AnyPath], *, log: bool = False) -> list[Source]:
     """What files are, in their order: each microcosm by itself, and all the logs among them as one.
 
-    With `log` none is taken for a microcosm. What cannot be read is a source with a fault. Cost: that of
-    reading the microcosms, and the beginnings of the logs.
+    With `log` none is taken for a microcosm. What cannot be read is a source with a fault.
+
+    Cost: linear in what has to be read of each to tell.
     """
     found: list[Source] = []
     place = None
@@ -237,7 +238,7 @@ class Verification:
         raise TypeError("a Verification is neither true nor false; ask whether it is `valid`")
 
 
-class Known(Protocol):
+class WithGivens(Protocol):
     """What has givens and rules, as a microcosm does."""
 
     @property
@@ -247,7 +248,7 @@ class Known(Protocol):
 
 
 def verify(
-    given: files.AnyPath | Givens | Known,
+    given: files.AnyPath | Givens | WithGivens,
     proof: Derivation | files.AnyPath | dict[str, Any],
     *,
     rules: RuleBook | None = None,

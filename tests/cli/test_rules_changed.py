@@ -10,11 +10,11 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.cli.exits import FAULT
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction
 from microcosm.logic.rulebook import RuleBook
 from tests.cli.conftest import Run
 from tests.engine.test_changed_rules import VARIANTS
+from tests.naive import Naive
 from tests.random_rules import THOROUGH, random_givens, random_rules
 
 ASKED = (

@@ -14,7 +14,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -23,6 +22,7 @@ from microcosm.logic.rulebook import RuleBook, parse_rules
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World
 from tests.enumeration import as_givens, enumerated, up_to_renaming
+from tests.naive import Naive
 from tests.notation import mc
 from tests.proofs import proved, steps
 from tests.rulesets import ADDED, TEN, edited, extended, ten, without

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import online
-from microcosm.engine.naive import Naive
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules, read_rules
+from tests.naive import Naive
 from tests.rulesets import not_offline
 
 EVENTS = "abcde"
@@ -63,7 +63,7 @@ def test_a_single_question_and_a_full_table_agree_with_the_naive_evaluator(given
 @given(givens(), st.sampled_from([0, 300]))
 def test_derivations_verify_whether_searched_or_ranked(given: Givens, expansions: int) -> None:
     engine = Engine(RULES, given)
-    finder = Witness(engine, given)
+    finder = Prover(engine, given)
     finder.EXPANSIONS = expansions
     for a, b in PAIRS:
         verdict = engine.verdict(a, b)
@@ -79,19 +79,19 @@ def test_a_chain_is_derived_as_a_shortest_path_in_balance() -> None:
     for a, b in itertools.pairwise(names):
         given.add(Correspondence(a, Relation.BEFORE, b))
     engine = Engine(RULES, given)
-    long = Witness(engine, given).derive(Judgement.INITIAL, "e0", Relation.BEFORE, "e64")
+    long = Prover(engine, given).derive(Judgement.INITIAL, "e0", Relation.BEFORE, "e64")
     assert long is not None
     assert depth(long) == 7, "64 links nest 6 deep, and a link is one more"
     given.add(Correspondence("e1", Relation.BEFORE, "e63"))
     engine = Engine(RULES, given)
-    short = Witness(engine, given).derive(Judgement.INITIAL, "e0", Relation.BEFORE, "e64")
+    short = Prover(engine, given).derive(Judgement.INITIAL, "e0", Relation.BEFORE, "e64")
     assert short is not None
     assert leaves(short) == ["e0 < e1", "e1 < e63", "e63 < e64"]
 
 
 def test_internal_pairs_are_one_step_however_far_apart() -> None:
     given = Givens(internal=[f"e{n}" for n in range(50)])
-    derivation = Witness(Engine(RULES, given), given).derive(Judgement.INITIAL, "e3", Relation.BEFORE, "e47")
+    derivation = Prover(Engine(RULES, given), given).derive(Judgement.INITIAL, "e3", Relation.BEFORE, "e47")
     assert derivation is not None
     assert derivation.rule == "Init"
 

@@ -15,7 +15,7 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.engine.proof_steps import Goal
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -129,18 +129,18 @@ def test_nothing_is_denied_while_a_rule_cannot_be_listed(
 def test_what_was_climbed_to_is_derived_by_that_way(
     answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    otherwise = Witness._breadth_first
+    otherwise = Prover._breadth_first
 
-    def of_others(self: Witness, memo: Memo, goal: Goal) -> Derivation | None:
+    def of_others(self: Prover, memo: Memo, goal: Goal) -> Derivation | None:
         assert goal[0] != online(Relation.UNKNOWN)
         return otherwise(self, memo, goal)
 
-    monkeypatch.setattr(Witness, "_breadth_first", of_others)
+    monkeypatch.setattr(Prover, "_breadth_first", of_others)
     derived = 0
     for seed in range(5):
         given = rooted(30, 5, 8, seed)
         engine = Engine(read_rules(), given)
-        witness = Witness(engine, given)
+        witness = Prover(engine, given)
         for a, b in sorted(by_sets(given)):
             before = answers[True]
             if engine.holds(Judgement.ONLINE, a, Relation.UNKNOWN, b) and answers[True] > before:

@@ -6,7 +6,7 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.engine.lowering import compile_rules, initial, online
-from microcosm.engine.plan import Shape
+from microcosm.engine.plan import PlanShape
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
@@ -89,13 +89,13 @@ def test_the_shipped_rules_make_one_closure_and_one_table() -> None:
         if pred[0] is not Judgement.OFFLINE
     }
     assert shapes == {
-        ("initial", "<"): Shape.CLOSURE,
-        ("initial", "||"): Shape.VIEW,
-        ("initial", "<>"): Shape.VIEW,
-        ("online", "<"): Shape.VIEW,
-        ("online", "||"): Shape.VIEW,
-        ("online", "<>"): Shape.VIEW,
-        ("online", "?"): Shape.TABLE,
+        ("initial", "<"): PlanShape.CLOSURE,
+        ("initial", "||"): PlanShape.VIEW,
+        ("initial", "<>"): PlanShape.VIEW,
+        ("online", "<"): PlanShape.VIEW,
+        ("online", "||"): PlanShape.VIEW,
+        ("online", "<>"): PlanShape.VIEW,
+        ("online", "?"): PlanShape.TABLE,
     }
 
 
@@ -104,7 +104,7 @@ def test_the_offline_rules_are_one_stratum_above_the_others() -> None:
         str(p[1]): plan for p, plan in compile_rules(read_rules()).of.items() if p[0] is Judgement.OFFLINE
     }
     assert set(plans) == {"<", "||", "<>", "!<", "!||", "!<>"}
-    assert {plan.shape for sign, plan in plans.items() if sign != "!<>"} == {Shape.TABLE}
+    assert {plan.shape for sign, plan in plans.items() if sign != "!<>"} == {PlanShape.TABLE}
     assert len({id(plan) for sign, plan in plans.items() if sign != "!<>"}) == 1
 
 

@@ -7,13 +7,13 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 
-from microcosm.engine.naive import Naive
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.rule import Fact, Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside
+from tests.naive import Fact, Naive
 from tests.notation import mc, table, verdicts
 from tests.rulesets import ADDED, TEN, edited, extended, not_offline, ten, without
 from tests.strategies import microcosms

@@ -12,7 +12,7 @@ from microcosm.engine import propagation as sweep
 from microcosm.engine import table as fixpoint
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -174,8 +174,8 @@ def test_rules_of_another_form_are_not_swept() -> None:
 def test_premises_were_found_before_their_conclusions(seed: int) -> None:
     """Without any search, derivations follow the order in which the sweeps found the pairs."""
     given, rules = log(40, 4, 8, seed), read_rules()
-    with patch.object(Witness, "EXPANSIONS", 0):
-        witness = Witness(Engine(rules, given), given)
+    with patch.object(Prover, "EXPANSIONS", 0):
+        witness = Prover(Engine(rules, given), given)
         for a, b in sorted(by_sets(given))[::12]:
             proof = witness.derive(Judgement.ONLINE, a, Relation.UNKNOWN, b)
             assert proof is not None

@@ -15,7 +15,6 @@ from types import FrameType
 import pytest
 
 from microcosm import Microcosm
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, RuleError
 from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
@@ -23,6 +22,7 @@ from microcosm.logic.rulebook import RuleBook, parse_rules
 from microcosm.queries.offline import Inconsistent
 from tests.assuming import Assuming
 from tests.engine.test_changed_rules import check
+from tests.naive import Naive
 from tests.notation import mc
 from tests.random_rules import random_givens, random_rules
 from tests.rulesets import blocks, ten

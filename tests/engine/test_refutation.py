@@ -7,7 +7,7 @@ import pytest
 from microcosm import Microcosm
 from microcosm.engine.assumption import assumptions
 from microcosm.engine.engine import Engine
-from microcosm.engine.prove import Witness
+from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.errors import RuleError
 from microcosm.givens.givens import Givens
@@ -26,7 +26,7 @@ Facts = set[tuple[Relation, int, int]]
 def search(givens: Givens, rules: RuleBook | None = None, stop: Stop | None = None) -> Refutation:
     rules = rules or read_rules()
     engine = Engine(rules, givens)
-    return Refutation(rules, Witness(engine, givens).steps, engine.memo, [*bits(engine.memo.domain)], stop)
+    return Refutation(rules, Prover(engine, givens).steps, engine.memo, [*bits(engine.memo.domain)], stop)
 
 
 def facts(found: Refutation) -> Facts:

@@ -17,10 +17,10 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.absence import Search
-from microcosm.kernel.plan import Goal, Program, planned
+from microcosm.kernel.plan import RowGoal, RulePlans, planned
 from microcosm.logic.rule import (
     ANY,
-    Base,
+    BasePredicate,
     Given,
     In,
     Instance,
@@ -132,7 +132,7 @@ class Literal:
                 return {a, b}
             case In(event):
                 return {event}
-            case Base(_, events):
+            case BasePredicate(_, events):
                 return set(events)
             case Not(body) | MostAccurate(body):
                 return self.variables(body)
@@ -152,7 +152,7 @@ class Literal:
                 return bool(list(self.given.evidence(e[a], relation, e[b])))
             case In(event):
                 return e[event] in self.given.members
-            case Base(name, events):
+            case BasePredicate(name, events):
                 return tuple(e[v] for v in events) in self.base[name]
             case Not(body):
                 return not self.true(body, e)
@@ -188,7 +188,7 @@ def givens(draw: st.DrawFn) -> Givens:
 
 
 def search(rules: RuleBook, known: Givens, *asked: str) -> Search:
-    return Search(Program(rules.instances), GivenFacts(known), {*known.named(), *asked})
+    return Search(RulePlans(rules.instances), GivenFacts(known), {*known.named(), *asked})
 
 
 @given(givens(), st.integers(0, 2**20))
@@ -295,8 +295,8 @@ def test_any_clocks_give_what_they_give() -> None:
         found = search(rules, known)
         for a, b in permutations("abcd", 2):
             expected = (Judgement.INITIAL, a, Relation.BEFORE, b) in literal.facts
-            after = found.row(Goal(Judgement.INITIAL, Relation.BEFORE, 0, a))
-            before = found.row(Goal(Judgement.INITIAL, Relation.BEFORE, 1, b))
+            after = found.row(RowGoal(Judgement.INITIAL, Relation.BEFORE, 0, a))
+            before = found.row(RowGoal(Judgement.INITIAL, Relation.BEFORE, 1, b))
             assert (b in after) is (a in before) is expected, (known.clocks, a, b)
 
 

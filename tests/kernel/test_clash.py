@@ -10,7 +10,7 @@ import pytest
 from microcosm.errors import Contradiction
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.state.contradiction import clash_node
+from microcosm.state.evolve import clash_node
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 

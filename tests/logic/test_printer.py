@@ -13,8 +13,7 @@ from microcosm.logic.printer import premise_text, print_rule
 from microcosm.logic.rule import (
     ANY,
     Assume,
-    Base,
-    Evolution,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -26,6 +25,7 @@ from microcosm.logic.rule import (
     Positive,
     Premise,
     Rule,
+    RuleChange,
     Term,
 )
 from microcosm.logic.rule_reader import read_rule_text
@@ -47,7 +47,9 @@ def positives(events: st.SearchStrategy[str]) -> st.SearchStrategy[Positive]:
         st.builds(Given, events, TERMS, events),
         st.builds(In, events),
         st.builds(
-            Base, st.sampled_from(["f", "is-send", "x_1"]), st.tuples(events) | st.tuples(events, events)
+            BasePredicate,
+            st.sampled_from(["f", "is-send", "x_1"]),
+            st.tuples(events) | st.tuples(events, events),
         ),
     )
 
@@ -72,7 +74,7 @@ def variables(premises: list[tuple[Premise, ...]]) -> set[str]:
 @st.composite
 def rules(draw: st.DrawFn) -> Rule:
     """Rules that are well formed: what the conclusion speaks of, some premise speaks of."""
-    evolution = draw(st.none() | st.builds(Evolution, EVENTS, TERMS, EVENTS, st.booleans()))
+    evolution = draw(st.none() | st.builds(RuleChange, EVENTS, TERMS, EVENTS, st.booleans()))
     lines: list[tuple[Premise, ...]] = [(In("a"), In("b"))]
     lines += draw(st.lists(st.lists(PREMISES, min_size=1, max_size=2).map(tuple), max_size=3))
     conclusions = draw(
@@ -173,8 +175,8 @@ INITIAL, ONLINE, OFFLINE = Judgement.INITIAL, Judgement.ONLINE, Judgement.OFFLIN
         (Given("a", Relation.RELATED, "b"), "given log in <> share"),
         (In("a"), "log in in M"),
         (Not(In("b")), "share not in M"),
-        (Base("f", ("a", "b")), "f(log in, share)"),
-        (Not(Base("f", ("b",))), "not f(share)"),
+        (BasePredicate("f", ("a", "b")), "f(log in, share)"),
+        (Not(BasePredicate("f", ("b",))), "not f(share)"),
         (Assume("a", Relation.BEFORE, "b"), "assume log in < share"),
         (Incompatible(Relation.BEFORE, "T"), "< and T exclude each other"),
         (
@@ -186,7 +188,7 @@ INITIAL, ONLINE, OFFLINE = Judgement.INITIAL, Judgement.ONLINE, Judgement.OFFLIN
             "no event related to both log in and share",
         ),
         (
-            NoneWith("a", (Judged(INITIAL, "b", ANY, "a"), Base("f", ("a",)))),
+            NoneWith("a", (Judged(INITIAL, "b", ANY, "a"), BasePredicate("f", ("a",)))),
             "no event a in M with ⊢₀ share _ a and f(a)",
         ),
         (

@@ -8,8 +8,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
     ANY,
     Assume,
-    Base,
-    Evolution,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -20,6 +19,7 @@ from microcosm.logic.rule import (
     Not,
     Premise,
     Rule,
+    RuleChange,
 )
 from microcosm.logic.rule_reader import read_rule_text
 from microcosm.logic.rulebook import RuleBook, parse_rules
@@ -146,11 +146,14 @@ def premise(line: str) -> Premise:
         ("given a !< b", Given("a", Relation.NOT_BEFORE, "b")),
         ("c in M", In("c")),
         ("c not in M", Not(In("c"))),
-        ("matches(a, b)", Base("matches", ("a", "b"))),
-        ("is-send(a)", Base("is-send", ("a",))),
-        ("not matches (a , b)", Not(Base("matches", ("a", "b")))),
+        ("matches(a, b)", BasePredicate("matches", ("a", "b"))),
+        ("is-send(a)", BasePredicate("is-send", ("a",))),
+        ("not matches (a , b)", Not(BasePredicate("matches", ("a", "b")))),
         ("no e in M with |-0 a _ e, e in M", NoneWith("e", (Judged(INITIAL, "a", ANY, "e"), In("e")))),
-        ("no e in M with given a < e and f(e)", NoneWith("e", (Given("a", BEFORE, "e"), Base("f", ("e",))))),
+        (
+            "no e in M with given a < e and f(e)",
+            NoneWith("e", (Given("a", BEFORE, "e"), BasePredicate("f", ("e",)))),
+        ),
         ("assume a R b", Assume("a", "R", "b")),
     ],
 )
@@ -175,7 +178,7 @@ def test_the_signs_of_the_papers_are_read(unicode: str, plain: str) -> None:
 
 def test_alternatives_are_one_premise() -> None:
     assert premises("a not in M or |- a < b or f(a)") == (
-        (Not(In("a")), Judged(ONLINE, "a", BEFORE, "b"), Base("f", ("a",))),
+        (Not(In("a")), Judged(ONLINE, "a", BEFORE, "b"), BasePredicate("f", ("a",))),
     )
 
 
@@ -207,10 +210,10 @@ def test_a_variable_of_the_conclusion_may_be_bound_by_where_alone() -> None:
 
 def test_evolution() -> None:
     addition = one("rule X:\n|- a < b\n------ + c S d\n|- a S b")
-    assert addition.evolution == Evolution("c", "S", "d")
+    assert addition.evolution == RuleChange("c", "S", "d")
     assert len(list(addition.instances())) == 3
     update = one("rule X:\n|- a <> b\n---a <> b := b < a\n|- b < a")
-    assert update.evolution == Evolution("b", BEFORE, "a", update=True)
+    assert update.evolution == RuleChange("b", BEFORE, "a", update=True)
 
 
 def test_several_conclusions() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from microcosm import Microcosm, Relation, files
 from microcosm.kernel import check as kernel
-from microcosm.logic.rule import Base, Instance, Judged, Not, Premise
+from microcosm.logic.rule import BasePredicate, Instance, Judged, Not, Premise
 from microcosm.logic.rulebook import parse_rules
 from microcosm.order.order import base_facts
 from tests.orderings import oracle
@@ -70,10 +70,10 @@ def truths(chains: Chains, statement: str) -> dict[str, set[tuple[Placed, ...]]]
 
 def holds(premise: Premise, named: dict[str, Placed], true: dict[str, set[tuple[Placed, ...]]]) -> bool:
     """Whether a premise is true."""
-    if isinstance(premise, Base):
+    if isinstance(premise, BasePredicate):
         return tuple(named[e] for e in premise.events) in true[premise.name]
     if isinstance(premise, Not):
-        if isinstance(premise.body, Base):
+        if isinstance(premise.body, BasePredicate):
             return not holds(premise.body, named, true)
         assert isinstance(premise.body, Judged)
         a, b = named[premise.body.left], named[premise.body.right]
@@ -86,7 +86,7 @@ def assignments(instance: Instance, true: dict[str, set[tuple[Placed, ...]]]) ->
     """The events that the base predicates of a rule allow for its variables."""
     found: list[dict[str, Placed]] = [{}]
     for premise in instance.premises:
-        if isinstance(premise, Base):
+        if isinstance(premise, BasePredicate):
             found = [
                 {**named, **dict(zip(premise.events, fact, strict=True))}
                 for named in found

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 
 from microcosm import Microcosm, Relation
-from microcosm.engine.naive import Naive
 from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
-from microcosm.logic.rule import Fact, Judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent, Offline
 from tests import oracle, posets
 from tests.enumeration import Facts, as_givens, enumerated, inside, up_to_renaming
+from tests.naive import Fact, Naive
 from tests.notation import mc
 from tests.posets import Pair
 from tests.queries.test_possible import facts_of

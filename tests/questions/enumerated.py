@@ -1,6 +1,8 @@
-"""What questions mean, by enumeration: every world that fits, every consistent cut, every tuple. Shares no code.
+"""What questions mean, by enumeration of every world that fits, every consistent cut, every tuple.
 
-A question is made as nested tuples, which are written out as text for the program, and evaluated here as they are.
+It shares no code with what it is held against.
+
+A question is made as nested tuples, which are written out as text for the program, and evaluated as they are.
 A value is 1 (true), -1 (false) or 0 (open even in a single world, for what the log may lack).
 """
 
@@ -30,7 +32,9 @@ state S(k = key) from op = "S" until op = "E"
 
 @dataclass
 class Log:
-    """Events with an op and a key, on processes; `skips` has those before which an event of the process is missing."""
+    """Events with an op and a key, on processes; before those of `skips` an event of the process is
+    missing.
+    """
 
     givens: Givens
     events: tuple[str, ...]
@@ -220,7 +224,7 @@ class Meaning:
                 return min(self.value(part, chosen, bound) for part in parts)
             case ("or", *parts):
                 return max(self.value(part, chosen, bound) for part in parts)
-            case ("all" | "some" | "pairs" as word, binders, body):
+            case ("all" | "some" | "pairs" as word, _, body):
                 values = [self.value(body, c, b) for c, b in self.tuples(formula, chosen, bound)]
                 if word == "some":
                     return max([*values, -1 if self.log.complete else 0])
@@ -278,7 +282,7 @@ class Meaning:
         if one == other:
             return False
         symmetric = body[1][0] == "while" or body[1][2] in ("||", "<>")
-        (_, first, k), (_, second, m) = binders
+        (_, first, _), (_, second, m) = binders
         if symmetric and first == second and not m.startswith('"'):
             order = [*chain.from_iterable(self.log.chains)]
             places = [order.index(c if isinstance(c, str) else c[0]) for c in choices]
@@ -300,7 +304,7 @@ class Meaning:
         return 0 if value == 1 and (one[3] or other[3]) else value
 
     def places(self, interval: Interval) -> list[frozenset[str] | None]:
-        """What may come after the end of an interval, if it has one: by each way it may lie after the last event."""
+        """What may come at or after the end of an interval: by each way it may lie after the last event."""
         _, end, last, _, _ = interval
         if end is not None:
             return [frozenset(e for e in self.log.events if e == end or (end, e) in self.before)]
@@ -327,6 +331,35 @@ class Meaning:
         events = self.log.events
         subsets = chain.from_iterable(combinations(events, size) for size in range(len(events) + 1))
         return [frozenset(some) for some in subsets if all(a in some for a, b in self.before if b in some)]
+
+
+def orders_fitting(givens: Givens, events: Sequence[str], most: int) -> list[Order] | None:
+    """Every order of some events that fits what is given (`< || <> !<`), one event more at a time; None if
+    many.
+    """
+    allowed: dict[tuple[str, str], str] = {}
+
+    def restrict(a: str, b: str, left: str) -> None:
+        allowed[a, b] = "".join(sign for sign in allowed.get((a, b), "<>|") if sign in left)
+
+    for fact in (*givens.external.values(), *givens.refuted.values()):
+        left = {"<": "<", "||": "|", "<>": "<>", "!<": ">|"}[str(fact.relation)]
+        restrict(fact.left, fact.right, left)
+        restrict(fact.right, fact.left, left.translate(str.maketrans("<>", "><")))
+    found: list[Order] = [frozenset()]
+    for number, event in enumerate(events):
+        more = []
+        for before in found:
+            for signs in product(*(allowed.get((event, other), "<>|") for other in events[:number])):
+                pairs = zip(signs, events[:number], strict=True)
+                new = {(event, o) if sign == "<" else (o, event) for sign, o in pairs if sign != "|"}
+                order = before | new
+                if all((a, d) in order for a, b in order for c, d in order if b == c):
+                    more.append(order)
+        found = more
+        if len(found) > most:
+            return None
+    return found
 
 
 def agreed(values: Sequence[int]) -> int:

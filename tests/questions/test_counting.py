@@ -1,4 +1,6 @@
-"""Counting by prefixes of chains gives what going through the tuples gives; so do labels, and rows without them."""
+"""Counting by prefixes of chains gives what going through the tuples gives; so do labels, and rows without
+them.
+"""
 
 from __future__ import annotations
 
@@ -62,12 +64,12 @@ def test_counts_are_those_of_the_tuples(
     written(tmp_path / "log.jsonl", rng, 120, rng.choice([2, 3, 5]), complete)
     log = Microcosm.from_trace(tmp_path / "log.jsonl")
     text = QUESTIONS + ("complete" if complete else "")
-    rows = log.assert_(text)
+    rows = log.assert_(text)  # noqa: PT009
     monkeypatch.setattr(tuning, "LABELLED_FROM", 1)
     monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 1)
-    by_labels = log.assert_(text)
+    by_labels = log.assert_(text)  # noqa: PT009
     monkeypatch.setattr(counting, "FROM", 0)
-    counted = log.assert_(text)
+    counted = log.assert_(text)  # noqa: PT009
     some = 0
     for one, two, three in zip(rows, by_labels, counted, strict=True):
         assert two.to_json() == one.to_json() or two.counts == one.counts
@@ -99,5 +101,5 @@ def test_counting_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         "microcosm.questions.answers.tally", lambda *a: tallies.append(real(*a)) or tallies[-1]
     )
-    log.assert_(QUESTIONS)
+    log.assert_(QUESTIONS)  # noqa: PT009
     assert sum(one is not None for one in tallies) == 12

@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 from microcosm.compare.digest import analogy_digest
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -20,6 +19,7 @@ from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.engine.test_changed_rules import VARIANTS, contradictory
+from tests.naive import Naive
 from tests.random_rules import THOROUGH, random_rules
 from tests.rulesets import ten, without
 

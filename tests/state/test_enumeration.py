@@ -11,7 +11,6 @@ from itertools import combinations, permutations
 import pytest
 from hypothesis import given
 
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -20,6 +19,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import all_worlds
 from tests import oracle
 from tests.enumeration import Facts, as_givens, enumerated, inside, side_by_side, up_to_renaming
+from tests.naive import Naive
 from tests.proofs import answers, proved
 from tests.rulesets import ten
 from tests.strategies import microcosms

@@ -19,7 +19,6 @@ from microcosm.compare.digest import analogy_digest, analogy_digest_of
 from microcosm.compare.removals import irredundant
 from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.lowering import closes_givens
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -29,6 +28,7 @@ from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.queries.drawing import drawing_of
 from microcosm.queries.offline import are_shipped
 from tests.engine.test_changed_rules import VARIANTS
+from tests.naive import Naive
 from tests.proofs import proved
 from tests.random_rules import THOROUGH, random_givens, random_rules
 from tests.rulesets import ten, without

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcosm.engine.naive import Naive
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -24,6 +23,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World, all_worlds
 from tests import oracle
 from tests.enumeration import as_givens, enumerated
+from tests.naive import Naive
 from tests.notation import mc
 from tests.proofs import answers, proved, steps
 from tests.rulesets import ten

@@ -273,7 +273,7 @@ def _proof(
 ) -> Derivation | None:
     """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
     from microcosm.engine.refutation import Stopped
-    from microcosm.state.contradiction import clash_node
+    from microcosm.state.evolve import clash_node
     from microcosm.state.microcosm import Microcosm
 
     if shown is not None:

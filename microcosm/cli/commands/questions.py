@@ -77,7 +77,7 @@ def assert_that(
     known = reading.load(logs, rules)
     stop = options.stop_after(limit)
     answered = [
-        known.assert_(
+        known.assert_(  # noqa: PT009
             one, exact=exact, stop=stop, shown=shown, proved=proved, settle=len(known) <= SETTLED_UP_TO
         )
         for one in asked
@@ -96,7 +96,7 @@ def assert_that(
     if json:
         output.emit(fields(asked, answered))
     else:
-        output.say_all(_report(known, answered))
+        output.say_all(report(known, answered))
     return _exit(answers, no_vacuous or junit is not None)
 
 
@@ -144,9 +144,9 @@ def find(
     if csv:
         output.say_all(_csv(found))
     elif json:
-        output.say_all(output.json_line(_row(known, one)) for one in (*found.true, *found.open))
+        output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:
-        output.say_all(_found_lines(known, found))
+        output.say_all(found_lines(known, found))
     return exits.HOLDS if found.counts["true"] else exits.UNDECIDED if found.counts["open"] else exits.REFUTED
 
 
@@ -225,8 +225,11 @@ def _found(known: Microcosm, sought: str, patterns: Questions | None, most: int 
 
 
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
-    """The questions that are asked, and the logs that they are asked about. Raises `TextError`, `UsageError`."""
+    """The questions that are asked, and the logs that they are asked about. Raises `TextError`,
+    `UsageError`.
+    """
     from microcosm import files as door
+    from microcosm.questions.language import Questions
     from microcosm.questions.reader import read_questions
 
     asked = [name for name in names if name.endswith(ENDING)]
@@ -236,7 +239,10 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
         raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
     read = [read_questions(door.read_text(name), door.display_name(name)) for name in asked]
     if text:
-        read.append(read_questions("\n".join(text), None))
+        patterns = Questions()
+        for one in read:
+            patterns.patterns.update(one.patterns)
+        read.append(read_questions("\n".join(text), None, patterns))
     return read, [name for name in names if not name.endswith(ENDING)]
 
 
@@ -250,7 +256,10 @@ def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
 # -- shown ---------------------------------------------------------------------------------------------------
 
 
-def _report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
+def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
+    """The answers for people: verdicts, counts, witnesses in the words of the log, proofs, what would
+    settle.
+    """
     from microcosm.cli.show.verdict import proof_tree
 
     for one in answered:
@@ -297,7 +306,8 @@ def _event(known: Microcosm, event: str) -> str:
     return f"{event}{label}" + (f" ({row.place})" if row.place else "")
 
 
-def _found_lines(known: Microcosm, found: Found) -> Iterator[str]:
+def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
+    """What was found, a line for each, in the words of the log."""
     for one in found.true:
         yield described(known, one)
     for one in found.open:
@@ -307,7 +317,8 @@ def _found_lines(known: Microcosm, found: Found) -> Iterator[str]:
         yield f"… and {left:,} more"
 
 
-def _row(known: Microcosm, witness: Witness) -> dict[str, Any]:
+def row(known: Microcosm, witness: Witness) -> dict[str, Any]:
+    """One of what was found, as JSON fields."""
     told = witness.to_json()
     table = known.givens.events
     rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
@@ -359,7 +370,9 @@ def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
 
 
 def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answered]) -> None:
-    """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is skipped."""
+    """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is
+    skipped.
+    """
     from microcosm import files as door
     from microcosm.errors import readable
 

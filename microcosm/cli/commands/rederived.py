@@ -20,9 +20,10 @@ from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.queries.conflict import Clocked, Given, Stamped, statement
+from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds import candidate as fit
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
@@ -137,7 +138,7 @@ def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens, stop:
 def _unproved(sign: str | None, pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
     """Why it is not known that a relation is refuted; None for the sign: that no world fits at all."""
     from microcosm.queries.offline import Inconsistent
-    from microcosm.state.contradiction import clash_node
+    from microcosm.state.evolve import clash_node
     from microcosm.state.microcosm import Microcosm
 
     proof: Derivation | None
@@ -177,14 +178,14 @@ def _conflict(stated: object, givens: Givens, stop: Stop | None) -> str | None:
     return None
 
 
-def _given(text: str, known: GivenFacts) -> Given | None:
+def _given(text: str, known: GivenFacts) -> OneGiven | None:
     """The one given that a statement says, as `check` says it; None where there is no such given."""
     try:
         part = read_givens(text)
     except MicrocosmError:
         return None
     facts = [*part.external.values(), *part.refuted.values()]
-    found: list[Given] = []
+    found: list[OneGiven] = []
     givens = known.givens
     found += [f for f in facts if any(True for _ in known.evidence(f.left, f.relation, f.right))]
     found += [Stamped(e, givens.stamps[e]) for e in part.stamps if e in givens.stamps]
@@ -192,7 +193,7 @@ def _given(text: str, known: GivenFacts) -> Given | None:
     return found[0] if len(found) == 1 and statement(found[0]) == text else None
 
 
-def _together(given: Iterable[Given], givens: Givens) -> Givens:
+def _together(given: Iterable[OneGiven], givens: Givens) -> Givens:
     """A microcosm of some givens; those with clocks in the order in which all were stated."""
     part, clocks = Givens(), dict[str, Clock]()
     for each in given:

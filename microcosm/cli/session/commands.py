@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.session import changes, hypotheses, questions
+from microcosm.cli.session import asking, changes, hypotheses, questions
 from microcosm.cli.session.changes import SUPPOSED
 from microcosm.cli.session.opening import digest_now, opened
 from microcosm.cli.session.session import Answer, Command, said
@@ -178,6 +178,39 @@ COMMANDS: dict[str, Command] = {
         ("events", "events /upload/ process=phone"),
     ),
     "givens": Command("givens", "what is given, as a file says it", questions.givens),
+    "find": Command(
+        "find PATTERN",
+        "the events that match, or the tuples for which it is true; and those of which it is open",
+        asking.find,
+        ('find label ~ "upload"', "find write(k) || write(k)"),
+    ),
+    "event": Command(
+        "event NAME(…) where …",
+        "name events by what they say, for questions",
+        asking.define,
+        (r'event write(k) where label ~ "write (?<k>\w+)"',),
+    ),
+    "state": Command(
+        "state NAME from … until …",
+        "name what a process is in between two events",
+        asking.define,
+        ('state holding from label ~ "got" until label ~ "gave up"',),
+    ),
+    "never": Command(
+        "never A R B", "whether it holds for all that match", asking.ask, ("never write(k) || write(k)",)
+    ),
+    "every": Command(
+        "every A after some B", "the same of each A", asking.ask, ("every read(k) after some write(k)",)
+    ),
+    "possibly": Command(
+        "possibly S and T", "whether some consistent cut sees these states", asking.ask, ("possibly a and b",)
+    ),
+    "assert": Command(
+        "assert FORMULA", "the same of any formula", asking.ask, ("assert for all w: write(_): w = w",)
+    ),
+    "settle": Command(
+        "settle A B", "what would settle how they stand; or a question", asking.settle, ("settle like view",)
+    ),
     "add": Command(
         "[add] STATEMENT",
         "give something, as in a file: a < b, clock, token, …",

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 from microcosm import tuning
@@ -23,6 +24,9 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
 from microcosm.text.questions import ASK, Sentence, SentencePart, read_sentence
+
+if TYPE_CHECKING:
+    from microcosm.questions.language import Questions
 
 PROMPT = "> "
 
@@ -56,6 +60,7 @@ class Session:
         self.logs = opened.logs
         self.read_only = bool(opened.logs) and not self.how.edit
         self._named: tuple[int, list[str]] | None = None
+        self.patterns: Questions | None = None
 
     def kept(self, path: str, digest: str | None) -> None:
         """Note that what is given now stands in a file, whose content has this digest."""

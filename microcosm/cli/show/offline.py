@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
-    from microcosm.queries.conflict import Given
+    from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Inconsistent, Offline
     from microcosm.queries.possible import Possibility, WitnessWorld
     from microcosm.state.microcosm import Microcosm
@@ -222,14 +222,14 @@ def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     return said if why is None else f"{said} (the log is stated to be complete, but {output.printable(why)})"
 
 
-def statements(conflict: Sequence[Given] | None) -> list[str] | None:
+def statements(conflict: Sequence[OneGiven] | None) -> list[str] | None:
     """A conflict as statements of a microcosm file."""
     from microcosm.queries.conflict import statement
 
     return None if conflict is None else [statement(given) for given in conflict]
 
 
-def conflict_lines(conflict: Sequence[Given]) -> list[str]:
+def conflict_lines(conflict: Sequence[OneGiven]) -> list[str]:
     """A conflict for people: each given with where it comes from."""
     from microcosm.cli.show.proofs import given_from
     from microcosm.givens.relation import Correspondence

@@ -7,6 +7,7 @@ name; the tests hold the fast engine to its answers on small microcosms, changed
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from microcosm.engine.strata import strata
 from microcosm.givens.facts import GivenFacts
@@ -15,8 +16,7 @@ from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import (
     ANY,
     Assume,
-    Base,
-    Fact,
+    BasePredicate,
     Given,
     In,
     Incompatible,
@@ -41,6 +41,18 @@ Turn = tuple[str, list[Premise]]
 """A variable, and the premises all of whose events are chosen once it is."""
 
 _BY_ACCURACY = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
+
+
+class Fact(NamedTuple):
+    """A judged relation between two events: `judgement left relation right`."""
+
+    judgement: Judgement
+    left: str
+    relation: Relation
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.judgement.turnstile} {self.left} {self.relation} {self.right}"
 
 
 class Naive:
@@ -99,7 +111,7 @@ class Naive:
                 return self._is_given(events[left], relation, events[right])
             case In(event):
                 return events[event] in self._given.members
-            case Base(name, arguments):
+            case BasePredicate(name, arguments):
                 return tuple(events[event] for event in arguments) in self._base.get(name, ())
             case Not(body):
                 return not self._true(body, events)
@@ -127,7 +139,7 @@ class Naive:
 
 
 def turns(instance: Instance) -> list[Turn]:
-    """The variables of an instance, one after another."""
+    """The variables of an instance, one after another. Cost: the product of variables and premises."""
     waiting, chosen, found = list(instance.premises), set[str](), list[Turn]()
     for variable in dict.fromkeys(_variables(instance.conclusion, *waiting)):
         chosen.add(variable)
@@ -145,7 +157,7 @@ def _variables(*premises: Premise) -> Iterator[str]:
                 yield premise.right
             case In(event):
                 yield event
-            case Base(_, arguments):
+            case BasePredicate(_, arguments):
                 yield from arguments
             case Not(body) | MostAccurate(body):
                 yield from _variables(body)

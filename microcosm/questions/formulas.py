@@ -1,0 +1,292 @@
+"""The reader of formulas: conditions, comparisons, quantifiers and uses of patterns, from nodes of the
+grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.questions.language import (
+    And,
+    Compared,
+    EventPattern,
+    Field,
+    Formula,
+    Is,
+    Matches,
+    Not,
+    OneOf,
+    Operand,
+    Or,
+    Parameter,
+    Place,
+    Present,
+    Quantified,
+    Questions,
+    Reference,
+    Related,
+    StatePattern,
+    Value,
+    within,
+)
+from microcosm.questions.regexes import read_regex
+from microcosm.questions.syntax import (
+    FORMULAS,
+    QuestionText,
+    numeric,
+    place_at,
+    place_of,
+    rule_of,
+    token_of,
+    trees,
+    unquoted,
+)
+
+if TYPE_CHECKING:
+    from lark import Token
+
+    from microcosm.questions.syntax import Node
+
+SIGNS = {
+    "before": Relation.BEFORE,
+    "after": Relation.AFTER,
+    "concurrent": Relation.CONCURRENT,
+    "while": None,
+}
+REFUTED = {
+    Relation.NOT_BEFORE: Relation.BEFORE,
+    Relation.NOT_AFTER: Relation.AFTER,
+    Relation.NOT_CONCURRENT: Relation.CONCURRENT,
+    Relation.NOT_RELATED: Relation.RELATED,
+}
+
+
+class FormulaReader(QuestionText):
+    """Reads formulas that use the patterns of `found`."""
+
+    def __init__(self, text: str, file: str | None, known: Questions | None = None) -> None:
+        super().__init__(text, file)
+        self.found = Questions(text, file)
+        if known is not None:
+            self.found.patterns.update(known.patterns)
+
+    def _condition(self, tree: Any) -> Formula:
+        """A condition on one event: its names are fields."""
+        return self._formula(tree, None, set())
+
+    def _formula(self, tree: Any, variables: dict[str, Reference] | None, bound: set[str]) -> Formula:
+        """A formula; `variables` None: a condition on one event. `bound` are the parameters in scope."""
+        match rule_of(tree):
+            case "either" | "both" as rule:
+                parts = tuple(self._formula(part, variables, bound) for part in tree.children)
+                return Or(parts) if rule == "either" else And(parts)
+            case "no":
+                return Not(self._formula(tree.children[0], variables, bound))
+            case "implies":
+                left, right = (self._formula(part, variables, bound) for part in tree.children)
+                return Or((Not(left), right))
+            case "quantified":
+                return self._quantified(tree, variables, bound)
+            case "comparison":
+                return self._comparison(tree, variables, bound)
+            case "membership":
+                operand, *among = (self._operand(token_of(part), variables, bound) for part in tree.children)
+                return OneOf(operand, tuple(among), place_of(tree))
+            case "pattern":
+                return self._is(tree, variables)
+            case "bare":
+                operand = self._operand(token_of(tree), variables, bound)
+                if not isinstance(operand, Field):
+                    self._fail(f"{token_of(tree)} is no condition; compare it with something", place_of(tree))
+                return Present(operand, place_of(tree))
+        raise AssertionError(rule_of(tree))
+
+    def _quantified(self, tree: Node, variables: dict[str, Reference] | None, bound: set[str]) -> Formula:
+        place = place_of(tree)
+        if variables is None:
+            self._fail("a condition on one event has no `for all` and no `exists`", place)
+        binders: list[tuple[str, Reference]] = []
+        for part in trees(tree, "binder"):
+            name, *used = [one for one in part.children if not rule_of(one)]
+            if "." in name or str(name) in variables or str(name) in dict(binders):
+                fault = "has no dot" if "." in name else "is bound already"
+                self._fail(f"the variable {name} {fault}", place_at(name))
+            conditions = trees(part, *FORMULAS)
+            reference = (
+                Reference(self._inline(conditions[0]), (), place_of(part))
+                if conditions
+                else self._use(used[0], trees(part, "arguments"))
+            )
+            binders.append((str(name), reference))
+        inner = {**variables, **dict(binders)}
+        known = bound | parameters_of(reference for _, reference in binders)
+        parts = trees(tree, *FORMULAS)
+        where = self._plain(self._formula(parts[0], inner, known), parts[0]) if len(parts) > 1 else None
+        body = self._formula(parts[-1], inner, known)
+        some = token_of(trees(tree, "quantifier")[0]).type == "EXISTS"
+        return Quantified(some, tuple(binders), where, body, place)
+
+    def _comparison(self, tree: Node, variables: dict[str, Reference] | None, bound: set[str]) -> Formula:
+        first, second, third = tree.children
+        left, sign, right = token_of(first), token_of(second), token_of(third)
+        place = place_of(tree)
+        names = [str(one) for one in (left, right)]
+        if variables is not None and all(name in variables for name in names):
+            return self._related(names, sign, variables, place)
+        if variables is not None and sign in ("<", ">", "||", "<>", "while", "before", "after", "concurrent"):
+            for token, other in ((left, right), (right, left)):
+                if (
+                    str(token) in variables
+                    and other.type == "NAME"
+                    and "." not in other
+                    and other not in bound
+                ):
+                    self._fail(f"no variable is called {other}", place_at(other))
+        if sign == "~":
+            if right.type != "STRING":
+                self._fail("a regular expression stands in quotes", place_at(right))
+            return Matches(self._operand(left, variables, bound), self._regex(right), place)
+        if sign not in ("=", "!=", "<", "<=", ">", ">="):
+            for token in (left, right):
+                if str(token) not in (variables or {}):
+                    self._fail(f"{sign} relates two events, and {token} is none", place_at(token))
+        sides = [self._operand(token, variables, bound) for token in (left, right)]
+        return Compared(sides[0], str(sign), sides[1], place)
+
+    def _related(
+        self, names: list[str], sign: Token, variables: dict[str, Reference], place: Place
+    ) -> Formula:
+        left, right = names
+        if sign in ("=", "!="):
+            for name in names:
+                self._expect_kind(variables[name], EventPattern, "the same or not")
+            same = Related(left, None, right, place, same=True)
+            return same if sign == "=" else Not(same)
+        if str(sign) not in SIGNS and str(sign) not in SPELLINGS:
+            self._fail(f"{sign} is no relation of two events", place_at(sign))
+        relation = SIGNS[str(sign)] if str(sign) in SIGNS else SPELLINGS[str(sign)]
+        for name in names:
+            kind = StatePattern if relation is None else EventPattern
+            what = "compared by `while`" if relation is None else f"related by {sign}"
+            self._expect_kind(variables[name], kind, what)
+        if relation in REFUTED:
+            return Not(Related(left, REFUTED[relation], right, place))
+        return Related(left, relation, right, place)
+
+    def _is(self, tree: Node, variables: dict[str, Reference] | None) -> Formula:
+        """`r is seen(k)`, or `seen(r)` of a pattern without parameters."""
+        place = place_of(tree)
+        tokens = [part for part in tree.children if not rule_of(part)]
+        if variables is None:
+            self._fail("a condition on one event names fields, no patterns", place)
+        if len(tokens) == 2:
+            variable, reference = str(tokens[0]), self._use(tokens[1], trees(tree, "arguments"))
+        else:
+            given = [token_of(one) for part in trees(tree, "arguments") for one in part.children]
+            variable = str(given[0]) if len(given) == 1 else ""
+            if variable not in variables:
+                self._fail(f"{tokens[0]}(…) is asked of one variable, as in seen(r)", place)
+            reference = self._use(tokens[0], [])
+        if variable not in variables:
+            self._fail(f"no variable is called {variable}", place_at(tokens[0]))
+        self._expect_kind(reference, EventPattern, "asked about so")
+        self._expect_kind(variables[variable], EventPattern, "asked about so")
+        return Is(variable, reference, place)
+
+    def _operand(self, token: Token, variables: dict[str, Reference] | None, bound: set[str]) -> Operand:
+        if token.type == "STRING":
+            return Value(self._string(token))
+        if token.type == "NUMBER":
+            return Value(numeric(token))
+        if token.type == "FIELD" or variables is None:
+            return self._field(token)
+        name = str(token)
+        for at, letter in enumerate(name):
+            if letter == "." and name[:at] in variables:
+                return Field(name[at + 1 :].removeprefix("attributes."), name[:at])
+        if name in bound:
+            return Parameter(name)
+        if name in variables:
+            self._fail(
+                f"{name} is an event; compare one of its fields, such as {name}.process", place_at(token)
+            )
+        near = get_close_matches(name, [*bound, *variables], 1)
+        hint = f"Did you mean {near[0]}?" if near else "The arguments of patterns bind parameters."
+        self._fail(f"nothing binds {name}", place_at(token), hint)
+
+    def _field(self, token: Token) -> Field:
+        if token.type == "FIELD":
+            return Field(unquoted(str(token)[1:]))
+        return Field(str(token).removeprefix("attributes."))
+
+    def _string(self, token: Token) -> str:
+        return unquoted(str(token))
+
+    def _regex(self, token: Token) -> Any:
+        quote = token[0]
+        try:
+            return read_regex(str(token)[1:-1].replace(f"\\{quote}", quote))
+        except ValueError as error:
+            self._fail(str(error), place_at(token))
+
+    def _plain(self, formula: Formula, tree: Any) -> Formula:
+        """A condition of `where`: it compares values, so that it is the same in all worlds."""
+        for part in within(formula):
+            if isinstance(part, Related | Quantified):
+                self._fail("`where` compares values; relations of events belong before it", part.place)
+        return formula
+
+    def _inline(self, tree: Any) -> str:
+        """The name of a pattern that stands in the question itself."""
+        condition = self._condition(tree)
+        name = f"[{self._source(tree)}]"
+        self.found.patterns[name] = EventPattern(name, (), {}, condition, place_of(tree))
+        return name
+
+    def _reference(self, tree: Node) -> tuple[str | None, Reference]:
+        """What a reference calls its event, None where it says nothing, and the pattern it names."""
+        tokens = [part for part in tree.children if not rule_of(part)]
+        conditions = trees(tree, *FORMULAS)
+        if conditions:
+            reference = Reference(self._inline(conditions[0]), (), place_of(tree))
+            return (str(tokens[0]) if tokens else None), reference
+        return (str(tokens[0]) if len(tokens) > 1 else None), self._use(tokens[-1], trees(tree, "arguments"))
+
+    def _use(self, token: Any, arguments: list[Node]) -> Reference:
+        name = str(token)
+        pattern = self.found.patterns.get(name)
+        if pattern is None:
+            near = get_close_matches(name, self.found.patterns, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"Define it above: event {name} where …"
+            self._fail(f"nothing above defines {name}", place_at(token), hint)
+        given = [self._argument(token_of(one)) for part in arguments for one in part.children]
+        if len(given) != len(pattern.parameters) and (given or arguments):
+            wanted = ", ".join(pattern.parameters) or "none"
+            self._fail(
+                f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}",
+                place_at(token),
+            )
+        if not given:
+            given = [None] * len(pattern.parameters)
+        return Reference(name, tuple(given), place_at(token))
+
+    def _argument(self, token: Token) -> Parameter | Value | None:
+        if token.type == "STRING":
+            return Value(self._string(token))
+        if token.type == "NUMBER":
+            return Value(numeric(token))
+        if "." in token:
+            self._fail("an argument is a name without a dot, a text, a number or _", place_at(token))
+        return None if token == "_" else Parameter(str(token))
+
+    def _expect_kind(self, reference: Reference, kind: type, what: str) -> None:
+        if not isinstance(self.found.patterns[reference.name], kind):
+            wanted, other = ("events", "a state") if kind is EventPattern else ("states", "an event")
+            self._fail(f"{wanted} are {what}, and {reference.name} is {other}", reference.place)
+
+
+def parameters_of(references: Iterable[Reference]) -> set[str]:
+    return {one.name for r in references for one in r.arguments if isinstance(one, Parameter)}

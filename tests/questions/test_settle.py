@@ -1,0 +1,134 @@
+"""What would settle a question: each observation is made in every world, and decides what it says."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from random import Random
+
+import pytest
+
+from microcosm.engine.engine import Engine
+from microcosm.givens.columns import Message
+from microcosm.givens.event_table import EventRow, EventTableBuilder
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rulebook import read_rules
+from microcosm.questions.asked import Asked
+from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.reader import read_questions
+from microcosm.questions.scope import OPEN, Scope
+from microcosm.questions.settle import _open_tuples, clocks, observations
+from microcosm.worlds.world import World, all_worlds
+
+QUESTIONS = [f"event any; never any {sign} any" for sign in ("<", "||", "<>")]
+
+
+def asked_of(givens: Givens, text: str, events: str = "abcd") -> Asked:
+    builder = EventTableBuilder()
+    for event in events:
+        builder.add(EventRow(event, event))
+    givens.events = builder.table()
+    return Asked(givens, Engine(read_rules(), givens), read_questions(text))
+
+
+def observed(givens: Givens, world: World, clocks_at: set[str]) -> Givens:
+    """What is known once the clocks of some events have been seen, in a world."""
+    known = givens.copy()
+    for a, b in permutations(world.events, 2):
+        if b in clocks_at:
+            known.add(
+                Correspondence(a, Relation.BEFORE if (a, b) in world.before else Relation.NOT_BEFORE, b)
+            )
+    return known
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_clocks_decide_what_they_say_and_no_fewer_do(seed: int) -> None:
+    rng = Random(seed)
+    source = World.random("abcd", rng, 0.4)
+    givens = Givens()
+    for a, b in permutations("abcd", 2):
+        if rng.random() < 0.2:
+            relation = source.relation(a, b)
+            if relation is Relation.BEFORE:
+                givens.add(Correspondence(a, relation, b))
+            else:
+                givens.add(Correspondence(a, Relation.NOT_BEFORE, b))
+    text = QUESTIONS[seed % 3]
+    asked = asked_of(givens, text)
+    (question,) = asked.questions.questions
+    evaluation = Evaluation(asked)
+    formula = question.formula
+    body = formula.body  # type: ignore[union-attr]
+    tuples = [*_open_tuples(evaluation, formula)]
+    if not tuples:
+        return
+    chosen = clocks(evaluation, body, tuples)
+    fitting = [world for world in all_worlds("abcd") if world.fits(givens)]
+    told = 0
+    at: set[str] = set()
+    left = set(range(len(tuples)))
+    for one in chosen:
+        assert one.event is not None
+        at.add(one.event)
+        decided = {
+            number
+            for number in left
+            if all(value_after(asked, observed(givens, world, at), body, tuples[number]) for world in fitting)
+        }
+        assert len(decided) == one.decides, (seed, one)
+        told += len(decided)
+        left -= decided
+    assert told == len(tuples)
+
+
+def value_after(asked: Asked, known: Givens, body: object, scope: Scope) -> bool:
+    then = Asked(known, Engine(read_rules(), known), asked.questions, None, asked)
+    return Evaluation(then).value(body, scope) != OPEN  # type: ignore[arg-type]
+
+
+def test_complete_and_the_lost_end_of_a_message() -> None:
+    """Two processes, a gap in one, a message whose reception is lost, and one whose sending is."""
+    givens = Givens()
+    builder = EventTableBuilder()
+    for name, process, seq in (("a1", "a", 1), ("a2", "a", 4), ("b1", "b", 1), ("b2", "b", 2)):
+        builder.add(EventRow(name, process, seq))
+    givens.events = builder.table()
+    givens.add(Correspondence("a1", Relation.BEFORE, "a2"))
+    givens.add(Correspondence("b1", Relation.BEFORE, "b2"))
+    givens.messages = [Message("send", "b1", "m", "b", ("a",)), Message("receive", "b2", "n", "b")]
+    questions = read_questions("event any; never any || any")
+    engine = Engine(read_rules(), givens)
+    asked = Asked(givens, engine, questions)
+    formula = questions.questions[0].formula
+    found = observations(asked, formula, lambda known: Engine(read_rules(), known))
+    by_kind = {one.given: one for one in found if one.kind == "message"}
+    assert by_kind.keys() == {"b1 < a2", "a1 < b2"}
+    assert by_kind["b1 < a2"].text == "the reception of m, if it is in the gap of a, between a1 and a2"
+    for given, one in by_kind.items():
+        assert given is not None
+        left, right = given.split(" < ")
+        known = givens.copy()
+        known.add(Correspondence(left, Relation.BEFORE, right))
+        then = Asked(known, Engine(read_rules(), known), questions, None, asked)
+        still = len([*_open_tuples(Evaluation(then), formula)])
+        assert one.open - still == one.decides > 0
+    assert not any(one.kind == "complete" for one in found)  # the log has gaps
+
+
+def test_complete_is_offered_where_nothing_speaks_against_it() -> None:
+    givens = Givens()
+    builder = EventTableBuilder()
+    for name, process, seq in (("a1", "a", 1), ("b1", "b", 1), ("c1", "c", 1), ("d1", "d", 1)):
+        builder.add(EventRow(name, process, seq))
+    givens.events = builder.table()
+    givens.add(Correspondence("a1", Relation.BEFORE, "b1"))
+    givens.add(Correspondence("c1", Relation.BEFORE, "d1"))
+    givens.messages = [
+        Message("send", "a1", "m", "a"), Message("receive", "b1", "m", "b"),
+        Message("send", "c1", "n", "c"), Message("receive", "d1", "n", "d"),
+    ]  # fmt: skip
+    questions = read_questions("event any; never any || any")
+    asked = Asked(givens, Engine(read_rules(), givens), questions)
+    first, *_ = observations(asked, questions.questions[0].formula, lambda known: Engine(read_rules(), known))
+    assert (first.kind, first.decides, first.open) == ("complete", 4, 4)
