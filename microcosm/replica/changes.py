@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.replica.core import AFTER, DISPUTED, Core, facts_of, fit
+from microcosm.replica.core import facts_of, fit
+from microcosm.replica.epochs import AFTER, DISPUTED, Epochs
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
@@ -19,7 +20,7 @@ LOOK_AFTER = 64
 """What is due to be forgotten is looked for after so many records, or some part of what is held."""
 
 
-class Changes(Core):
+class Changes(Epochs):
     """A replica that changes."""
 
     def local(self, event: str, *, at: float | None = None) -> Dot:

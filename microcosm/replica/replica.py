@@ -28,11 +28,21 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
-from microcosm.replica.exchange import AntiEntropy, Same, decode
+from microcosm.replica.core import Decided, Deliver, Outbox, facts_of
+from microcosm.replica.epochs import Epochs
+from microcosm.replica.exchange import AntiEntropy
+from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import RESERVED, Add, Append, Evolution, named, speaks_for_another
+from microcosm.replica.ledger.evolution import (
+    RESERVED,
+    Add,
+    Append,
+    Evolution,
+    named,
+    said,
+    speaks_for_another,
+)
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm
@@ -43,7 +53,7 @@ if TYPE_CHECKING:
     from microcosm.queries.possible import Possibility
 
 
-class Questions(Core):
+class Questions(Epochs):
     """A replica that answers."""
 
     def snapshot(self) -> Microcosm:
@@ -312,7 +322,7 @@ class Replica(Questions, Changes):
         stream = self.stream
         for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
             mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
-            if _said(mine) and _said(theirs) and _said(mine) != _said(theirs):
+            if said(mine) and said(theirs) and said(mine) != said(theirs):
                 self.diverged(other.name, Dot(*stream, number))
                 return
 
@@ -339,16 +349,6 @@ class Replica(Questions, Changes):
             if passed >= others:
                 self._state.ledger.settle(dot)
                 del self._passed[dot]
-
-
-def _said(evolution: Evolution | None) -> object:
-    """The event or correspondence of an evolution, None where it has none (any more)."""
-    match evolution:
-        case Append():
-            return evolution.event
-        case Add():
-            return evolution.fact.key()
-    return None
 
 
 PATIENCE = 1000
