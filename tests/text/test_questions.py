@@ -125,7 +125,8 @@ def test_a_command_may_be_cut_short_as_long_as_it_is_the_only_one() -> None:
     for name in COMMANDS:
         for end in range(1, len(name)):
             found = complete_command(name[:end], WORDS)
-            assert found == sorted(n for n in WORDS if n != "ask" and n.startswith(name[:end]))
+            begun = sorted(n for n in WORDS if n != "ask" and n.startswith(name[:end]))
+            assert found == ([name[:end]] if name[:end] in WORDS else begun)
 
 
 @pytest.mark.parametrize(
