@@ -7,7 +7,7 @@ beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, filterfalse
 from operator import attrgetter
@@ -18,6 +18,7 @@ from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
+from microcosm.givens.kinds import KINDS
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.tuning import gc_paused
 
@@ -86,22 +87,25 @@ class Givens:
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
         links, told = self.links, self.told
+        apart = {"external": links is not None, "messages": told is not None}
         copied = replace(
             self,
-            internal=list(self.internal),
-            external=dict(self.external) if links is None else {},
-            refuted=dict(self.refuted),
-            stamps=dict(self.stamps),
-            clocks=dict(self.clocks),
-            messages=list(self.messages) if told is None else [],
-            orderings=list(self.orderings),
-            tokens=dict(self.tokens),
+            **{
+                name: kind.copied(() if apart.get(name) else getattr(self, name))
+                for name, kind in KINDS.items()
+            },
         )
         if links is not None:
             copied.link(links)
         if told is not None:
             copied.tell(told)
         return copied
+
+    def without(self, gone: Set[str]) -> Givens:
+        """What is left without some events. Cost: linear."""
+        return replace(
+            self, **{name: kind.without(getattr(self, name), gone) for name, kind in KINDS.items()}
+        )
 
     def by_relation(self) -> dict[Relation, tuple[list[str], list[str]]]:
         """For each relation that is stated, refuted or not, the left ends and the right ends; not of `links`.
@@ -217,15 +221,6 @@ class GivenView(Givens):
 
         # The types are those of `Givens`, less what would change them.
         name = property(lambda self: self._of.name)
-        internal = property(lambda self: ListView(self._of.internal))
-        external = property(lambda self: MappingProxyType(self._of.external))
-        refuted = property(lambda self: MappingProxyType(self._of.refuted))
-        stamps = property(lambda self: MappingProxyType(self._of.stamps))
-        clocks = property(lambda self: MappingProxyType(self._of.clocks))
-        messages = property(lambda self: ListView(self._of.messages))
-        orderings = property(lambda self: ListView(self._of.orderings))
-        complete = property(lambda self: self._of.complete)
-        tokens = property(lambda self: MappingProxyType(self._of.tokens))
         events = property(lambda self: self._of.events)
         links = property(lambda self: self._of.links)
         told = property(lambda self: self._of.told)
@@ -268,6 +263,17 @@ class GivenView(Givens):
         return repr(self._of)
 
 
+def _viewed(name: str) -> property:
+    def looked_at(view: GivenView) -> object:
+        return _looked_at(getattr(view._of, name))
+
+    return property(looked_at)
+
+
+for _name in KINDS:
+    setattr(GivenView, _name, _viewed(_name))
+
+
 class ListView(Sequence[Member]):
     """A list to be looked at."""
 
@@ -304,6 +310,13 @@ class ListView(Sequence[Member]):
 
     def __repr__(self) -> str:
         return repr(self._of)
+
+
+def _looked_at(value: object) -> object:
+    """A list or dictionary to be looked at."""
+    if isinstance(value, list):
+        return ListView(value)
+    return MappingProxyType(value) if isinstance(value, dict) else value
 
 
 def _changeable(value: object) -> object:

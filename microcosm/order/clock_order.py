@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from microcosm import tuning
@@ -117,7 +117,7 @@ class ClockRows:
         least = own if clock.ticked and own > 0 else own + 1
         for other in self._together[clock.execution]:
             if other != process:
-                row |= self._where(other, process, lambda x: x >= least, bisect_left, least, above=True)
+                row |= self._where(other, process, least, above=True)
         return row
 
     def unseen(self, b: int) -> int:
@@ -139,19 +139,8 @@ class ClockRows:
 
     def concurrent(self, b: int) -> int:
         """The row of all a with a || b by the clocks alone."""
-        clock = self._clock.get(b)
-        if clock is None:
-            return 0
-        process, own = clock.process, clock.own
-        row = 0
-        for other in self._together[clock.execution]:
-            if other == process:
-                continue
-            seen = clock.entries.get(other, 0)
-            unseen = self._prefix(other) & ~self._prefix(other, bisect_right(self._own[other], seen))
-            if unseen:
-                row |= unseen & self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
-        return row
+        unseen = self.unseen(b)
+        return unseen & self.missed(b) if unseen else 0
 
     def missed(self, a: int) -> int:
         """The row of all b of other processes that cannot have seen a, so that a !< b."""
@@ -162,7 +151,7 @@ class ClockRows:
         row = 0
         for other in self._together[clock.execution]:
             if other != process:
-                row |= self._where(other, process, lambda x: x < own, bisect_left, own, above=False)
+                row |= self._where(other, process, own, above=False)
         return row
 
     def _reach_ends(self, chain: list[int]) -> dict[int, int]:
@@ -217,28 +206,19 @@ class ClockRows:
         kept, rest = self._prefixes[process], length % tuning.EVENTS_CUT_OUT
         return kept[length // tuning.EVENTS_CUT_OUT] | row_of(chain[length - rest : length])
 
-    def _where(
-        self,
-        chain_of: str,
-        component_of: str,
-        test: Callable[[int], bool],
-        bisect: Callable[[list[int], int], int],
-        value: int,
-        *,
-        above: bool,
-    ) -> int:
-        """The events of a chain whose component for a process passes a test that is monotone in it."""
+    def _where(self, chain_of: str, component_of: str, value: int, *, above: bool) -> int:
+        """The events of a chain whose component for a process is below a value, or all others."""
         key = (chain_of, component_of)
         if key not in self._components:
             values = [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
             self._components[key] = values, all(x <= y for x, y in itertools.pairwise(values))
         values, rising = self._components[key]
         if rising:
-            below = self._prefix(chain_of, bisect(values, value))
+            below = self._prefix(chain_of, bisect_left(values, value))
             return self._prefix(chain_of) & ~below if above else below
         row = 0
         for at, x in zip(self._chains[chain_of], values, strict=True):
-            if test(x):
+            if (x >= value) is above:
                 row |= 1 << at
         return row
 

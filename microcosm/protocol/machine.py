@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.packets import Packet
@@ -145,9 +145,9 @@ class Machine(ABC):
         """
 
     @property
-    @abstractmethod
     def unsent(self) -> int:
-        """Messages that were causally sent and have not been given to the network."""
+        """Messages that were causally sent and have not been given to the network; by default none wait."""
+        return 0
 
     def settles(self, sender: int, packet: Packet, silent: bool, reorder: bool, once: bool) -> bool:
         """Whether it makes no difference when this packet is taken, whatever else comes before it.
@@ -208,3 +208,49 @@ class FixedGroup(Machine):
     def __init__(self, me: int, size: int) -> None:
         super().__init__(me, range(size))
         self.size = size
+
+
+P = TypeVar("P", bound=Packet)
+
+
+class Receiving(FixedGroup, Generic[P]):
+    """A machine that sends at once and holds at the receiver what came too early."""
+
+    __slots__ = ("_clock", "_held")
+
+    def __init__(self, me: int, size: int) -> None:
+        super().__init__(me, size)
+        self._clock = 0
+        self._held: dict[tuple[int, int], P] = {}
+        """Packets that wait, by their sender and their number among those that it sent here."""
+
+    def _hold(self, sender: int, number: int, packet: P, delivered: bool) -> str | None:
+        """Keep a packet, and accept all that waits for nothing any more."""
+        if delivered or (sender, number) in self._held:
+            return DUPLICATE
+        if len(self._held) >= WINDOW:
+            return OUT_OF_WINDOW
+        self._held[sender, number] = packet
+        while (
+            ready := next((key for key, one in self._held.items() if self._is_next(one)), None)
+        ) is not None:
+            self._accept(ready[0], self._held.pop(ready))
+        return None
+
+    @abstractmethod
+    def _is_next(self, packet: P) -> bool:
+        """Whether all that a packet has to wait for has been delivered."""
+
+    @abstractmethod
+    def _accept(self, sender: int, packet: P) -> None:
+        """Deliver a packet."""
+
+    def idle(self) -> bool:
+        return not self._held
+
+    def integers(self) -> int:
+        return self._kept() + sum(packet.integers for packet in self._held.values())
+
+    @abstractmethod
+    def _kept(self) -> int:
+        """How many integers the state holds but for those of packets that wait."""

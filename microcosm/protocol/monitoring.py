@@ -26,26 +26,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
+from microcosm.protocol.machine import UNSOUND, Delivery, Receiving
 from microcosm.protocol.packets import Counts, Vectored
 
 
-class Monitored(FixedGroup):
+class Monitored(Receiving[Vectored]):
     """One of `size` processes, of which `monitors` (by default process 0) get causal delivery.
 
     Time and space n times the number of monitors. For reliable networks, in any order.
     """
 
-    __slots__ = ("_clock", "_held", "_past", "monitors")
+    __slots__ = ("_past", "monitors")
 
     TOLERATES = frozenset({"reorder"})
 
     def __init__(self, me: int, size: int, monitors: Collection[int] = (0,)) -> None:
         super().__init__(me, size)
         self.monitors = tuple(sorted(monitors))
-        self._clock = 0
         self._past: list[Counts] = [(0,) * size for _ in self.monitors]
-        self._held: dict[tuple[int, int], Vectored] = {}
 
     @property
     def vectors(self) -> tuple[Counts, ...]:
@@ -75,21 +73,12 @@ class Monitored(FixedGroup):
             return None
         mine = self.monitors.index(self.me)
         number = vectors[mine][sender]
-        if number < self._past[mine][sender] or (sender, number) in self._held:
-            return DUPLICATE
-        if len(self._held) >= WINDOW:
-            return OUT_OF_WINDOW
-        self._held[sender, number] = packet
-        while (ready := self._ready(mine)) is not None:
-            self._accept(ready[0], self._held.pop(ready))
-        return None
+        return self._hold(sender, number, packet, number < self._past[mine][sender])
 
-    def _ready(self, mine: int) -> tuple[int, int] | None:
-        for key, packet in self._held.items():
-            self.operations += self.size
-            if all(map(int.__le__, packet.vectors[mine], self._past[mine])):
-                return key
-        return None
+    def _is_next(self, packet: Vectored) -> bool:
+        mine = self.monitors.index(self.me)
+        self.operations += self.size
+        return all(map(int.__le__, packet.vectors[mine], self._past[mine]))
 
     def _accept(self, sender: int, packet: Vectored) -> None:
         self.operations += self.size * len(self.monitors)
@@ -102,15 +91,8 @@ class Monitored(FixedGroup):
     def _counted(self, vector: Counts, process: int) -> Counts:
         return (*vector[:process], vector[process] + 1, *vector[process + 1 :])
 
-    def idle(self) -> bool:
-        return not self._held
-
-    def integers(self) -> int:
-        return self.size * len(self.monitors) + sum(packet.integers for packet in self._held.values())
-
-    @property
-    def unsent(self) -> int:
-        return 0
+    def _kept(self) -> int:
+        return self.size * len(self.monitors)
 
     HANDLERS: ClassVar[dict[type, str]] = {Vectored: "_on_vectored"}
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any, ClassVar
 
-from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, FixedGroup
+from microcosm.protocol.machine import (
+    DUPLICATE,
+    OUT_OF_WINDOW,
+    UNSOUND,
+    WINDOW,
+    Delivery,
+    FixedGroup,
+    Receiving,
+)
 from microcosm.protocol.packets import Counts, LamportClocked, Logged, MatrixStamped
 
 
-class RST(FixedGroup):
+class RST(Receiving[MatrixStamped]):
     """Raynal, Schiper and Toueg (1991): every message carries a matrix of what was sent from whom to whom.
 
     SENT[k][j] counts the messages from k to j in the causal past. A message is delivered when all those to
@@ -19,17 +27,14 @@ class RST(FixedGroup):
     One of `size` processes. Time and space n² a message.
     """
 
-    __slots__ = ("_clock", "_delivered", "_held", "_sent")
+    __slots__ = ("_delivered", "_sent")
 
     TOLERATES = frozenset({"reorder"})
 
     def __init__(self, me: int, size: int) -> None:
         super().__init__(me, size)
-        self._clock = 0
         self._sent: list[Counts] = [(0,) * size] * size
         self._delivered = [0] * size
-        self._held: dict[tuple[int, int], MatrixStamped] = {}
-        """Packets that wait, by their sender and their number among its messages to this process."""
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         packet = MatrixStamped(tuple(self._sent), to, payload)  # before the increment
@@ -47,21 +52,11 @@ class RST(FixedGroup):
         if self.me not in packet.to or any(j >= self.size for j in packet.to):
             return UNSOUND
         number = matrix[sender][self.me]
-        if number < self._delivered[sender] or (sender, number) in self._held:
-            return DUPLICATE
-        if len(self._held) >= WINDOW:
-            return OUT_OF_WINDOW
-        self._held[sender, number] = packet
-        while (ready := self._ready()) is not None:
-            self._accept(ready[0], self._held.pop(ready))
-        return None
+        return self._hold(sender, number, packet, number < self._delivered[sender])
 
-    def _ready(self) -> tuple[int, int] | None:
-        for key, packet in self._held.items():
-            self.operations += self.size
-            if all(row[self.me] <= done for row, done in zip(packet.matrix, self._delivered, strict=True)):
-                return key
-        return None
+    def _is_next(self, packet: MatrixStamped) -> bool:
+        self.operations += self.size
+        return all(row[self.me] <= done for row, done in zip(packet.matrix, self._delivered, strict=True))
 
     def _accept(self, sender: int, packet: MatrixStamped) -> None:
         self._delivered[sender] += 1
@@ -79,15 +74,8 @@ class RST(FixedGroup):
         """For each process j, how many messages from each process to j are in the causal past: columns."""
         return tuple(zip(*self._sent, strict=True))
 
-    def idle(self) -> bool:
-        return not self._held
-
-    def integers(self) -> int:
-        return self.size**2 + self.size + sum(packet.integers for packet in self._held.values())
-
-    @property
-    def unsent(self) -> int:
-        return 0
+    def _kept(self) -> int:
+        return self.size**2 + self.size
 
     HANDLERS: ClassVar[dict[type, str]] = {MatrixStamped: "_on_stamped"}
 
@@ -96,7 +84,7 @@ NeededLog = dict[tuple[int, int], frozenset[int]]
 """From sender and clock to receivers."""
 
 
-class KS(FixedGroup):
+class KS(Receiving[Logged]):
     """Kshemkalyani and Singhal (1998): of the causal past, only what is still needed.
 
     The log holds, for message t of sender s, the receivers for which delivery is not yet known to be ensured.
@@ -107,14 +95,12 @@ class KS(FixedGroup):
     One of `size` processes. Time and space n² a message in the worst case, much less as a rule.
     """
 
-    __slots__ = ("_clock", "_delivered", "_held", "_log")
+    __slots__ = ("_delivered", "_log")
 
     def __init__(self, me: int, size: int) -> None:
         super().__init__(me, size)
-        self._clock = 0
         self._delivered = [0] * size
         """For each sender the clock of its last message delivered here."""
-        self._held: dict[tuple[int, int], Logged] = {}
         self._log: NeededLog = {}
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
@@ -138,21 +124,11 @@ class KS(FixedGroup):
             s >= self.size or any(j >= self.size for j in left) for s, _, left in packet.log
         ):
             return UNSOUND
-        if packet.clock <= self._delivered[sender] or (sender, packet.clock) in self._held:
-            return DUPLICATE
-        if len(self._held) >= WINDOW:
-            return OUT_OF_WINDOW
-        self._held[sender, packet.clock] = packet
-        while (ready := self._ready()) is not None:
-            self._accept(ready[0], self._held.pop(ready))
-        return None
+        return self._hold(sender, packet.clock, packet, packet.clock <= self._delivered[sender])
 
-    def _ready(self) -> tuple[int, int] | None:
-        for key, packet in self._held.items():
-            self.operations += len(packet.log)
-            if all(clock <= self._delivered[s] for s, clock, left in packet.log if self.me in left):
-                return key
-        return None
+    def _is_next(self, packet: Logged) -> bool:
+        self.operations += len(packet.log)
+        return all(clock <= self._delivered[s] for s, clock, left in packet.log if self.me in left)
 
     def _accept(self, sender: int, packet: Logged) -> None:
         self._delivered[sender] = packet.clock
@@ -170,16 +146,8 @@ class KS(FixedGroup):
         """Whether this process has delivered what it had to of that message and the sender's earlier ones."""
         return key[1] <= self._delivered[key[0]]
 
-    def idle(self) -> bool:
-        return not self._held
-
-    def integers(self) -> int:
-        kept = sum(2 + len(left) for left in self._log.values())
-        return 1 + self.size + kept + sum(packet.integers for packet in self._held.values())
-
-    @property
-    def unsent(self) -> int:
-        return 0
+    def _kept(self) -> int:
+        return 1 + self.size + sum(2 + len(left) for left in self._log.values())
 
     HANDLERS: ClassVar[dict[type, str]] = {Logged: "_on_logged"}
 
@@ -294,9 +262,5 @@ class Newtop(FixedGroup):
 
     def integers(self) -> int:
         return 3 + self.size + 2 * len(self._held)
-
-    @property
-    def unsent(self) -> int:
-        return 0
 
     HANDLERS: ClassVar[dict[type, str]] = {LamportClocked: "_on_clocked"}

@@ -20,6 +20,7 @@ from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
 from microcosm.text.mc_reader import write_mc
 from microcosm.text.names import quote
+from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds.constraints import constrained
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
@@ -28,23 +29,7 @@ INTERNAL = "internal events"
 """The source of a correspondence that the internal chain gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class GivenStamp:
-    """The stamp of an event."""
-
-    event: str
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
-class GivenClock:
-    """The clock of an event."""
-
-    event: str
-    clock: Clock
-
-
-OneGiven = Correspondence | GivenStamp | GivenClock
+OneGiven = Correspondence | Stamped | Clocked
 """One given; a pair of the internal chain or of a token says so in its `source`."""
 
 
@@ -57,9 +42,9 @@ def statement(given: OneGiven) -> str:
     '"log in" || upload'
     """
     match given:
-        case GivenStamp():
+        case Stamped():
             return write_mc(Givens(stamps={given.event: given.stamp})).strip()
-        case GivenClock():
+        case Clocked():
             return write_mc(Givens(clocks={given.event: given.clock})).strip()
     return f"{quote(given.left)} {given.relation} {quote(given.right)}"
 
@@ -104,7 +89,7 @@ def conflict(givens: Givens, stop: Stop | None = None) -> list[OneGiven] | None:
     chain_found = refuted_chain(givens)
     if chain_found is not None:
         facts, stamped = chain_found
-        return [*facts, *(GivenStamp(event, givens.stamps[event]) for event in stamped)]
+        return [*facts, *(Stamped(event, givens.stamps[event]) for event in stamped)]
     whole = _units(givens)
     if not contradict(whole):
         return None
@@ -148,8 +133,8 @@ def _units(givens: Givens) -> list[GivenPart]:
     units += givens.external.values()
     units += [_Held(token, event) for token, group in givens.tokens.items() for event in group]
     units += givens.refuted.values()
-    units += [GivenClock(event, clock) for event, clock in givens.clocks.items()]
-    units += [GivenStamp(event, stamp) for event, stamp in givens.stamps.items()]
+    units += [Clocked(event, clock) for event, clock in givens.clocks.items()]
+    units += [Stamped(event, stamp) for event, stamp in givens.stamps.items()]
     return units
 
 
@@ -171,9 +156,9 @@ def _fits(units: Iterable[GivenPart], stop: Stop | None) -> bool:
                 chain.append(unit.event)
             case _Held():
                 groups.setdefault(unit.token, []).append(unit.event)
-            case GivenClock():
+            case Clocked():
                 clocks[unit.event] = unit.clock
-            case GivenStamp():
+            case Stamped():
                 stamps[unit.event] = unit.stamp
         position.setdefault(unit.event, len(position))
     known = constrained(

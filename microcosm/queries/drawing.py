@@ -91,7 +91,7 @@ def drawing_of(givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN) -> Dra
     """
     named = list(givens.named())
     shown = dict.fromkeys(islice(named, most))
-    part = _restricted(givens, shown)
+    part = replace(givens.without(set(islice(named, most, None))), refuted={}, stamps={}, tokens={})
     engine = _consistent(part, rules)
     if engine is None:  # only the rest of the givens keeps that away, by rules that ask for absence
         after = {a: [y for x, y in _stated(part, Relation.BEFORE) if x == a] for a in shown}
@@ -118,22 +118,6 @@ def _consistent(givens: Givens, rules: RuleBook) -> Engine | None:
     except CyclicGivens:
         return None
     return None if engine.clash() else engine
-
-
-def _restricted(givens: Givens, shown: dict[str, None]) -> Givens:
-    """The givens that are about these events only."""
-    return replace(
-        givens,
-        internal=[event for event in givens.internal if event in shown],
-        external={
-            key: fact for key, fact in givens.external.items() if fact.left in shown and fact.right in shown
-        },
-        refuted={},
-        stamps={},
-        clocks={event: clock for event, clock in givens.clocks.items() if event in shown},
-        messages=[message for message in givens.messages if message.event in shown],
-        tokens={},
-    )
 
 
 def _stated(givens: Givens, relation: Relation) -> Iterable[DrawnPair]:

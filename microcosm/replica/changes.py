@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.replica.core import Core, facts_of, fit
+from microcosm.replica.core import DISPUTED, Core, facts_of, fit
+from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
 from microcosm.replica.ledger.ledger import SLACK
@@ -114,6 +115,23 @@ class Changes(Core):
             if at is not None and (self._now is None or at > self._now):
                 self._now = at
             return self._put(Append(self._next(), event, at)).dot
+
+    def _say_again(self) -> None:
+        """Say what was taken out for its dots were disputed, as far as it is not known by now."""
+        disputed = self._disputed()
+        if not disputed:
+            return
+        ledger = self._state.ledger
+        with self.transaction():
+            self._write(DISPUTED, b"")
+            for content in disputed:
+                match evolutions.decode(content):
+                    case Append(_, event, at) if event not in ledger.places and not event.startswith("c:"):
+                        self._happen(event, at, admitted=False)
+                    case Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
+                        self._put(Add(self._next(), fact, replaces, self._places(fact), at))
+                    case Remove(_, targets):
+                        self._put(Remove(self._next(), targets))
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
         if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):

@@ -7,6 +7,9 @@ answered from what the replica knows when it comes, so that lost, repeated, late
 harm, and an exchange that breaks off goes on wherever the next one begins. The order of arrival is irrelevant
 to what both may conclude (seed 003, Theorem 5.12).
 
+Of what was removed both tell each other too, as bare dots, when they have seen the same: one of them may have
+it from a backup that is older than the removal, which nobody else holds any more.
+
 What the other has seen but holds no more (removed, forgotten) it says once, and counts as equal between these
 two; somebody else may still have it.
 """
@@ -46,6 +49,16 @@ class Compare:
     """Some ranges: compare them with your own."""
 
     ranges: tuple[Range, ...]
+    removed: bytes = b""
+    """The fingerprint of all dots that I know to be removed, where the ranges are all that I have seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Some ranges of the dots that I know to be removed: compare them with your own, and tell me in turn."""
+
+    ranges: tuple[Range, ...]
+    answer: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +89,16 @@ class Gone:
     runs: tuple[DotRun, ...]
 
 
-ExchangeMessage = Compare | Same | Want | Supply | Gone
+ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed
 
-_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone)
+_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed)
 
 
 def encode(message: ExchangeMessage) -> bytes:
     """The bytes of a message."""
     match message:
-        case Compare(ranges):
-            content: Any = [
-                [list(r.low), r.high and list(r.high), r.seen if isinstance(r.seen, bytes) else list(r.seen)]
-                for r in ranges
-            ]
+        case Compare(ranges, more) | Removed(ranges, more):
+            content: Any = [[_written(each) for each in ranges], more]
         case Same(fingerprint):
             content = fingerprint
         case Want(runs) | Gone(runs):
@@ -108,8 +118,10 @@ def decode(content: bytes) -> ExchangeMessage:
     match read(content):
         case (version, *_) if version != VERSION:
             raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
-        case (_, 0, tuple(ranges)):
-            return Compare(tuple(_range(each) for each in ranges))
+        case (_, 0, (tuple(ranges), bytes(removed))):
+            return Compare(tuple(_range(each) for each in ranges), removed)
+        case (_, 5, (tuple(ranges), bool(answer))):
+            return Removed(tuple(_range(each) for each in ranges), answer)
         case (_, 1, bytes(fingerprint)):
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
@@ -119,6 +131,11 @@ def decode(content: bytes) -> ExchangeMessage:
         case (_, 4, tuple(runs)):
             return Gone(tuple(run_of(run) for run in runs))
     raise Malformed("no message: its parts are not those of any kind")
+
+
+def _written(part: Range) -> list[Any]:
+    seen = part.seen if isinstance(part.seen, bytes) else list(part.seen)
+    return [list(part.low), part.high and list(part.high), seen]
 
 
 def _range(value: object) -> Range:
@@ -142,6 +159,9 @@ LEAF = 16
 
 PARTS = 8
 """Any other is compared in about so many parts."""
+
+TRIES, AGAIN = 3, 64
+"""So often removals that stay different are compared, for messages are lost, and once in so many rounds."""
 
 RUN_BYTES = 64
 """What a run or a range is reckoned to take; names are short."""
@@ -179,6 +199,14 @@ class Side(Protocol):
         """A peer knows a dot of this replica that it does not know; whether it has begun anew for that."""
         ...
 
+    def struck(self) -> Dots:
+        """The dots whose correspondences are known to be removed."""
+        ...
+
+    def strike(self, runs: Iterable[DotRun]) -> None:
+        """Somebody saw the correspondences of these dots removed."""
+        ...
+
     def level_with(self, peer: str) -> None:
         """The peer has seen all that is held here."""
         ...
@@ -198,6 +226,8 @@ class AntiEntropy:
         self._most = most
         self._gone: dict[str, Dots] = {}
         """What each peer has said it does not hold any more."""
+        self._tried: dict[str, tuple[tuple[bytes, bytes], int]] = {}
+        """The fingerprints of removals here and at each peer, and how often they were compared."""
         self.malformed = 0
         """How many messages, or evolutions in them, could not be read; they were dropped."""
         self.blamed: deque[tuple[str, str]] = deque(maxlen=64)
@@ -208,7 +238,7 @@ class AntiEntropy:
     def begin(self, peer: str) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does."""
         whole = fingerprint(self._view(peer).within(FIRST, None))
-        return [encode(Compare((Range(FIRST, None, whole),)))]
+        return [encode(Compare((Range(FIRST, None, whole),), fingerprint(self._side.struck())))]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
@@ -222,8 +252,10 @@ class AntiEntropy:
 
     def _answers(self, peer: str, message: ExchangeMessage) -> Iterator[ExchangeMessage]:
         match message:
-            case Compare(ranges):
-                yield from self._compared(peer, ranges)
+            case Compare(ranges, removed):
+                yield from self._compared(peer, ranges, removed)
+            case Removed(ranges, answer):
+                yield from self._removed(ranges, answer)
             case Same(told):
                 if told == fingerprint(self._view(peer).within(FIRST, None)):
                     self._side.level_with(peer)
@@ -234,7 +266,27 @@ class AntiEntropy:
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
-    def _compared(self, peer: str, ranges: Iterable[Range]) -> Iterator[ExchangeMessage]:
+    def _removed(self, ranges: Iterable[Range], answer: bool) -> Iterator[ExchangeMessage]:
+        """Strike what the other knows to be removed, and say what it does not know."""
+        struck = self._side.struck()
+        parts: list[Range] = []
+        lacking: list[Range] = []
+        told: list[DotRun] = []
+        for each in ranges:
+            mine = struck.within(each.low, each.high)
+            if isinstance(each.seen, bytes):
+                parts += _parts(each.low, each.high, mine) if fingerprint(mine) != each.seen else []
+                continue
+            told += Dots(each.seen) - Dots(mine)
+            if Dots(mine) - Dots(each.seen):
+                lacking.append(Range(each.low, each.high, tuple(mine)))
+        if told:
+            self._side.strike(told)
+        yield from (Removed(tuple(some)) for some in self._batches(parts, _size))
+        if answer:
+            yield from (Removed(tuple(some), answer=False) for some in self._batches(lacking, _size))
+
+    def _compared(self, peer: str, ranges: Iterable[Range], removed: bytes) -> Iterator[ExchangeMessage]:
         view = self._view(peer)
         parts: list[Range] = []
         wanted: list[DotRun] = []
@@ -245,6 +297,10 @@ class AntiEntropy:
                 if fingerprint(mine) != each.seen:
                     parts += _parts(each.low, each.high, mine)
                 elif each.low == FIRST and each.high is None:
+                    if self._removals_differ(peer, removed):
+                        whole = self._side.struck().within(FIRST, None)
+                        yield Removed(tuple(_parts(FIRST, None, whole)))
+                        continue
                     self._side.level_with(peer)
                     yield Same(each.seen)
                 continue
@@ -258,6 +314,17 @@ class AntiEntropy:
         yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
+
+    def _removals_differ(self, peer: str, removed: bytes) -> bool:
+        """Whether what a peer knows to be removed is to be compared with what is known here.
+
+        What one of them has never seen it does not strike: so what is different after some tries may stay so.
+        """
+        pair = (fingerprint(self._side.struck()), removed)
+        before, tries = self._tried.get(peer, (pair, 0))
+        tries = tries + 1 if before == pair else 1
+        self._tried[peer] = (pair, tries)
+        return pair[0] != removed and (tries <= TRIES or tries % AGAIN == 0)
 
     def _supplied(self, runs: Iterable[DotRun]) -> Iterator[ExchangeMessage]:
         asked = Dots(runs)

@@ -153,8 +153,14 @@ class ReplicaNode:
         """
         lost = sorted({each.message for each in self.blocked() if each.to == name})
         self.transport.evict(name)
+        self.replica.settle_divergences(name)
         self.transport.flush()
         return lost
+
+    def where(self, name: str) -> Address:
+        """The address of a member. Raises `ReplicaError`."""
+        member = self._carrier.durable.process.membership.of(name)
+        return member.host, member.port
 
     def pause(self, paused: bool) -> None:
         """Take no messages for a while: they stay with their senders. All else goes on."""
@@ -271,7 +277,7 @@ class ReplicaNode:
             "health": self.health,
             "fault": None if self.fault is None else str(self.fault),
             "suspects": self.suspects,
-            "divergences": self.replica.divergences,
+            "divergences": self.divergences(),
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,

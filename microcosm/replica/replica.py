@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from msgpack import packb
+
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
@@ -29,7 +31,7 @@ from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
 from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import FARTHEST, Dot, Dots, Stream
+from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, named, speaks_for_another
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.store import Store
@@ -297,8 +299,20 @@ class Replica(Questions, Changes):
                     new += 1
         return new
 
+    def struck(self) -> Dots:
+        """The dots whose correspondences are known to be removed; read only."""
+        return self._state.ledger.struck
+
+    def strike(self, runs: Iterable[DotRun]) -> None:
+        """Somebody saw the correspondences of these dots removed: they are given here no more."""
+        told = [list(run) for run in Dots(runs)]
+        with self.transaction():
+            self._write("struck", packb(told))
+
     def level_with(self, peer: str) -> None:
         """A peer has all that is held here: removals that all members have are remembered no longer."""
+        self._confirm()
+        self._say_again()
         others = {*self.members} - {self.name}
         if peer not in others:
             return

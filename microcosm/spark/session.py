@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import socket
 import sys
 import tempfile
 import warnings
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from microcosm.errors import MicrocosmError
 from microcosm.spark.installation import find_java, lacking
@@ -23,6 +26,14 @@ LOCAL = "local[2,4]"
 
 REMOTE = "sc://"
 """With this begins the address of a server of Spark Connect, which needs no Java here."""
+
+PORT = 15002
+"""Where a server of Spark Connect listens unless its address says so."""
+
+PATIENCE = 10.0
+"""Seconds in which it must accept a connection: gRPC would try for minutes, and say nothing."""
+
+_FULL = ("No space left on device", "Disk quota exceeded")
 
 NEEDED = ("pyspark", "pyarrow", "pandas", "numpy")
 CONNECT = {
@@ -61,15 +72,53 @@ def session(master: str = LOCAL, options: Mapping[str, str] | None = None) -> It
     require_packages()
     running = _running()
     if running is not None:
-        yield running
+        with _saying_what_is_full():
+            yield running
         return
     start = _connect if master.startswith(REMOTE) else _start
     started = start(master, options or {})
     try:
-        yield started
+        with _saying_what_is_full():
+            yield started
     finally:
         with suppress(Exception):
             started.stop()
+
+
+@contextmanager
+def _saying_what_is_full() -> Iterator[None]:
+    """Tell a full disk, of this machine or of a worker, from faults of this program."""
+    try:
+        yield
+    except Exception as error:
+        said = next((each for each in _FULL if each in str(error)), None)
+        if said is None or isinstance(error, OSError | MicrocosmError):
+            raise
+        hint = "what is staged lies in the folder of --out, what Spark needs besides in spark.local.dir"
+        raise NoSpark(f"{said} ({hint}). The same command goes on where it stopped.") from error
+
+
+def worker_memory(spark: SparkSession) -> int:
+    """Bytes, more or less, that a task may fill: of this machine, or of an executor, shared by its tasks."""
+    master = str(_setting(spark, "spark.master", "local[2]"))
+    if master.startswith("local"):
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # the other half is Java's
+        number = re.search(r"\d+", master)
+        return whole // (int(number[0]) if number else os.cpu_count() or 1)
+    memory = _setting(spark, "spark.executor.pyspark.memory", _setting(spark, "spark.executor.memory", "1g"))
+    size = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.lower())
+    if size is None:
+        return 1 << 30
+    return (int(size[1]) << " kmgt".index(size[2] or "m") * 10) // int(
+        _setting(spark, "spark.executor.cores", "1")
+    )
+
+
+def _setting(spark: SparkSession, name: str, default: str) -> str:
+    """A setting of a session. Of a server of Spark Connect too, which may not tell all."""
+    with suppress(Exception):
+        return str(spark.conf.get(name, default))
+    return default
 
 
 def require_packages() -> None:
@@ -133,7 +182,10 @@ def _connect(server: str, options: Mapping[str, str]) -> SparkSession:
     if missing:
         raise NoSpark(f"Spark Connect needs {', '.join(missing)}: `pip install 'microcosm[connect]'`.")
     _hush()
+    address = urlsplit(server)
     try:
+        with socket.create_connection((address.hostname or "", address.port or PORT), PATIENCE):
+            pass
         started = SparkSession.builder.remote(server).getOrCreate()
         for name, value in {**QUIET, **options}.items():
             if name.startswith("spark.sql.") and name != "spark.sql.warehouse.dir":

@@ -14,6 +14,7 @@ it was, nothing is forgotten.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from dataclasses import replace
 from itertools import permutations
 
 from microcosm.engine.engine import CyclicGivens, Engine
@@ -169,21 +170,7 @@ def _refutes(givens: Givens) -> bool:
 
 
 def _dropped(givens: Givens, gone: Set[str]) -> Givens:
-    left = givens.copy()
-    left.internal = [e for e in givens.internal if e not in gone]
-    for facts in (left.external, left.refuted):
-        for key in [key for key, fact in facts.items() if fact.left in gone or fact.right in gone]:
-            del facts[key]
-    for event in gone:
-        left.stamps.pop(event, None)
-        left.clocks.pop(event, None)
-    left.messages = _messages(givens, gone)
-    left.tokens = {
-        token: kept
-        for token, group in givens.tokens.items()
-        if len(kept := tuple(e for e in group if e not in gone)) > 1
-    }
-    return left
+    return replace(givens.without(gone), messages=_messages(givens, gone))
 
 
 def _messages(givens: Givens, gone: Set[str]) -> list[Message]:

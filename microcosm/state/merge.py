@@ -7,19 +7,15 @@ is concluded where a name does not tell which sending a reception answers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import pairwise
-from typing import TypeVar
 
-from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
+from microcosm.givens.kinds import KINDS
 from microcosm.givens.relation import Correspondence, Relation
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 
 
 def merged(all_givens: Iterable[Givens], join: bool) -> tuple[Givens, list[str]]:
@@ -38,21 +34,13 @@ def union(one: Givens, other: Givens) -> Givens:
     one of the two begins with the other. Cost: linear.
     """
     both = one.copy()
-    both.internal, external = _chains(one.internal, other.internal)
-    whose = other.name or "the other"
-    for a, b in external:
-        both.add(Correspondence(a, Relation.BEFORE, b, f"internal to {whose}"))
-    for fact in (*other.external.values(), *other.refuted.values()):
-        both.add(fact)
-    _merge(both.stamps, other.stamps, "the stamp of")
-    _merge(both.clocks, other.clocks, "the clock of")
-    for message in other.messages:
-        if message not in one.messages:
-            both.messages.append(message)
-    both.orderings += [ordering for ordering in other.orderings if ordering not in both.orderings]
-    both.complete = _both_complete(one.complete, other.complete)
-    for token, group in other.tokens.items():
-        both.tokens[token] = tuple(dict.fromkeys((*both.tokens.get(token, ()), *group)))
+    both.internal = KINDS["internal"].joined(one.internal, other.internal)
+    if both.internal[: len(other.internal)] != other.internal:
+        for a, b in pairwise(other.internal):
+            both.add(Correspondence(a, Relation.BEFORE, b, f"internal to {other.name or 'the other'}"))
+    for name, kind in KINDS.items():
+        if name != "internal":
+            setattr(both, name, kind.joined(getattr(both, name), getattr(other, name)))
     if other.events is not None:
         both.events = other.events if one.events is None else one.events.joined(other.events)
     return both
@@ -67,26 +55,6 @@ def either_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) 
     if one is True or other is True:
         return True
     return tuple(dict.fromkeys((*(one or ()), *(other or ())))) or False
-
-
-def _both_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
-    """What is complete in both: of processes, those that both name."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is True and other is True
-    return tuple(process for process in one if process in other) or False
-
-
-def _chains(one: list[str], other: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    short, long = sorted((one, other), key=len)
-    if long[: len(short)] == short:
-        return list(long), []
-    return list(one), list(pairwise(other))
-
-
-def _merge(mine: dict[K, V], theirs: dict[K, V], what: str) -> None:
-    for key, value in theirs.items():
-        if mine.setdefault(key, value) != value:
-            raise Undefined(f"{what} {key} is recorded differently: {mine[key]} and {value}")
 
 
 def join_messages(givens: Givens) -> list[str]:

@@ -35,7 +35,7 @@ class Candidate:
 
     @classmethod
     def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Candidate:
-        """The world that some pairs generate. Raises `Cycle`."""
+        """The world that some pairs generate. Raises `Cycle`. Cost: linear."""
         once = list(dict.fromkeys(edges))
         return cls(AcyclicGraph(size, once).order, once)
 
@@ -76,7 +76,7 @@ _FEW = 16
 
 
 def fault(known: Constraints, world: Candidate) -> str | None:
-    """What of a knowledge is not so in a world; None where it fits.
+    """What of some constraints is not so in a world; None where it fits.
 
     Cost: linear in the pairs; O(E · n/64) for events of which something but `<` is stated. Memory: O(n).
     """

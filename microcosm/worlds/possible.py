@@ -1,7 +1,7 @@
 """Which relations some world gives a pair, exactly: `<`, `>`, `||`, each with a world that shows it.
 
 Without `<>` there is nothing to search: what propagation does not refute, some world has. With `<>`, one
-choice of all directions leaves a knowledge without `<>`, of which the same is true; so one choice decides
+choice of all directions leaves constraints without `<>`, of which the same is true; so one choice decides
 most members of most pairs, and only what is left is assumed and searched for.
 """
 
@@ -81,7 +81,7 @@ class Possibilities:
 
     @property
     def _state(self) -> Orientation:
-        """What propagation makes of a knowledge with `<>`, when it is first asked for."""
+        """What propagation makes of constraints with `<>`, when it is first asked for."""
         if self._propagated is None:
             self._propagated = Orientation(self.known)
             self._impossible = not self._propagated.consistent
@@ -117,7 +117,7 @@ class Possibilities:
         return not self._impossible
 
     def world(self) -> Candidate | None:
-        """A world that fits, None where there is none. Raises `Undecided`."""
+        """A world that fits, None where there is none. Raises `Undecided`. Cost: as `realisable`."""
         if self._part is not None:
             found = self._within(self._part).world()
             return None if found is None else self._checked(self._part.widened(found))
@@ -130,7 +130,8 @@ class Possibilities:
     def possible(self, a: int, b: int) -> Possible:
         """The relations of two distinct positions; none where no world fits.
 
-        Where `stop` comes before any world is found, whatever propagation leaves is undecided.
+        Where `stop` comes before any world is found, whatever propagation leaves is undecided. Cost: as
+        `realisable` at first, then a look at what one world leaves; a search for what it does not decide.
         """
         found = Possible()
         if self._part is not None:
@@ -148,14 +149,17 @@ class Possibilities:
         return found
 
     def table(self) -> PossibleTable | None:
-        """All pairs at once; None where no world fits."""
+        """All pairs at once; None where no world fits. Cost: n rows, a search for each pair left."""
         self._all()
         if not self.known.decides:
             return self.propagated()
         return self._searched_table(self._state) if self._may_fit() else None
 
     def propagated(self) -> PossibleTable | None:
-        """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself."""
+        """What propagation leaves of all pairs, nothing being assumed; None where it contradicts itself.
+
+        Cost: some closures.
+        """
         self._all()
         if self._impossible:
             return None
@@ -171,7 +175,7 @@ class Possibilities:
     def certificate(self, a: int, relation: Relation, b: int) -> Certificate | None:
         """Why no world has the relation, as a solver's refutation; None if some world has it.
 
-        Raises `MissingLibrary` without python-sat.
+        Raises `MissingLibrary` without python-sat. Cost: that of the solver.
         """
         if self._part is not None:
             part = self._part.holding(a, b)
@@ -294,12 +298,12 @@ class Possibilities:
 
 @dataclass
 class Narrowed:
-    """A knowledge with `<>` of which most events have nothing but a stamp: the few others are asked about.
+    """Constraints with `<>` of which most events have nothing but a stamp: the few others are asked about.
 
     An event of which only a stamp is stated stands on no way from one event to another, but where a question
     puts it there. So rows, which cost n²/8 bytes, are made of the other events and of those asked about.
 
-    Some positions of a knowledge, ascending; all of which more than a stamp is stated are among them.
+    Some positions of constraints, ascending; all of which more than a stamp is stated are among them.
 
     Cost of its methods: linear in the positions and the pairs.
     """

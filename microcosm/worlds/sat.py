@@ -31,7 +31,7 @@ NAME, LIMITED = "cadical153", "glucose4"
 
 @cache
 def available() -> bool:
-    """Whether python-sat is installed."""
+    """Whether python-sat is installed. Cost: a look at the file system, once."""
     from importlib.util import find_spec
 
     return find_spec("pysat") is not None
@@ -43,7 +43,7 @@ def solve(
     """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
     `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
-    `MissingLibrary` without python-sat.
+    `MissingLibrary` without python-sat. Cost: exponential in the worst case.
     """
     if not available():
         raise MissingLibrary("Certificates", ("python-sat",), "sat")
@@ -121,7 +121,7 @@ class Directions:
         self._all_starts = from_positions(self._starting, state.size)
 
     def edges(self, model: list[int]) -> Iterator[Pair]:
-        """All related pairs as they are ordered: the open ones by a model, the others already."""
+        """All related pairs as they are ordered, the open ones by a model. Cost: linear."""
         for literal in model:
             yield self.starts[literal], self.ends[literal]
         for a, b in self._related:
@@ -131,7 +131,7 @@ class Directions:
                 yield b, a
 
     def short_paths(self) -> Iterator[Clause]:
-        """The clauses of failing paths of two and of three directions, as far as `tuning` allows reach."""
+        """Clauses of failing paths of two and three directions. Cost: `tuning.PATHS_EAGER` looks."""
         future, ends = self.future, self.ends
         looks = 0
         longer: list[tuple[int, int, int]] = []
@@ -162,7 +162,10 @@ class Directions:
                     yield following
 
     def failing_paths(self, model: list[int]) -> Iterator[Clause]:
-        """The clauses of shortest failing paths among the directions of a model, from each event."""
+        """The clauses of shortest failing paths among the directions of a model, from each event.
+
+        Cost: a search over the directions for each event.
+        """
         follow: dict[int, list[int]] = {}
         for literal in model:
             follow.setdefault(self.starts[literal], []).append(literal)

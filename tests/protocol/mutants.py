@@ -72,10 +72,10 @@ MUTANTS = [
     ),
     m(
         "E8 an empty payload counts as acknowledged",
-        "hybrid/basic.py",
+        "hybrid/common.py",
         (
-            "            if not message.acked:\n                yield",
-            "            if message.payload is not None:\n                yield",
+            "        if self.sent and not self.acked:\n",
+            "        if self.sent and self.payload is not None:\n",
         ),
     ),
     m(

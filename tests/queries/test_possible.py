@@ -13,10 +13,11 @@ from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.queries.conflict import GivenClock, conflict, statement
+from microcosm.queries.conflict import conflict, statement
 from microcosm.queries.possible import Worlds
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.statement import Clocked
 from microcosm.worlds.possible import Undecided
 from microcosm.worlds.propagation import MEMBERS
 from tests import oracle, posets
@@ -95,7 +96,7 @@ def fits(found: list[object]) -> bool:
     for each in found:
         if isinstance(each, Correspondence):
             givens.add(each)
-        elif isinstance(each, GivenClock):
+        elif isinstance(each, Clocked):
             givens.clocks[each.event] = each.clock
         else:
             givens.stamps[each.event] = each.stamp

@@ -137,6 +137,12 @@ class Counting:
 
     stream = ("nobody", 1)
 
+    def struck(self) -> Dots:
+        return Dots()
+
+    def strike(self, runs: Iterable[DotRun]) -> None:
+        raise AssertionError
+
     def fault_in(self, evolution: Evolution) -> None:
         pass
 

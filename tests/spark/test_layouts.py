@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -80,6 +81,24 @@ def test_it_does_not_matter_in_which_files_the_rows_are(
     assert sorted(each[1:] for each in results["one"][0]) == sorted(whole.edges)
     assert results["one"][2] == {(event.trace, event.full_id) for event in events}
     assert Counter(results["one"][3]) == report.counts
+
+
+def test_lines_that_leave_positions_out_are_counted_in_their_file(spark: Any, tmp_path: Path) -> None:
+    """And not in pieces of it; where only a later line does it is bad."""
+    short = [
+        {"process": "p", "message": "m", "to": ["q"]},
+        {"process": "q", "message": "m"},
+        {"process": "p", "label": "x"},
+    ]
+    log = tmp_path / "short.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in short), encoding="utf-8")
+    edges, _, names, reported = found(spark, tmp_path / "out", [log])
+    assert [edge[1:4] for edge in edges] == [("p:1", "<", "p:2"), ("p:1", "<", "q:1")]
+    assert (len(names), reported) == (3, {})
+    long = [line_of(TraceEvent("p", seq, label="x" * 1000)) for seq in range(1, 100)]
+    log.write_text("".join([*long, json.dumps(short[0]) + "\n"]), encoding="utf-8")
+    _, _, names, reported = found(spark, tmp_path / "out", [log])
+    assert (len(names), reported) == (99, {"bad-line": 1})
 
 
 def test_events_that_were_written_are_read_again(spark: Any, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from microcosm.spark.extract import job
+from microcosm.spark.io.events import once_each
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -28,22 +29,28 @@ def real_files() -> list[Path]:
 
 def test_every_file_row_by_row(spark: Any, tmp_path: Path) -> None:
     """All files in one job; each event in is an event out or reported."""
-    runs: dict[str, list[TraceEvent]] = defaultdict(list)
+    named: dict[str, list[TraceEvent]] = defaultdict(list)
     counts: Counter[str] = Counter()
     lost = 0
     paths = real_files()
     for path in paths:
         report = Report()
         for event in formats.read([path], report=report):
-            runs[event.trace if event.trace is not None else path.stem].append(event)
+            own = event if event.trace is not None else _of(event, path.stem)
+            named[own.trace or ""].append(own)
         counts += report.counts
         lost += report.lost
+    runs: dict[str, list[TraceEvent]] = defaultdict(list)
+    for members in named.values():  # a name that stands in several files is that of several runs
+        report = Report()
+        for event, _ in once_each(members, report):
+            runs[event.trace or ""].append(event)
+        counts += report.counts
     edges, frontiers, links, names = [], [], [], set[str]()
     events_out = 0
     for trace, members in runs.items():
         report = Report()
-        named = [event if event.trace is not None else _of(event, trace) for event in members]
-        found = covering(named, report, full_names=True)
+        found = covering(members, report, full_names=True)
         edges += [
             dict(zip(("trace", "left", "relation", "right", "source"), (trace, *edge), strict=True))
             for edge in found.edges
@@ -55,7 +62,7 @@ def test_every_file_row_by_row(spark: Any, tmp_path: Path) -> None:
         counts += report.counts
         events_out += found.events
         links += [(trace, link) for link in found.foreign]
-        names |= {event.full_id for event in named}
+        names |= {event.full_id for event in members}
     for trace, link in links:
         if link.left in names and link.last:
             edges.append(
@@ -90,11 +97,11 @@ def against_clocks(runs: dict[str, list[TraceEvent]], edges: list[dict[str, Any]
         if edge["relation"] == "<":
             into[edge["right"]].append(edge["left"])
     checked = 0
-    for trace, events in runs.items():
+    for events in runs.values():
         owns = {(event.process, event.own) for event in events}
         if any(event.clock is None for event in events) or len(owns) < len(events) or not events:
             continue
-        named = {(_of(event, trace) if event.trace is None else event).full_id: event for event in events}
+        named = {event.full_id: event for event in events}
         order = sorted(named, key=lambda name: sum((named[name].clock or {}).values()))
         number = {name: at for at, name in enumerate(order)}
         past: dict[str, int] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from microcosm.errors import TextError
 from microcosm.spark.io import source
 from microcosm.spark.io.events import rows
 from microcosm.traces import reading as formats
@@ -58,6 +59,42 @@ def test_a_stream_takes_what_is_appended_line_by_line_whole(tmp_path: Path) -> N
     assert [(row["seq"], row["line"]) for row in read(stream, second, third)] == [(4, 5)]
     assert read(stream, first, second) == found  # what was planned once is the same again
     assert read(stream, third, stream.latestOffset(third)) == []
+
+
+@pytest.mark.parametrize("way", ["renamed", "copied and cut"])
+def test_a_log_that_is_rotated_loses_nothing(tmp_path: Path, way: str) -> None:
+    log, old = tmp_path / "p.jsonl", tmp_path / "p.1.jsonl"
+    stream = reader(tmp_path)
+    log.write_text("".join(f"{line(seq)}\n" for seq in range(1, 4)), encoding="utf-8")
+    first = stream.latestOffset(stream.initialOffset())
+    with log.open("a", encoding="utf-8") as more:
+        more.write(f"{line(4)}\n")  # which nobody has seen yet
+    if way == "renamed":
+        log.rename(old)
+    else:
+        old.write_bytes(log.read_bytes())
+    log.write_text(f"{line(5)}\n" * (1 if way == "renamed" else 9), encoding="utf-8")
+    second = stream.latestOffset(json.loads(json.dumps(first)))
+    found = {(row["seq"], row["line"], Path(row["file"]).name) for row in read(stream, first, second)}
+    assert {(4, 4, "p.1.jsonl"), (5, 1, "p.jsonl")} <= found
+    assert {seq for seq, _, _ in found} == {4, 5}
+    assert stream.latestOffset(second)["files"] == second["files"]
+    old.unlink()
+    log.unlink()
+    assert read(stream, second, stream.latestOffset(second)) == []
+
+
+def test_a_log_that_is_replaced_by_another_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "p.jsonl"
+    stream = reader(tmp_path)
+    log.write_text(f"{line(1)}\n{line(2)}\n", encoding="utf-8")
+    first = stream.latestOffset(stream.initialOffset())
+    log.write_text(f"{line(3)}\n", encoding="utf-8")
+    with pytest.raises(TextError, match="is another file than it was"):
+        stream.latestOffset(first)
+    (tmp_path / "old.jsonl").write_text(f"{line(1)}\n{line(2)}\n{line(7)}\n", encoding="utf-8")
+    found = read(stream, first, stream.latestOffset(first))
+    assert sorted((row["seq"], row["line"]) for row in found) == [(3, 1), (7, 3)]
 
 
 def test_a_stream_takes_other_files_once_and_whole(tmp_path: Path) -> None:

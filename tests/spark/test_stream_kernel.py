@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import given
@@ -46,21 +46,39 @@ Told = tuple[Counter[tuple[str, ...]], dict[str, tuple[str, dict[str, int]]], Co
 
 def streamed(batches: list[list[TraceEvent]], close: bool = True, keep: int = 10_000) -> Told:
     """Edges, the last frontiers, irregularities and the names of events."""
-    memory, stopped, doubtful = Memory(), set[str](), set[str]()
+    memory, stopped, doubtful, ended = Memory(), set[str](), set[str](), False
     told: list[dict[str, Any]] = []
     for batch in [*batches, None]:
         kernel = StreamKernel(None, memory, keep)
-        kernel.stopped, kernel.doubtful = stopped, doubtful
+        kernel.stopped, kernel.doubtful, kernel.ended = stopped, doubtful, ended
         if batch is not None:
             kernel.take(map(row_of, batch))
         elif close:
             kernel.give_up()
         told += kernel.told
         memory, stopped, doubtful = memory.packed(), kernel.stopped, kernel.doubtful
+        ended = kernel.ended
     edges = Counter((r["left"], r["relation"], r["right"], r["source"]) for r in told if "left" in r)
     frontiers = {r["process"]: (r["last"], dict(r["knows"])) for r in told if "last" in r}
     odd = Counter(r["reported"] for r in told if "reported" in r)
     return edges, frontiers, odd, [r["id"] for r in told if "id" in r]
+
+
+def test_where_a_process_begins_again_nothing_is_joined() -> None:
+    """Whether in one batch or in a later one: what follows is of another execution."""
+    first = [TraceEvent("p", 1), TraceEvent("p", 2), TraceEvent("q", 1, "send", "m")]
+    second = [
+        TraceEvent("p", 1, label="again"),
+        *(TraceEvent("p", seq) for seq in (2, 3)),
+        TraceEvent("q", 1),
+    ]
+    runs = [replace(e, file="log", line=at) for at, e in enumerate([*first, *second], 1)]
+    for batches in ([runs], [runs[:3], runs[3:]], [runs[:3], runs[3:4], runs[4:]], [runs[:5], runs[5:]]):
+        edges, frontiers, odd, names = streamed(batches)
+        assert list(edges) == [("p:1", "<", "p:2", "process p")]
+        assert frontiers == {"p": ("p:2", {"p": 2}), "q": ("q:1", {"q": 1})}
+        assert sorted(names) == ["p:1", "p:2", "q:1"]
+        assert odd["restart"] >= 2
 
 
 def at_once(events: list[TraceEvent]) -> tuple[Counter[tuple[str, ...]], dict[str, Any]]:

@@ -89,16 +89,18 @@ MUTANTS = [
         "    return minimal(pairs, contradict)\n", "    return pairs\n", CONFLICT,
     ),
     Mutant(
-        "a forgotten event's stamp is kept", "state/forget.py",
-        "left.stamps.pop(event, None)", "left.stamps", FORGETTING,
+        "a forgotten event's stamp is kept", "givens/kinds.py",
+        'Kind(dict, _other_events, _same("the stamp of"))',
+        'Kind(dict, lambda stamps, _: stamps, _same("the stamp of"))', FORGETTING,
     ),
     Mutant(
-        "a forgotten event's clock is kept", "state/forget.py",
-        "left.clocks.pop(event, None)", "left.clocks", FORGETTING,
+        "a forgotten event's clock is kept", "givens/kinds.py",
+        'Kind(dict, _other_events, _same("the clock of"))',
+        'Kind(dict, lambda clocks, _: clocks, _same("the clock of"))', FORGETTING,
     ),
     Mutant(
         "a forgotten event's messages are kept", "state/forget.py",
-        "[m for m in givens.messages if m.event not in gone]", "givens.messages", FORGETTING,
+        "message.event not in gone]\n", "True]\n", FORGETTING,
     ),
     Mutant(
         "stamps refute nothing", "state/forget.py",

@@ -20,9 +20,10 @@ from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.queries.conflict import GivenClock, GivenStamp, OneGiven, statement
+from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds import candidate as fit
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
@@ -187,8 +188,8 @@ def _given(text: str, known: GivenFacts) -> OneGiven | None:
     found: list[OneGiven] = []
     givens = known.givens
     found += [f for f in facts if any(True for _ in known.evidence(f.left, f.relation, f.right))]
-    found += [GivenStamp(e, givens.stamps[e]) for e in part.stamps if e in givens.stamps]
-    found += [GivenClock(e, givens.clocks[e]) for e in part.clocks if e in givens.clocks]
+    found += [Stamped(e, givens.stamps[e]) for e in part.stamps if e in givens.stamps]
+    found += [Clocked(e, givens.clocks[e]) for e in part.clocks if e in givens.clocks]
     return found[0] if len(found) == 1 and statement(found[0]) == text else None
 
 
@@ -197,9 +198,9 @@ def _together(given: Iterable[OneGiven], givens: Givens) -> Givens:
     part, clocks = Givens(), dict[str, Clock]()
     for each in given:
         match each:
-            case GivenStamp():
+            case Stamped():
                 part.stamps[each.event] = each.stamp
-            case GivenClock():
+            case Clocked():
                 clocks[each.event] = each.clock
             case _:
                 part.add(each)

@@ -1,4 +1,4 @@
-"""The files of a replica: `replica fsck`, `replica backup`, `replica key`."""
+"""The files of a replica: `replica fsck`, `replica backup`, `replica restore`, `replica key`."""
 
 from __future__ import annotations
 
@@ -122,6 +122,42 @@ def backup(
 
 
 File = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
+
+
+@app.command("restore")
+def restore(
+    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A copy that `replica backup` made.")],
+    path: Annotated[str, typer.Argument(metavar="JOURNAL", help="Where it goes; nothing may be there.")],
+    json: options.Json = False,
+) -> int:
+    """Put a backup in the place of a journal that is lost, as a new incarnation of its replica.
+
+    It may lack what others have seen of this replica. So nothing goes on under its old incarnation: what
+    the others know comes back by exchange, once each of them has said `replica member replace`. What was sent
+    to it and not acknowledged is told there, and is to be sent again.
+
+    \b
+    Example:
+      microcosm replica restore phone.backup phone.journal
+    """
+    from microcosm.cli.replica.network import network_of
+    from microcosm.replica.journal.reader import Reader
+    from microcosm.replica.journal.upkeep import backup as copy
+    from microcosm.replica.store import APPLICATION
+
+    with Reader(backup, application=APPLICATION) as reader:
+        copy(reader, path)
+    with network_of(path) as (replica, durable):
+        members = [member.name for member in durable.process.members]
+        incarnation = replica.stream[1]
+        if json:
+            output.emit({"file": path, "name": replica.name, "incarnation": incarnation, "members": members})
+            return exits.HOLDS
+        output.say(f"{output.printable(path)} is the replica {replica.name}, incarnation {incarnation}")
+        for name in members:
+            said = f"at {name}: microcosm replica member replace JOURNAL {replica.name}"
+            output.say(output.printable(said))
+    return exits.HOLDS
 
 
 @keys.command("new")

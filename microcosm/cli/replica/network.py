@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,18 +61,61 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
-    from microcosm.replica.network.shared import Stating
 
     with network_of(path) as (replica, durable):
-        stating = Stating(replica, durable)
-        stating.follow()
-        durable.evict(name)
-        stating.follow()
-        durable.flush()
+        lost = _evicted(replica, durable, name)
         if not json:
             output.say(f"{name} is no member any more; the others follow when they hear of it")
-        _show(path, durable, json)
+        _show(path, durable, json, lost)
     return exits.HOLDS
+
+
+@member.command("replace")
+def replace(
+    path: Path,
+    name: Name,
+    address: Annotated[
+        str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
+    ] = None,
+    json: options.Json = False,
+) -> int:
+    """Let a member in that has begun a new incarnation, in the place of the old one.
+
+    That is to evict it and to add it again: after `replica restore` or `replica renew` there. Names the
+    messages that the old one had not acknowledged: they are not sent again by themselves.
+
+    \b
+    Example:
+      microcosm replica member replace phone.journal laptop
+    """
+    from microcosm.cli.replica.serving import endpoint_of
+
+    with network_of(path) as (replica, durable):
+        old = durable.process.membership.of(name)
+        host, port = (old.host, old.port) if address is None else endpoint_of(address)
+        lost = _evicted(replica, durable, name)
+        durable.member(name, host, port)
+        from microcosm.replica.network.shared import Stating
+
+        Stating(replica, durable).follow()
+        durable.flush()
+        _show(path, durable, json, lost)
+    return exits.HOLDS
+
+
+def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
+    """Evict a member; the messages to it that it had not acknowledged."""
+    from microcosm.replica.network.shared import Stating
+    from microcosm.replica.network.status import blocked
+
+    lost = sorted({each.message for each in blocked(durable.process) if each.to == name})
+    stating = Stating(replica, durable)
+    stating.follow()
+    durable.evict(name)
+    replica.settle_divergences(name)
+    stating.follow()
+    durable.flush()
+    return lost
 
 
 @app.command("renew")
@@ -148,11 +191,14 @@ def _refused(letter: DeliveredMessage) -> None:
     raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
 
 
-def _show(path: str, durable: Durable, json: bool) -> None:
+def _show(path: str, durable: Durable, json: bool, lost: Sequence[str] = ()) -> None:
     members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
     if json:
-        output.emit({"file": path, "members": [{"name": n, "address": a} for n, a in members]})
+        fields = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
+        output.emit({**fields, "lost": list(lost)} if lost else fields)
     else:
+        for message in lost:
+            output.say(f"not acknowledged, and not sent again: {output.printable(message)}")
         output.say(*(f"{name} at {address}" for name, address in members))
 
 

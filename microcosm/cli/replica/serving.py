@@ -25,9 +25,11 @@ from microcosm.errors import (
 )
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
+from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.network.keys import read_keys
+from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import exposition
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
@@ -57,6 +59,7 @@ class Serving:
         self._replica: Replica
         """That of the node, or while there is none what can be read of it."""
         self._outlet: Outlet
+        self._address = ("", 0)
         self._why = ""
         """What keeps it from writing, if something does."""
         self._metrics_fault: str | None = None
@@ -85,6 +88,7 @@ class Serving:
             "when": self._when,
             "member": self._member,
             "evict": self._evict,
+            "replace": self._replace,
             "keys": lambda node, asked: _nothing(self._read_keys),
             "compact": lambda node, asked: _nothing(node.replica.compact),
         }
@@ -136,7 +140,7 @@ class Serving:
         self._node, self._replica, self._why = node, node.replica, ""
 
     def _say_serving(self, node: ReplicaNode) -> None:
-        host, port = node.address
+        host, port = self._address = node.address
         incarnation = node.replica.stream[1]
         self._tell({"event": "serving", "name": node.replica.name, "incarnation": incarnation} | {
             "address": f"{host}:{port}"
@@ -174,11 +178,12 @@ class Serving:
 
     async def _read_only(self, node: ReplicaNode, open_node: Any, every: float) -> ReplicaNode | None:
         """Answer what can be read until the journal can be written again; None when told to stop before."""
-        address, self._node, self._why = node.address, None, str(node.fault)
-        node.close()
-        store = ReadOnlyStore(self._path)  # raises where nothing can be read either: that is the end
+        self._node, self._why = None, str(node.fault)
+        store = node.replica.store.store if isinstance(node.replica.store, ReplicaStore) else None
         try:
-            self._replica = Replica(store)
+            # all of it is read now, by a reader that there is: on a full disk another one may have no room
+            self._replica = Replica(ReadOnlyStore(store.reader if isinstance(store, Journal) else self._path))
+            node.close()
             output.warn(f"read-only: {self._why}")
             self._tell({"event": "health", "health": "read-only", "why": self._why})
             while not self._stop.is_set():
@@ -189,7 +194,7 @@ class Serving:
                         return None
                 try:
                     fresh: ReplicaNode = await open_node(
-                        self._path, keys=read_keys(self._keys), address=address
+                        self._path, keys=read_keys(self._keys), address=self._address
                     )
                 except (MicrocosmError, OSError) as error:
                     self._why = str(error)
@@ -201,7 +206,7 @@ class Serving:
                 self._say_serving(fresh)
                 return fresh
         finally:
-            store.close()
+            node.close()
         return None
 
     def _warn(self, node: ReplicaNode) -> None:
@@ -375,6 +380,13 @@ class Serving:
 
     def _evict(self, node: ReplicaNode, asked: Asked) -> Asked:
         lost = node.evict(_text(asked["name"]))
+        return {"members": node.members, "lost": lost}
+
+    def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
+        name = _text(asked["name"])
+        where = endpoint_of(_text(asked["address"])) if "address" in asked else node.where(name)
+        lost = node.evict(name)
+        node.add_member(name, where)
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:

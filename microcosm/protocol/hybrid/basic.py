@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any, Generic, Protocol, TypeVar
 
 from microcosm.protocol.hybrid.common import Hybrid, Outgoing
 from microcosm.protocol.hybrid.sliding import SlidingArray
 from microcosm.protocol.machine import STRANGER, WINDOW
-from microcosm.protocol.packets import HybridMessage, Permit
+from microcosm.protocol.packets import Permit
 
 
 class Queued(Protocol):
@@ -131,11 +131,6 @@ class HybridBasic(HybridQueue[Outgoing]):
                     break
                 unacked.remove()
         return None
-
-    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
-        for message in self._unacked:
-            if not message.acked:
-                yield message.receiver, message.packet()
 
     def _outgoing_integers(self) -> int:
         return 1 + 5 * (len(self._unacked) + len(self._waiting))

@@ -47,6 +47,11 @@ class Outgoing:
         """What is sent of it. Cost: constant."""
         return HybridMessage(self.mid, self.pid, self.permit, self.payload)
 
+    def again(self) -> Iterator[tuple[int, HybridMessage]]:
+        """What is on the network of it without an ack, with its receivers. Cost: linear."""
+        if self.sent and not self.acked:
+            yield self.receiver, self.packet()
+
 
 class Hybrid(Machine):
     """A process that buffers at the sender and at the receiver.
@@ -143,17 +148,14 @@ class Hybrid(Machine):
     def _acknowledge(self, sender: int, mid: int, message: Any) -> str | None:
         """A message of the window has been delivered at a process."""
 
-    @abstractmethod
-    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
-        """What is on the network without an ack, oldest first, with its receivers."""
-
     def tick(self) -> None:
         """Send again what is unacknowledged, and ask again for missing permits.
 
         Cost: the send buffer and the missing permits.
         """
-        for receiver, packet in self._unacknowledged():
-            self._emit(receiver, packet)
+        for message in self._window:
+            for receiver, packet in message.again():
+                self._emit(receiver, packet)
         for sender, mid in self._missing:
             self._emit(sender, Ack(mid))
 

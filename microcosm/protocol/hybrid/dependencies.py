@@ -29,7 +29,7 @@ Liveness: what a message waits for happened before it, so the earliest that is m
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any, ClassVar
 
 from microcosm.protocol.hybrid.basic import HybridQueue
@@ -213,11 +213,6 @@ class HybridDependencies(HybridQueue[Named]):
         Cost: constant.
         """
         return isinstance(packet, Dependent) and reorder and packet.mid <= self._delivered.get(sender, 0)
-
-    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
-        for message in self._unacked:
-            if not message.acked:
-                yield message.receiver, message.packet()
 
     def _outgoing_integers(self) -> int:
         outgoing = 5 * (len(self._unacked) + len(self._waiting)) + 3 * sum(

@@ -75,6 +75,20 @@ class HybridDurable(HybridMulticastSPS):
         return len(self._buffered.get(sender, ()))
 
     @property
+    def last(self) -> int:
+        """The id of the last message that was sent. Cost: constant."""
+        return self._groups.next - 1
+
+    def delivered_of(self, sender: int) -> int:
+        """The id of the last message of a process that was delivered. Cost: constant."""
+        return self._delivered.get(sender, 0)
+
+    def acked_by(self, receiver: int) -> int:
+        """The id of a message that a process has acknowledged, with all before it. Cost: the send buffer."""
+        waiting = (c.pid for c in self._buffer if c.receiver == receiver and not c.acked)
+        return next(waiting, self._last_sent.get(receiver, 0))
+
+    @property
     def unacked(self) -> int:
         """Copies in the send buffer, from the first that is not acknowledged on. Cost: constant."""
         return len(self._buffer)

@@ -39,6 +39,12 @@ class Multicast:
         """What is sent of it. Cost: constant."""
         return HybridMessage(self.mid, self.pids[receiver], self.permit, self.payload)
 
+    def again(self) -> Iterator[tuple[int, HybridMessage]]:
+        """What is on the network of it without an ack, with its receivers. Cost: linear."""
+        for receiver in self.pids:
+            if receiver in self.unacked:
+                yield receiver, self.packet(receiver)
+
 
 class HybridMulticast(HybridQueue[Multicast]):
     """Algorithm 3 at one process. Amortised constant time a copy; three integers a copy."""
@@ -88,12 +94,6 @@ class HybridMulticast(HybridQueue[Multicast]):
     def _lacks_ack(self, receiver: int, message: Multicast) -> bool:
         return receiver in message.unacked
 
-    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
-        for message in self._unacked:
-            for receiver in message.pids:
-                if receiver in message.unacked:
-                    yield receiver, message.packet(receiver)
-
     def _outgoing_integers(self) -> int:
         outgoing = (*self._unacked, *self._waiting)
         return 1 + sum(4 + 2 * len(message.pids) + len(message.unacked) for message in outgoing)
@@ -122,6 +122,12 @@ class Group:
         self.end = start
         self.left = 0
         """Copies that are not acknowledged yet."""
+
+    def again(self) -> Iterator[tuple[int, HybridMessage]]:
+        """What is on the network of it without an ack, with its receivers. Cost: linear."""
+        for copy in self.copies.values():
+            if copy.sent and not copy.acked:
+                yield copy.receiver, copy.packet()
 
 
 class Copy:

@@ -10,13 +10,13 @@ others than its receiver, which then is that of the first one, and k is before u
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any, Generic, Protocol, TypeVar
 
 from microcosm.protocol.hybrid.common import Hybrid, Outgoing
 from microcosm.protocol.hybrid.sliding import SlidingArray
 from microcosm.protocol.machine import STRANGER, WINDOW
-from microcosm.protocol.packets import HybridMessage, Permit
+from microcosm.protocol.packets import Permit
 
 
 class Sendable(Protocol):
@@ -28,9 +28,6 @@ class Sendable(Protocol):
 
     @property
     def waits(self) -> int: ...
-
-    def packet(self) -> HybridMessage:
-        """What is sent of it. Cost: constant."""
 
 
 C = TypeVar("C", bound=Sendable)
@@ -141,11 +138,6 @@ class HybridOptimal(Hybrid, Generic[C]):
     @property
     def unsent(self) -> int:
         return sum(not copy.sent for copy in self._buffer)
-
-    def _unacknowledged(self) -> Iterator[tuple[int, HybridMessage]]:
-        for copy in self._buffer:
-            if copy.sent and not copy.acked:
-                yield copy.receiver, copy.packet()
 
     def _outgoing_integers(self) -> int:
         return 4 + 6 * len(self._buffer)

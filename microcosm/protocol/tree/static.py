@@ -89,10 +89,6 @@ class TreeNode(Machine):
     def integers(self) -> int:
         return 1 + len(self._hops)
 
-    @property
-    def unsent(self) -> int:
-        return 0
-
     HANDLERS: ClassVar[dict[type, str]] = {Routed: "_on_routed"}
 
 

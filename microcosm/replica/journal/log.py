@@ -132,6 +132,11 @@ class Journal:
         return self._writer.state.instance
 
     @property
+    def reader(self) -> Reader:
+        """Its own reader, until it is closed; also when it cannot be written any more."""
+        return self._reader
+
+    @property
     def transactions(self) -> int:
         """How many were written since this was opened."""
         return self._writer.transactions

@@ -75,6 +75,11 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def path(self) -> Path:
+        """Where the journal is."""
+        return self._files.database
+
     def last(self) -> int:
         """The number of the last record."""
         with self._look() as connection:
@@ -195,11 +200,11 @@ class Reader:
 
 
 class ReadOnlyStore:
-    """A journal to be read, while somebody else may write it."""
+    """A journal to be read, while somebody else may write it: by its path, or by a reader that there is."""
 
-    def __init__(self, path: AnyPath) -> None:
-        self._path = path
-        self._reader = Reader(path, application=APPLICATION)
+    def __init__(self, journal: AnyPath | Reader) -> None:
+        self._reader = journal if isinstance(journal, Reader) else Reader(journal, application=APPLICATION)
+        self._path = self._reader.path
 
     def records(self, after: int = 0) -> Iterator[LogRecord]:
         """The records above `after`, of the moment of the call."""

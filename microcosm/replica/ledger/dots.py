@@ -90,6 +90,9 @@ class Dots:
         """How many dots there are."""
         return sum(sum(bounds[1::2]) - sum(bounds[::2]) for bounds in self._bounds.values())
 
+    def __bool__(self) -> bool:
+        return bool(self._bounds)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dots) and self._bounds == other._bounds
 

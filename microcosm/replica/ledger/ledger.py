@@ -58,6 +58,8 @@ class Ledger:
         """Where each event was appended; more than one place is a contradiction."""
         self.naming: dict[str, set[FactKey]] = {}
         """What is given of each event, in the order in which events were named first."""
+        self.struck = Dots()
+        """Every dot whose correspondence was removed or superseded: who still holds one is told so."""
         self.marks: dict[Stream, int] = {}
         """Up to which number the events of each stream are forgotten here."""
         self.theirs: dict[str, Forget] = {}
@@ -132,6 +134,38 @@ class Ledger:
                 del self.numbers[stream], self.chains[stream]
         return gone
 
+    def strike(self, runs: Iterable[DotRun]) -> Dots:
+        """Somebody saw the correspondences of some dots removed; the dots for which that is news.
+
+        What was not even seen here yet stays out: it is asked about again. Cost: what is held.
+        """
+        told = Dots(runs)
+        news = self.seen - (self.seen - told) - self.struck
+        if news:
+            self._strike([dot for dot, each in self.held.items() if isinstance(each, Add) and dot in news])
+            self.struck.update(news)
+        return news
+
+    def disown(self, run: DotRun) -> None:
+        """Take evolutions out as if they had never been; what they took away stays away."""
+        self.seen, self.struck = self.seen - Dots([run]), self.struck - Dots([run])
+        self.changes.forgotten = True
+        stream = (run.replica, run.incarnation)
+        for dot in [dot for dot in self.held if dot.stream == stream and run.first <= dot.number < run.end]:
+            evolution = self.held[dot]
+            if isinstance(evolution, Add):
+                self._withdraw(dot, evolution.fact.key())
+                continue
+            del self.held[dot]
+            if isinstance(evolution, Append):
+                del self.chains[stream][dot.number]
+                self.numbers[stream].remove(dot.number)
+                self.places[evolution.event].discard(dot)
+                if not self.places[evolution.event]:
+                    del self.places[evolution.event]
+        if stream in self.chains and not self.chains[stream]:
+            del self.chains[stream], self.numbers[stream]
+
     def settle(self, dot: Dot) -> None:
         """Drop a removal that everybody has: what it took away comes from nowhere any more."""
         evolution = self.held.pop(dot)
@@ -181,6 +215,7 @@ class Ledger:
     def _strike(self, targets: Iterable[Dot]) -> None:
         for dot in targets:
             self.seen.add(dot)  # should it still come, it comes too late
+            self.struck.add(dot)
             struck = self.held.get(dot)
             if isinstance(struck, Add):
                 self._withdraw(dot, struck.fact.key())

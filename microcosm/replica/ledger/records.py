@@ -3,6 +3,9 @@
 replica     its identity (the last one counts)
 evolution   an evolution, its own or another's
 forget      what was forgotten here: processes up to a number, and other events
+struck      dots whose correspondences somebody saw removed
+disown      dots of its own that may name two things: they are taken out
+confirmed   up to which number of its incarnation a member has what it has of itself
 network …   what the network of the replica keeps: a state, and all inputs since then in their order
 any other   a note of whoever commits with the replica; the last one of each kind is kept
 
@@ -24,7 +27,10 @@ from microcosm.replica.ledger.evolution import read, run_of
 from microcosm.replica.ledger.ledger import Delta, Ledger
 from microcosm.replica.store import Store
 
-OWN = ("replica", "evolution", "forget", "instance", "network", "network start", "network state")
+OWN = (
+    *("replica", "evolution", "forget", "struck", "disown", "confirmed", "instance"),
+    *("network", "network start", "network state"),
+)
 """Kinds that no note may have."""
 
 
@@ -51,6 +57,13 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
             state.ledger.take(evolutions.decode(payload))
         case "forget":
             state.ledger.forget(*decode_forgotten(payload))
+        case "struck":
+            state.ledger.strike(map(evolutions.run_of, evolutions.read(payload)))
+        case "disown":
+            state.ledger.disown(evolutions.run_of(evolutions.read(payload)))
+        case "confirmed":
+            incarnation, number = evolutions.read(payload)
+            state.confirmed = {incarnation: number}
         case "network state":
             state.notes[kind] = payload
             state.network.clear()
@@ -77,8 +90,8 @@ def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
 VERSION = 2
 """Of an identity; those of version 1 were known by the incarnation of their dots."""
 
-STATE_VERSION = 2
-"""Of a snapshot; those of version 1 had no network."""
+STATE_VERSION = 4
+"""Of a snapshot; those of version 1 had no network, of 2 nothing confirmed, of 3 nothing struck."""
 
 
 @dataclass(slots=True)
@@ -104,6 +117,8 @@ class ReplicaState:
     ledger: Ledger = field(default_factory=Ledger)
     notes: dict[str, bytes] = field(default_factory=dict)
     network: list[tuple[str, bytes]] = field(default_factory=list)
+    confirmed: dict[int, int] = field(default_factory=dict)
+    """By the incarnation: up to which number members have what the replica has of itself."""
 
 
 def encode_identity(identity: Identity) -> bytes:
@@ -139,6 +154,8 @@ def encode_state(state: ReplicaState) -> bytes:
             [evolutions.encode(evolution) for evolution in ledger.held.values()],
             state.notes,
             state.network,
+            list(state.confirmed.items()),
+            [list(run) for run in ledger.struck],
         ]
     )
     return written
@@ -147,10 +164,10 @@ def encode_state(state: ReplicaState) -> bytes:
 def decode_state(content: bytes) -> ReplicaState:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
-        case (1, bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes)):
-            network: tuple[tuple[str, bytes], ...] = ()
-        case (2, bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), tuple(network)):
-            pass
+        case (int(version), bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), *rest) if (
+            len(rest) == version - 1 <= 3
+        ):
+            network, confirmed, struck = (*rest, (), (), ())[:3]
         case _:
             raise Malformed("no snapshot of a replica that this program can read")
     ledger = Ledger()
@@ -158,6 +175,6 @@ def decode_state(content: bytes) -> ReplicaState:
         ledger.marks[mark.replica, mark.incarnation] = mark.first
     for each in held:
         ledger.hold(evolutions.decode(each))
-    ledger.seen = Dots(map(run_of, seen))
+    ledger.seen, ledger.struck = Dots(map(run_of, seen)), Dots(map(run_of, struck))
     ledger.changes = Delta()
-    return ReplicaState(decode_identity(identity), ledger, notes, list(network))
+    return ReplicaState(decode_identity(identity), ledger, notes, list(network), dict(confirmed))

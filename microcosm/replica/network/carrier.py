@@ -250,6 +250,10 @@ class Carrier:
         if note is not None:
             endpoint.include(*note)
             self.replica.recorded(*note)
+        for name, why, mine in endpoint.diverged():
+            self._alone()
+            with self._held():
+                self.replica.note_divergence(name, why, mine)
         heard, endpoint.exchanged = endpoint.exchanged, []
         for name, piece in heard:
             if name not in self.durable.process.membership.named:

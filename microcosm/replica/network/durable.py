@@ -18,6 +18,7 @@ alone, causes in each such while, and no faster.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable
 
@@ -29,9 +30,11 @@ from microcosm.replica.network.process import (
     BOOT,
     CONFIRMED,
     FENCE,
+    LIFE_BYTES,
     ME,
     MEMBER,
     MESSAGE,
+    MET,
     MORE,
     PERMIT,
     SEND,
@@ -114,7 +117,7 @@ class Durable(WriteAhead):
             raise ReplicaError(f"this journal belongs to {process.name!r}, not to {name!r}")
         else:
             self = cls(process, store, deliver, most_copies, recorded)
-        self._change((BOOT,))
+        self._change((BOOT, os.urandom(LIFE_BYTES)))
         self.flush()
         return self
 
@@ -139,7 +142,7 @@ class Durable(WriteAhead):
         self.failed = True
         begun = Process(old.name, incarnation)
         new = Durable(begun, self.store, self._deliver, self.most_copies, self._recorded)._begin(steps)
-        new._change((BOOT,))
+        new._change((BOOT, os.urandom(LIFE_BYTES)))
         new.flush()
         return new
 
@@ -215,6 +218,12 @@ class Durable(WriteAhead):
     def bind(self, number: int, incarnation: int) -> None:
         """The member with this number is this incarnation, from now on."""
         self._change((BIND, number, incarnation))
+
+    def met(self, number: int, boot: int, life: bytes) -> None:
+        """Remember the newest start of a member."""
+        member = self.process.membership.members[number]
+        if (member.boot, member.life) != (boot, life):
+            self._change((MET, number, boot, life))
 
     def evict(self, name: str) -> Fence | None:
         """Give up a member for good: its fence (None: it was never met). Raises `ReplicaError`."""

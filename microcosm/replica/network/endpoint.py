@@ -138,6 +138,13 @@ class Endpoint:
         self._meet(now)
         return fence
 
+    def diverged(self) -> list[tuple[str, str, bool]]:
+        """Members with whom nothing is exchanged, each once: the name, why, whether this one forgot."""
+        found = [peer for peer in self._peers.values() if peer.diverged and not peer.noted]
+        for peer in found:
+            peer.noted = True
+        return [(peer.member.name, peer.diverged, peer.mine) for peer in found]
+
     @property
     def now(self) -> float:
         """The time of the last call."""

@@ -60,14 +60,20 @@ class Handshake:
         if member.incarnation not in (None, header.incarnation):
             peer.stranger = header.incarnation
             return OTHER_INCARNATION
-        if session is not None and greeting.boot < session.boot:
+        if session is not None and greeting.boot < session.boot and not peer.diverged:
             return OLD_BOOT
         peer.echo = (header.incarnation, greeting.boot)
         fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)
+        if self._diverged(peer, greeting, fresh):
+            peer.greet_at = max(now, peer.greeted + GREET_LAST if peer.told else peer.greeted + self._tick)
+            peer.told = True
+            return DIVERGED
         if fresh:
             if session is None or (greeting.boot, greeting.generation) > (session.boot, session.generation):
                 if member.incarnation is None:
                     self._durable.bind(member.number, header.incarnation)
+                self._durable.met(member.number, greeting.boot, greeting.life)
+                peer.diverged, peer.told, peer.noted = "", False, False
                 if session is None or session.boot != greeting.boot:
                     peer.reset()
                 window = ReplayWindow()
@@ -85,6 +91,28 @@ class Handshake:
             peer.greet_at = max(now, peer.greeted + self._tick)
         return None
 
+    def _diverged(self, peer: Peer, greeting: Greeting, fresh: bool) -> bool:
+        """Whether one of two who meet does not remember what the other does: with it nothing is exchanged.
+
+        What a member remembers of us is true however old its greeting is; what it says of itself must answer
+        this very start.
+        """
+        process, member = self._durable.process, peer.member
+        said = process.contradicts(member.number, greeting.known)
+        if said is not None:
+            peer.diverged = f"as {member.name} remembers this replica, {said}"
+            peer.mine = True
+            return True
+        if not fresh:
+            return False
+        again = greeting.boot == member.boot and greeting.life != member.life
+        if greeting.diverged or greeting.boot < member.boot or again:
+            if not peer.diverged or peer.mine:
+                peer.diverged = f"{member.name} does not remember what it had told of its starts and messages"
+            peer.mine = False
+            return True
+        return False
+
     def due(self, number: int, peer: Peer, used: Sending, now: float) -> bytes | None:
         """The greeting to send to a member now, if it is time for one. `used` is the key to seal with."""
         if self._generations.get(number) != used.generation:
@@ -95,7 +123,11 @@ class Handshake:
         session = peer.session
         heard = session.generation if session is not None else 0
         met = peer.met and session is not None
-        greeting = Greeting(self._versions, self._sealer.boot, used.generation, *peer.echo, heard, met)
+        process = self._durable.process
+        life, known = process.lives[process.boot].hash, process.memory_of(number)
+        mine = bool(peer.diverged) and peer.mine
+        echo = (*peer.echo, heard, met)
+        greeting = Greeting(self._versions, self._sealer.boot, used.generation, *echo, life, known, mine)
         wait = min(GREET_LAST, GREET_FIRST * 2**peer.greetings)
         peer.greetings = min(peer.greetings + 1, 16)
         peer.greeted = now
@@ -117,6 +149,7 @@ OTHER_INCARNATION = "another incarnation"
 OLD_BOOT = "old boot"
 MALFORMED = "malformed"
 NO_KEY = "no key in force"
+DIVERGED = "another memory"
 TOO_LARGE = "part of a message that is too large"
 
 

@@ -75,6 +75,12 @@ class Peer:
         self.greet_at = now
         self.greeted = -NEVER
         self.greetings = 0
+        self.diverged = ""
+        """Why nothing is exchanged with it: one of the two does not remember what the other does."""
+        self.mine = False
+        """Whether it is this replica that does not remember."""
+        self.told = self.noted = False
+        """Whether the member was answered so; whether it was said here."""
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
         self.heard_at: float | None = None

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from microcosm.errors import ReplicaError
@@ -33,10 +34,10 @@ from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 ME = 0
 """The number by which a process knows itself."""
 
-FORMAT = 1
+FORMAT = 2
 """Of `state` and of inputs."""
 
-SEND, MESSAGE, ACK, PERMIT, MEMBER, BIND, FENCE, CONFIRMED, BOOT = range(9)
+SEND, MESSAGE, ACK, PERMIT, MEMBER, BIND, FENCE, CONFIRMED, BOOT, MET = range(10)
 Input = tuple[Any, ...]
 """One of
 
@@ -46,7 +47,8 @@ Input = tuple[Any, ...]
     (BIND, number, incarnation)                the first contact
     (FENCE, name, incarnation)                 incarnation None: a member that was never met
     (CONFIRMED, number, name, incarnation)     a member keeps a fence
-    (BOOT,)                                    the process starts, once more
+    (BOOT, random)                             the process starts, once more
+    (MET, number, boot, life)                  the newest start of a member that is known
 """
 
 LAST, MORE = b"\0", b"\1"
@@ -102,6 +104,35 @@ def parts(payload: bytes, number: int, size: int) -> list[bytes]:
     return [*cut, LAST + number.to_bytes(COUNT_BYTES, "big") + payload[at:]]
 
 
+LIFE_BYTES = 8
+
+MOST_LIVES = 256
+"""So many starts are remembered, to know whether what others know of them is of this memory."""
+
+
+class Life(NamedTuple):
+    """One start: a hash of the random numbers drawn at it and all before, and the last message before it."""
+
+    hash: bytes
+    before: int
+
+
+class LastKnown(NamedTuple):
+    """What a process remembers of another, durably: its newest start, and how far its messages got.
+
+    `delivered` is the last of its messages that was delivered here, `acked` the last of ours that it
+    acknowledged.
+    """
+
+    boot: int
+    life: bytes
+    delivered: int
+    acked: int
+
+
+NOTHING_KNOWN = LastKnown(0, b"", 0, 0)
+
+
 class Process:
     """The durable state of one incarnation of a replica's endpoint.
 
@@ -115,6 +146,8 @@ class Process:
         """How often it has started: part of what every packet is sealed with."""
         self.sent = 0
         """Messages that the application sent, which number them."""
+        self.lives: dict[int, Life] = {}
+        """The starts by their numbers, the newest last: none of them happens in two copies of a store."""
         self.evicted = False
         """Whether this very incarnation has been fenced."""
         self.membership = Membership()
@@ -175,9 +208,38 @@ class Process:
             number, name, incarnation = what
             membership.members[number].confirmed.add(Fence(name, incarnation))
         elif kind == BOOT:
+            before = self.lives[self.boot].hash if self.boot else b""
             self.boot += 1
+            random = what[0] if what else b""
+            self.lives[self.boot] = Life(_hashed(before + random), self.machine.last)
+            self.lives.pop(self.boot - MOST_LIVES, None)
+        elif kind == MET:
+            membership.members[what[0]].boot, membership.members[what[0]].life = what[1:]
         else:
             raise ValueError(f"{kind} is no kind of input")
+
+    def memory_of(self, number: int) -> LastKnown:
+        """What is remembered of a member, to be told to it. Cost: the send buffer."""
+        member, machine = self.membership.members[number], self.machine
+        return LastKnown(member.boot, member.life, machine.delivered_of(number), machine.acked_by(number))
+
+    def contradicts(self, number: int, memory: LastKnown) -> str | None:
+        """Why what a member remembers cannot be of this very memory; None if it can.
+
+        A store that was put back from an older copy, and one that runs twice, are found out so.
+        """
+        boot, life, delivered, acked = memory
+        if boot > self.boot:
+            return f"it has started {boot} times, and knows of {self.boot}"
+        known, after = self.lives.get(boot), self.lives.get(boot + 1)
+        if known is not None and known.hash != life:
+            return f"its start {boot} was that of another copy"
+        if delivered > (self.machine.last if after is None else after.before):
+            return f"its message {delivered} was delivered, which it has not sent"
+        here = self.machine.delivered_of(number)
+        if acked > here:
+            return f"it has acknowledged message {acked}, and now remembers no more than {here}"
+        return None
 
     def _fence(self, name: str, incarnation: int | None) -> None:
         membership = self.membership
@@ -228,30 +290,32 @@ class Process:
         """Everything, as plain values."""
         membership = self.membership
         members = tuple(
-            (m.number, m.name, m.host, m.port, m.incarnation, tuple(sorted(m.confirmed)))
+            (m.number, m.name, m.host, m.port, m.incarnation, tuple(sorted(m.confirmed)), m.boot, m.life)
             for m in self.members
         )
         counts = (self.boot, self.sent, self.evicted, membership.next)
         return (
             *(FORMAT, self.name, self.incarnation, counts, members, tuple(membership.fences)),
             *(tuple((k, tuple(v)) for k, v in self._parts.items()), self.machine.state()),
+            tuple((boot, *life) for boot, life in self.lives.items()),
         )
 
     @classmethod
     def restored(cls, state: tuple[Any, ...]) -> Process:
         """The process whose `state` this is. Raises `ValueError` or `TypeError` for what is no state."""
-        version, name, incarnation, counts, members, fences, unfinished, machine = state
+        version, name, incarnation, counts, members, fences, unfinished, machine, lives = state
         if version != FORMAT:
             raise ValueError(f"format {version}, and only {FORMAT} is known")
         process = cls(name, incarnation)
         process.boot, process.sent, process.evicted, process.membership.next = counts
-        for number, called, host, port, bound, confirmed in members:
+        for number, called, host, port, bound, confirmed, boot, life in members:
             kept = {Fence(*fence) for fence in confirmed}
-            member = Member(number, called, host, port, bound, kept)
+            member = Member(number, called, host, port, bound, kept, boot, life)
             process.membership.members[number] = process.membership.named[called] = member
         process.membership.fences = {Fence(*fence): None for fence in fences}
         process._parts = {sender: list(begun) for sender, begun in unfinished}
         process._unfinished = {sender: _cost(begun) for sender, begun in unfinished}
+        process.lives = {boot: Life(*life) for boot, *life in lives}
         process.machine = HybridDurable.restored(ME, machine, process.membership)
         return process
 
@@ -259,6 +323,10 @@ class Process:
         self.membership._check()
         self.machine._check()
         assert self._unfinished == {sender: _cost(begun) for sender, begun in self._parts.items()}
+
+
+def _hashed(content: bytes) -> bytes:
+    return blake2b(content, digest_size=LIFE_BYTES, person=b"microcosm life").digest()
 
 
 def _cost(begun: Iterable[bytes]) -> int:
@@ -288,6 +356,9 @@ class Member:
     """None until the first contact."""
     confirmed: set[Fence] = field(default_factory=set)
     """The fences that it is known to keep, durably."""
+    boot: int = 0
+    """Its newest start that is known, and the hash that it told of it."""
+    life: bytes = b""
 
 
 class Membership:

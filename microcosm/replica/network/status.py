@@ -39,6 +39,7 @@ def _of_peer(durable: Durable, peer: Peer, now: float) -> dict[str, Any]:
         "met": peer.session is not None and peer.met,
         "source": peer.source,
         "unreadable": peer.unreadable if peer.session is None or not peer.met else 0,
+        "diverged": peer.diverged,
         "stranger": peer.stranger,
         "silent for": None if peer.heard_at is None else now - peer.heard_at,
         "unacknowledged": peer.unacked,
@@ -53,17 +54,29 @@ def _of_peer(durable: Durable, peer: Peer, now: float) -> dict[str, Any]:
 
 
 def divergences(replica: Replica) -> list[dict[str, str]]:
-    """With whom it is not agreed what happened at a replica: `member`, and `why`, with what to do."""
-    return [
-        {
-            "member": found["member"],
-            "why": f"{found['member']} knows {Dot(*found['dot'])} of this replica, which had come to number"
-            f" {found['last']} only: its journal is an older copy, another process runs one, or somebody says"
-            " what is not true. It has begun a new incarnation of its events, so nothing is mixed up; if the"
-            " journal was put back, `replica renew` it, and `replica member replace` it at the others",
-        }
-        for found in replica.divergences
-    ]
+    """With whom it is not agreed what happened: `member`, and `why`, with what to do."""
+    return [{"member": found["member"], "why": _why(found)} for found in replica.divergences]
+
+
+def _why(found: dict[str, Any]) -> str:
+    member = found["member"]
+    if "dot" in found:
+        return (
+            f"{member} knows {Dot(*found['dot'])} of this replica, which had come to number {found['last']}"
+            " only: its journal is an older copy, another process runs one, or somebody says what is not"
+            " true. Its events are of a new incarnation since, so that nothing is mixed up; if the journal"
+            " was put back, `replica renew` it, and `replica member replace` it at the others"
+        )
+    if found["mine"]:
+        return (
+            f"{found['why']}: this journal is an older copy, or another process runs one. No messages go to"
+            f" and from {member}. End the other process; or `replica renew` this journal, and then"
+            " `replica member replace` it at the others"
+        )
+    return (
+        f"{found['why']}: its journal is an older copy, or runs twice. No messages go to and from it. If it"
+        f" was put back: `replica renew` there, `replica member replace` {member} here"
+    )
 
 
 class Blocked(NamedTuple):
@@ -168,7 +181,7 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     ):
         yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])
     health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
-    yield from _family("health", "stateset", "How it is.", health)
+    yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
     suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
     yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
     drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from microcosm.protocol.packets import natural, naturals
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.network.process import Fence
+from microcosm.replica.network.process import NOTHING_KNOWN, Fence, LastKnown
 
 VERSIONS = (1,)
 """The versions of packets that this program reads and writes, oldest first. A greeting is of the oldest."""
@@ -45,6 +45,12 @@ class Greeting(NamedTuple):
     echo_boot: int
     heard: int
     met: bool
+    life: bytes = b""
+    """The hash of the sender's start."""
+    known: LastKnown = NOTHING_KNOWN
+    """What the sender remembers of the receiver."""
+    diverged: bool = False
+    """Whether the sender's memory is not the one that the receiver remembers."""
 
 
 Copied = tuple[int, int, bool, bytes]
@@ -80,9 +86,12 @@ def packed(value: Greeting | Content) -> bytes:
 def read_greeting(content: bytes) -> Greeting | None:
     """The greeting that these bytes are, or None."""
     parts = _unpacked(content, len(Greeting._fields))
-    if parts is None or not (naturals(parts[0]) and all(map(natural, parts[1:6])) and type(parts[6]) is bool):
+    if parts is None or not (naturals(parts[0]) and all(map(natural, parts[1:6]))):
         return None
-    return Greeting(*parts)
+    met, life, known, diverged = parts[6:]
+    if not (type(met) is type(diverged) is bool and type(life) is bytes and _memory(known)):
+        return None
+    return Greeting(*parts)._replace(known=LastKnown(*known))
 
 
 def read_content(content: bytes) -> Content | None:
@@ -112,6 +121,13 @@ def _unpacked(content: bytes, length: int) -> tuple[Any, ...] | None:
     except Exception:  # msgpack raises nine kinds, of three families, and RecursionError
         return None
     return parts if type(parts) is tuple and len(parts) == length else None
+
+
+def _memory(value: object) -> bool:
+    if type(value) is not tuple or len(value) != len(LastKnown._fields):
+        return False
+    boot, life, delivered, acked = value
+    return type(life) is bytes and natural(boot) and natural(delivered) and natural(acked)
 
 
 def _copy(value: object) -> bool:

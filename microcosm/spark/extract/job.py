@@ -8,6 +8,7 @@ process (`microcosm.spark.extract.trace_kernel`). A trace of very many events is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -23,6 +24,7 @@ from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named, told
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,10 +38,13 @@ Stages = dict[str, dict[str, "DataFrame"]]
 Giants = Sequence[tuple[str | None, Found]]
 """The traces that are done in slices, and what is found of each."""
 
+TOGETHER = 4
+"""So many giant traces are done at a time."""
+
 _UNREAD = {"unreadable", "bad-line", "long-line"}
 """Where there is no event, these say why."""
 
-_HARMLESS = {"isolated-event", "wide-frontier"}
+_HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 """Said, but no fault of the log."""
 
 
@@ -103,16 +108,21 @@ class _Job:
         chosen = self._chosen()
         read = self._read(inputs, paths)
         good = read["events"]
-        routes = routed(good, read["sizes"], self._asked.slices)
+        routes = routed(good, read["sizes"], self._asked.slices, worker_memory(self._spark))
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         if not routes.traces and set(reported) & _UNREAD:
             raise TextError(faults[0], hint="Nothing of the input could be read.")
         marked = good if chosen is None else good.withColumn("chosen", chosen)
+        with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
+            begun = [
+                (trace, pool.submit(self._giant, number, trace, marked, several, not lost, columns))
+                for number, (trace, columns) in enumerate(sliced.items())
+            ]
         giants: list[tuple[str | None, Found]] = []
-        for number, (trace, columns) in enumerate(tuple(sliced.items())):
+        for trace, giant in begun:
             try:
-                giants.append((trace, self._giant(number, trace, marked, several, not lost, columns)))
+                giants.append((trace, giant.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
         rest = marked
@@ -138,7 +148,7 @@ class _Job:
             tables["renamed"] for name, tables in found.items() if self._output.filled(name, "renamed")
         ]
         if repeated or renamed:
-            kept = self._without_lost(good, [tables["odd"] for tables in found.values()], giants)
+            kept = self._without_lost(good, [tables["lost"] for tables in found.values()], giants)
             for table in renamed:
                 kept = _renamed(kept, table)
             self._output.stage(self._spark, "events", lambda: _named(kept, several or bool(renamed)))
@@ -258,14 +268,7 @@ class _Job:
 
     def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
         """The events without those that are there already."""
-        tables = list(found)
-        for trace, giant in giants:
-            paths = list(map(str, giant.odd))
-            tables.append(_of(trace, self._spark.read.schema(rows.ODD_ROWS).parquet(*paths)))
-        odd = _all(tables)
-        lost = odd.where("lost > 0").select("trace", "file", "line").distinct()
-        same = [events[name].eqNullSafe(lost[name]) for name in lost.columns]
-        return events.join(lost, same, "left_anti")
+        return events.join(_all([*found, *(giant.lost for _, giant in giants)]), "at", "left_anti")
 
     def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
         if self._asked.strict and set(reported) - _HARMLESS:
@@ -289,10 +292,8 @@ def _renamed(events: DataFrame, renamed: DataFrame) -> DataFrame:
     """The events with the executions that they are in."""
     from pyspark.sql import functions as F
 
-    same = [events[name].eqNullSafe(renamed[name]) for name in ("trace", "file", "line")]
-    columns = [events[name] for name in events.columns if name != "trace"]
-    trace = F.coalesce(renamed["now"], events["trace"]).alias("trace")
-    return events.join(renamed, same, "left").select(trace, *columns)
+    found = events.join(renamed, "at", "left")
+    return found.withColumn("trace", F.coalesce("now", "trace")).select(*events.columns)
 
 
 def _named(events: DataFrame, several: bool) -> DataFrame:

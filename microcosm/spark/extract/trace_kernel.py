@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 FOREIGN = "trace string, left string, right string, last boolean, file string, line long"
 """Links to events that are not in the trace; `last`: nothing in the trace comes after the linking event."""
 
-RENAMED = "trace string, file string, line long, now string"
+LOST = "at long"
+"""Events that are there already."""
+RENAMED = "at long, now string"
 """Events that are in other executions than they name, for their processes began again."""
 
 TABLES = {
@@ -43,6 +45,7 @@ TABLES = {
     "frontiers": rows.FRONTIERS,
     "odd": rows.ODD,
     "foreign": FOREIGN,
+    "lost": LOST,
     "renamed": RENAMED,
 }
 
@@ -89,6 +92,12 @@ def _batched(made: Iterator[tuple[str, rows.Row]]) -> Rows:
 def _found(
     table: pa.Table, several: bool, token: str | None, complete: bool
 ) -> Iterator[tuple[str, rows.Row]]:
+    """What is found of one trace; to the code for it an event's line is its row, which is told in the end."""
+    import pyarrow as pa
+
+    files, lines, places = (table.column(name).to_pylist() for name in ("file", "line", "at"))
+    at = table.schema.get_field_index("line")
+    table = table.set_column(at, "line", pa.array(range(1, 1 + table.num_rows)))
     lost: list[Irregularity] = []
     report = Report(each=lambda each: lost.append(each) if each.lost else None)
     trace = table.column("trace")[0].as_py()
@@ -102,7 +111,7 @@ def _found(
         events.append(event)
         if renamed:
             of[event.full_id] = event.trace
-            yield "renamed", {"trace": trace, "file": event.file, "line": event.line, "now": event.trace}
+            yield "renamed", {"at": places[event.line - 1], "now": event.trace}
     made = covering(
         events,
         report,
@@ -116,12 +125,17 @@ def _found(
         yield "edges", {"trace": whose, "left": left, "relation": relation, "right": right, "source": source}
     for link in made.foreign:
         row = {"trace": of.get(link.right, trace), "left": link.left, "right": link.right, "last": link.last}
-        yield "foreign", {**row, "file": link.file, "line": link.line}
+        yield "foreign", {**row, "file": files[link.line - 1], "line": lines[link.line - 1]}
     for each in made.frontiers:
         knows = None if each.knows is None else list(each.knows.items())
         whose = of.get(each.last, trace)
         yield "frontiers", {"trace": whose, "process": each.process, "last": each.last, "knows": knows}
     for row in rows.report_rows(report, lost):
+        if row["line"] is not None:
+            number = row["line"] - 1
+            row |= {"file": files[number], "line": lines[number]}
+            if row["lost"]:
+                yield "lost", {"at": places[number]}
         yield "odd", {"trace": trace, **row}
 
 

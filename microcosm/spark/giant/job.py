@@ -45,6 +45,8 @@ class Found:
     edges: DataFrame
     frontiers: pa.Table
     odd: list[Path]
+    lost: DataFrame
+    """The places (`at`) of events that are there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,8 @@ class Giant:
             found = {last[number].process for number, _, event in asked if event in named}
             if alone & found:
                 looked = self._looked_at("looked-again", alone - found, wide)
-        return Found(self._edges(chains, believed, seen, [*held, *apart]), frontiers, [*odd, looked])
+        edges = self._edges(chains, believed, seen, [*held, *apart])
+        return Found(edges, frontiers, [*odd, looked], chains.where("twice").select("at"))
 
     def _times(self, asked: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
         """The clocks of events that are asked about, by name."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Stamp
@@ -24,9 +24,11 @@ from microcosm.spark.io.input_splits import PARQUET, Piece, partition_of
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated, in_execution
+from microcosm.traces.formats.left_out import LeftOut
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
-from microcosm.traces.options import Options, Positions
+from microcosm.traces.options import Options, Positions, State
 from microcosm.traces.report import Irregularity, Report
+from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
 
 if TYPE_CHECKING:
@@ -253,11 +255,29 @@ class _Free(Positions):
 _FREE = _Free()
 
 
+class _Stated(LeftOut):
+    """Nothing is left out where the lines before are not known."""
+
+    remembers = False
+
+    def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
+        raise BadLine("`seq` is missing, which the first lines of the file have")
+
+    def remember_all(self) -> None:
+        raise BadLine("`kind` is missing, which the first lines of the file have")
+
+
 class _EachAlone(Options):
     """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
 
     def positions_of(self, trace: str | None, process: str) -> Positions:
         return _FREE
+
+    def shared(self, name: str, begin: Callable[[], State]) -> State:
+        found = super().shared(name, begin)
+        if type(found) is LeftOut:
+            self.state[name] = found = cast(State, _Stated(Report(), self))
+        return found
 
 
 def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[TraceEvent, bool]]:

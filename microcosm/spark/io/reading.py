@@ -19,6 +19,8 @@ from microcosm.spark.io.events import OWN, Reading
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS
 from microcosm.traces.report import Report
+from microcosm.traces.text.json_text import BadLine, json_object
+from microcosm.traces.text.lines import open_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,17 +186,27 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
 
 
 def is_own(path: Path, form: str | None, pattern: str | None) -> bool:
-    """Whether a file is in an own format, whose lines or rows stand for themselves."""
+    """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
     if path.suffix == pieces.PARQUET:
         return True
     if pattern is not None or form not in (None, OWN):
         return False
-    with path.open("rb") as stream:
-        head = stream.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff")
     try:
-        return formats.detect(head, str(path)) == OWN
-    except TextError:
+        with open_lines(path, Report()) as stream:
+            head = stream.head
+        return formats.detect(head, str(path)) == OWN and not any(map(_leaves_out, head.split("\n")))
+    except (TextError, OSError):
         return False  # the task that reads it says so
+
+
+def _leaves_out(line: str) -> bool:
+    """Whether a line leaves to those before it, or after it, what it says of an event."""
+    try:
+        record = json_object(line)
+    except BadLine:
+        return False
+    says = record.keys() & {"kind", "message", "label"}
+    return "process" in record and bool(says) and not record.keys() >= {"seq", "kind"}
 
 
 def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]) -> dict[str, str]:

@@ -12,16 +12,18 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.events import EVENT, OWN, REPORTED, Reading, arrow_schema, rows
+from microcosm.spark.io import reading
+from microcosm.spark.io.events import EVENT, REPORTED, Reading, arrow_schema, rows
 from microcosm.traces import reading as formats
-from microcosm.traces.text.lines import HEAD, LINE_LIMIT
+from microcosm.traces.text.lines import LINE_LIMIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +46,8 @@ _BATCH = 4096
 _BLOCK = 8 << 20
 _WHOLE = -1
 """In the place of lines read: a file that is read at once."""
+_MARK = 4096
+"""Bytes at each end of what was taken of a file by which it is known again."""
 _APART = 10
 """Milliseconds that the batches of a stream are apart at least."""
 
@@ -94,15 +98,9 @@ class Asked:
 
     def grows(self, path: Path) -> bool:
         """Whether the file is in the own format, whose lines stand for themselves."""
-        if path.suffix == pieces.PARQUET or self.pattern is not None or self.format not in (None, OWN):
+        if path.suffix == pieces.PARQUET or not reading.is_own(path, self.format, self.pattern):
             return False
-        with path.open("rb") as stream:
-            head = stream.read(HEAD)
-        if head.startswith(b"\x1f\x8b"):
-            return False
-        with suppress(TextError):
-            return formats.detect(head.decode("utf-8", "replace").removeprefix("\ufeff"), str(path)) == OWN
-        return False
+        return pieces.has_cuts(path)
 
 
 def _asked(options: Mapping[str, str], schema: Any) -> Asked:
@@ -171,12 +169,28 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._last
 
     def _look(self, start: dict[str, Any]) -> dict[str, Any]:
-        taken = start["files"]
-        files = dict(taken)
-        for path in self._asked.files():
-            name = str(path)
+        taken: dict[str, _Taken] = start["files"]
+        paths = {str(path): path for path in self._asked.files()}
+        files: dict[str, _Taken] = {}
+        for name in paths.keys() & taken.keys():
+            with suppress(OSError):
+                if _goes_on(paths[name], taken[name]):
+                    files[name] = self._reached(paths[name], taken[name])
+        others = {name: before for name, before in taken.items() if name not in files}
+        for name in [name for name in paths if name not in files]:
             with suppress(OSError):  # gone again, or not yet readable: next time
-                files[name] = self._reached(path, taken.get(name))
+                old = next(
+                    (old for old, it in others.items() if it["ends"] and _goes_on(paths[name], it)), ""
+                )
+                before = others.pop(old, None)
+                if before is not None:
+                    before = {**before, "since": [before["bytes"], before["lines"]]}
+                files[name] = self._reached(paths[name], before)
+        for name in others.keys() & files.keys():
+            said = "is another file than it was, and what it was is not here"
+            hint = "Put that into the folder, by any name: its rest is read then."
+            raise TextError(said, file=name, hint=hint)
+        files |= others
         files = {name: reached for name, reached in files.items() if reached["bytes"]}
         if files == taken:
             return start
@@ -185,14 +199,13 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[_Part]:
         parts = []
         for name, reached in end["files"].items():
-            before = start["files"].get(name, {"bytes": 0, "lines": 0})
-            if reached == before:
+            if reached == start["files"].get(name):
                 continue
             if reached["lines"] == _WHOLE:
-                piece = pieces.Piece(name)
-            else:
-                piece = pieces.Piece(name, before["bytes"], reached["bytes"], before["lines"])
-            parts.append(_Part(piece, end["at"]))
+                parts.append(_Part(pieces.Piece(name), end["at"]))
+            elif reached["since"][0] < reached["bytes"]:
+                first, line = reached["since"]
+                parts.append(_Part(pieces.Piece(name, first, reached["bytes"], line), end["at"]))
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -205,15 +218,41 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Nothing is open."""
 
-    def _reached(self, path: Path, before: dict[str, int] | None) -> dict[str, int]:
+    def _reached(self, path: Path, before: _Taken | None) -> _Taken:
         size = path.stat().st_size
-        if before is not None and (before["lines"] == _WHOLE or size <= before["bytes"]):
+        if before is not None and before["lines"] == _WHOLE:
             return before
         if before is None and not self._asked.grows(path):
-            return {"bytes": size, "lines": _WHOLE}
-        begun = before or {"bytes": 0, "lines": 0}
-        stop, lines = _whole_lines(path, begun["bytes"])
-        return {"bytes": stop, "lines": begun["lines"] + lines}
+            return {"bytes": size, "lines": _WHOLE, "since": [0, 0], "ends": []}
+        first, line = (before["bytes"], before["lines"]) if before is not None else (0, 0)
+        stop, lines = _whole_lines(path, first)
+        if before is not None and stop == first:
+            return before
+        return {"bytes": stop, "lines": line + lines, "since": [first, line], "ends": _ends(path, stop)}
+
+
+class _Taken(TypedDict):
+    """What was taken of a file: bytes and lines, those before the last time, and a mark of its content."""
+
+    bytes: int
+    lines: int
+    since: list[int]
+    ends: list[str]
+
+
+def _ends(path: Path, stop: int) -> list[str]:
+    """What tells the part of a file up to a place from others: both of its ends, as hashes."""
+    with path.open("rb") as stream:
+        head = stream.read(min(stop, _MARK))
+        stream.seek(max(0, stop - _MARK))
+        return [sha256(part).hexdigest()[:16] for part in (head, stream.read(min(stop, _MARK)))]
+
+
+def _goes_on(path: Path, before: _Taken) -> bool:
+    """Whether a file begins with what was taken of one; one that was read at once is not looked at again."""
+    if before["lines"] == _WHOLE:
+        return True
+    return path.stat().st_size >= before["bytes"] and _ends(path, before["bytes"]) == before["ends"]
 
 
 def _whole_lines(path: Path, start: int) -> tuple[int, int]:

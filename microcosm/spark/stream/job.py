@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,9 +22,9 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark.io import source, staging
 from microcosm.spark.io.events import EVENT, REPORTED, Row
 from microcosm.spark.io.events import told as irregularities
-from microcosm.spark.io.input_splits import expand
+from microcosm.spark.io.input_splits import expand, local_path
 from microcosm.spark.io.sink import SCHEMA
-from microcosm.spark.io.staging import versioned
+from microcosm.spark.io.staging import refuse_within, versioned
 from microcosm.spark.session import NoSpark, require_streams
 from microcosm.spark.stream.kernel import StreamKernel
 from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
@@ -112,9 +111,9 @@ def stream(
     """
     asked = asked if asked is not None else Asked()
     require_streams()
-    if not expand([path]) and not Path(path).is_dir():
-        raise TextError("no such file", file=path)
-    folder, kept = Path(out), Path(checkpoint)
+    expand([path])
+    refuse_within([path], out, TABLES)
+    folder, kept = local_path(out), local_path(checkpoint)
     _check_owner(folder, kept)
     source.register(spark)
     begin = time.monotonic()
@@ -152,7 +151,7 @@ def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: A
     for name, option in (("format", asked.format), ("pattern", asked.pattern)):
         if option is not None:
             reader = reader.option(name, option)
-    rows = reader.load(os.path.abspath(path)).withWatermark("arrived", "0 seconds")
+    rows = reader.load(str(local_path(path).absolute())).withWatermark("arrived", "0 seconds")
     told = rows.groupBy("trace").transformWithState(
         processor(asked.wait, asked.keep), TOLD, "append", "eventTime"
     )
@@ -331,13 +330,14 @@ class Processor(StatefulProcessor):
         store = _KeptState(self._processes, self._messages)
         kernel = StreamKernel(trace, store, self._keep)
         if self._waiting.exists():
-            stopped, doubtful = json.loads(self._waiting.get()[0])
+            stopped, doubtful, kernel.ended = json.loads(self._waiting.get()[0])
             kernel.stopped, kernel.doubtful = set(stopped), set(doubtful)
         return kernel, store
 
     def _keep_state(self, kernel: StreamKernel, store: _KeptState) -> None:
         store.write()
-        self._waiting.update((json.dumps([sorted(kernel.stopped), sorted(kernel.doubtful)]),))
+        waiting = [sorted(kernel.stopped), sorted(kernel.doubtful), kernel.ended]
+        self._waiting.update((json.dumps(waiting),))
 
 
 class _KeptState:

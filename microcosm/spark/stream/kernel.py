@@ -16,6 +16,21 @@ from microcosm.spark.stream.state import MessageState, ProcessState, Sent, Trace
 from microcosm.traces.event import ANSWERED, OTHER_LEVEL, SENDS, in_trace
 from microcosm.traces.execution import missing
 
+_SAYING = (
+    "kind",
+    "message",
+    "to",
+    "clock",
+    "lamport",
+    "earliest",
+    "latest",
+    "label",
+    "attributes",
+    "name",
+    "after",
+)
+"""Columns in which two rows of one event agree."""
+
 KEEP = 10_000
 """How many positions of a process are remembered, for what comes late."""
 
@@ -24,7 +39,8 @@ class StreamKernel:
     """The kernel of one trace. `told` are the rows to be told since it was last emptied.
 
     `stopped` are the processes that wait for rows that have not come, `doubtful` the messages received
-    whose sending is there only on the other level, network or application.
+    whose sending is there only on the other level, network or application; `ended` says that a process has
+    begun again.
 
     Cost of a row: its process's vector, and for one that comes late those of the positions remembered.
     """
@@ -36,19 +52,44 @@ class StreamKernel:
         self.told: list[Row] = []
         self.stopped: set[str] = set()
         self.doubtful: set[str] = set()
+        self.ended = False
         self._grown: dict[str, None] = {}
         self._unused: dict[str, tuple[Row, int]] = {}
 
     def take(self, rows: Iterable[Row]) -> None:
         """Take rows in any order."""
         fresh: dict[str, None] = {}
-        for row in sorted(rows, key=_place):
+        for row in sorted(self._of_one_run(rows), key=_place):
             if self._enters(row):
                 fresh.setdefault(row["process"])
         self._run(fresh)
         for process in fresh:
             self._forget(process)
         self._tell_frontiers()
+
+    def _of_one_run(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows before the first, in the order of the log, by which a process begins again.
+
+        That and all later ones of the trace are of another execution, which the log does not name: joined
+        with this one they would order what nothing orders.
+        """
+        taken: list[Row] = []
+        lost = 0
+        for row in sorted(rows, key=lambda row: (row["file"] or "", row["line"] or 0)):
+            if not self.ended:
+                own = self._store.process(row["process"])
+                self.ended = own.begins_again(row["seq"], [row[name] for name in _SAYING])
+                if self.ended:
+                    said = f"{row['process']} begins again with another event {row['seq']}"
+                    self._odd("restart", row, f"{said}; `trace` names executions")
+            if self.ended:
+                lost += 1
+            else:
+                taken.append(row)
+        if lost:
+            where = {"file": None, "line": None}
+            self._odd("restart", where, "what follows is of another execution, and not followed", lost, lost)
+        return taken
 
     def give_up(self) -> None:
         """Wait no longer: take what stands behind holes, and match what was sent on another level."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from microcosm.spark.io.events import Row
@@ -37,7 +38,8 @@ class ProcessState:
     `waiting` are rows beyond it. `heard` has, for every position at which something was learnt, all that
     is known from there on of other processes; `out` the positions told and to whom (process, position);
     `sent` and `open` the messages sent, and received without their sending, by position. `base` is what
-    was known before the oldest of `heard`.
+    was known before the oldest of `heard`; `first` is the lowest position that has come and a hash of what
+    stood there, `top` the highest.
     """
 
     reached: int = 0
@@ -49,6 +51,24 @@ class ProcessState:
     out: list[tuple[int, str, int]] = field(default_factory=list)
     sent: list[tuple[int, str]] = field(default_factory=list)
     open: list[tuple[int, str]] = field(default_factory=list)
+    first: tuple[int, str] = (0, "")
+    top: int = 0
+
+    def begins_again(self, seq: int, said: object) -> bool:
+        """Take note of a position; whether it is the first one again, with something else there.
+
+        >>> own = ProcessState()
+        >>> [own.begins_again(seq, said) for seq, said in ((1, "a"), (2, "b"), (2, "c"), (1, "a"), (1, "b"))]
+        [False, False, False, False, True]
+        """
+        lowest, stands = self.first
+        if not lowest or seq <= lowest:
+            mark = sha256(json.dumps(said, default=str).encode()).hexdigest()[:16]
+            if seq == lowest:
+                return self.top > seq and mark != stands
+            self.first = (seq, mark)
+        self.top = max(self.top, seq)
+        return False
 
     def known_at(self, process: str, seq: int) -> dict[str, int]:
         """What `process`, whose state this is, knew at a position."""
@@ -114,7 +134,7 @@ class ProcessState:
         """The state as bytes, for `process_state_from`."""
         waiting = list(self.waiting.values())
         fields = [self.reached, self.name, waiting, self.holes, self.base, self.heard, self.out]
-        return _packed([*fields, self.sent, self.open])
+        return _packed([*fields, self.sent, self.open, self.first, self.top])
 
 
 @dataclass(slots=True)
@@ -179,7 +199,7 @@ def process_state_from(packed: bytes) -> ProcessState:
     >>> process_state_from(own.pack()) == own
     True
     """
-    reached, name, waiting, holes, base, heard, out, sent, open_ = json.loads(packed)
+    reached, name, waiting, holes, base, heard, out, sent, open_, first, top = json.loads(packed)
     return ProcessState(
         reached,
         name,
@@ -190,6 +210,8 @@ def process_state_from(packed: bytes) -> ProcessState:
         [(seq, target, place) for seq, target, place in out],
         [(seq, message) for seq, message in sent],
         [(seq, message) for seq, message in open_],
+        (first[0], first[1]),
+        top,
     )
 
 

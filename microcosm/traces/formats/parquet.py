@@ -180,7 +180,7 @@ def stamp_columns(stamp: Stamp) -> dict[str, object]:
 
 
 _STAMPED = ("lamport", "earliest", "latest", "written")
-_PLACE = {"file", "line"}
+_PLACES = (("file", "line"), ("origin", "origin_line"))
 """Columns that say where an event was read before it was put into a table."""
 
 
@@ -191,10 +191,9 @@ def record_of(row: Mapping[str, Any]) -> dict[str, object]:
     not know are texts: dates and times, decimals that are no whole numbers. Raises `ValueError`.
     """
     record = {column: value for column, value in row.items() if value is not None}
-    if record.keys() >= _PLACE:
-        record["origin"], record["origin_line"] = record.pop("file"), record.pop("line")
-    if "origin" in record:
-        record["origin"] = [record["origin"], record.pop("origin_line", None)]
+    for file, line in _PLACES:
+        if file in record and line in record:
+            record["origin"] = [record.pop(file), record.pop(line)]
     for column, value in record.items():
         if type(value) not in _JSON:
             record[column] = _as_json(column, value)

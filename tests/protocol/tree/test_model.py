@@ -113,6 +113,46 @@ def test_figure_4_the_next_hop_is_on_the_only_way() -> None:
                 assert path(a, b, tree)[::-1] == path(b, a, tree)
 
 
+def as_printed(a: int, b: int, tree: ParentTree) -> tuple[int, ...]:
+    """Figure 5, as it stands there."""
+    return (a,) if a == b else (a, *as_printed(next_hop(a, b, tree), b, tree))
+
+
+def test_figure_5_a_path_is_the_concatenation_of_next_hops() -> None:
+    for size in range(1, 6):
+        for tree in labelled_trees(size):
+            for a, b in product(range(size), repeat=2):
+                way = path(a, b, tree)
+                assert way == as_printed(a, b, tree)
+                assert (way[0], way[-1]) == (a, b)
+                assert len(set(way)) == len(way)
+
+
+def test_figure_6_a_path_is_included_in_one_that_ends_with_it() -> None:
+    """Rule P-INCL: p is included in what puts one node or more before it; nothing else is.
+
+    From every node of a path but the first, the rest of it is included in it, and from no other node is
+    the path to the same destination: whoever passes a message on makes no detour iff paths are included.
+    """
+
+    def included(p: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+        return any(p == whole[skipped:] for skipped in range(1, len(whole)))
+
+    for size in range(1, 5):
+        for tree in labelled_trees(size):
+            for a, b in product(range(size), repeat=2):
+                whole = path(a, b, tree)
+                assert not included(whole, whole)  # so Definition 3.6 fails of what has not moved (errata)
+                for node in range(size):
+                    assert included(path(node, b, tree), whole) is (node in whole[1:])
+                    if b not in (node, a):
+                        outs = tuple(
+                            (Mail(0, b),) * (end == (node, next_hop(node, b, tree))) for end in edges(tree)
+                        )
+                        now = Configuration((Snd(Mail(0, b), a),), ((),) * len(outs), outs)
+                        assert well_formed(tree, now) is (node == a or included(path(node, b, tree), whole))
+
+
 def holds_theorem_4_1(now: Configuration) -> bool:
     """As corrected: the premise is that m′ has been received."""
     return all(

@@ -1,0 +1,100 @@
+"""The kinds of givens, each one entry of a table: its container, what is left of it, what two of it say.
+
+A new kind is a field of `Givens`, an entry here, a statement in `text` with its line and its member of JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from microcosm.errors import Undefined
+from microcosm.givens.columns import Facts, Message
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What can be done with all that is given of one kind.
+
+    `copied` makes a container of its own of the same members, `without` one of what is left without some
+    events, `joined` the union of two; that raises `Undefined` where they record one thing differently.
+    """
+
+    copied: Callable[[Any], Any]
+    without: Callable[[Any, Set[str]], Any]
+    joined: Callable[[Any, Any], Any]
+
+
+def _other_events(recorded: Mapping[str, Value], gone: Set[str]) -> dict[str, Value]:
+    return {event: value for event, value in recorded.items() if event not in gone}
+
+
+def _other_facts(facts: Facts, gone: Set[str]) -> Facts:
+    return {key: fact for key, fact in facts.items() if fact.left not in gone and fact.right not in gone}
+
+
+def _other_groups(tokens: Mapping[str, tuple[str, ...]], gone: Set[str]) -> dict[str, tuple[str, ...]]:
+    """A group of one event says nothing, and goes too."""
+    left = {token: tuple(e for e in group if e not in gone) for token, group in tokens.items()}
+    return {token: group for token, group in left.items() if len(group) > 1}
+
+
+def _longer(mine: list[str], theirs: list[str]) -> list[str]:
+    """The longer chain if it begins with the other one, else mine: whose the other is, is said elsewhere."""
+    short, long = sorted((mine, theirs), key=len)
+    return [*(long if long[: len(short)] == short else mine)]
+
+
+def _all_messages(mine: list[Message], theirs: list[Message]) -> list[Message]:
+    known = set(mine)
+    return [*mine, *(message for message in theirs if message not in known)]
+
+
+def _same(what: str) -> Callable[[Mapping[str, Value], Mapping[str, Value]], dict[str, Value]]:
+    """The union of two tables that must agree."""
+
+    def joined(mine: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
+        both = dict(mine)
+        for event, value in theirs.items():
+            if both.setdefault(event, value) != value:
+                raise Undefined(f"{what} {event} is recorded differently: {both[event]} and {value}")
+        return both
+
+    return joined
+
+
+def _both_complete(mine: bool | tuple[str, ...], theirs: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    """What is complete in both: of processes, those that both name."""
+    if isinstance(mine, bool) or isinstance(theirs, bool):
+        return mine is True and theirs is True
+    return tuple(process for process in mine if process in theirs) or False
+
+
+FACTS = Kind(dict, _other_facts, lambda mine, theirs: {**mine, **theirs, **mine})
+
+KINDS = {
+    "internal": Kind(list, lambda chain, gone: [e for e in chain if e not in gone], _longer),
+    "external": FACTS,
+    "refuted": FACTS,
+    "stamps": Kind(dict, _other_events, _same("the stamp of")),
+    "clocks": Kind(dict, _other_events, _same("the clock of")),
+    "messages": Kind(
+        list,
+        lambda messages, gone: [message for message in messages if message.event not in gone],
+        _all_messages,
+    ),
+    "orderings": Kind(list, lambda known, _: known, lambda mine, theirs: [*dict.fromkeys((*mine, *theirs))]),
+    "complete": Kind(lambda said: said, lambda said, _: said, _both_complete),
+    "tokens": Kind(
+        dict,
+        _other_groups,
+        lambda mine, theirs: (
+            mine
+            | {token: tuple(dict.fromkeys((*mine.get(token, ()), *group))) for token, group in theirs.items()}
+        ),
+    ),
+}
+"""By the field of `Givens` that holds it."""

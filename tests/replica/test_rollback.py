@@ -1,0 +1,163 @@
+"""Journals that are put back from an older copy, and copies that run at once: no dot names two things."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from microcosm.replica.node import ReplicaNode, serve
+from microcosm.replica.replica import Replica, level
+from microcosm.replica.store import Memory
+from tests.replica.nodes import OPTIONS, into, meet, ran
+from tests.replica.nodes import level as levelled
+
+pytest.importorskip("cryptography")
+
+
+def copy_of(store: Memory) -> Memory:
+    """The files of a journal, copied while it is closed."""
+    copy = Memory()
+    copy._records, copy._snapshot, copy._last = [*store._records], store._snapshot, store._last
+    return copy
+
+
+async def told(node: ReplicaNode) -> list[dict[str, str]]:
+    """What a node says of who diverged, as soon as it does."""
+    while not node.divergences():
+        await node.changed()
+    return node.divergences()
+
+
+async def met(one: ReplicaNode, other: ReplicaNode, event: str) -> None:
+    one.replica.local(event)
+    await levelled(one, other)
+
+
+class Scene:
+    """Nodes a and b that have met, and what a was at two moments."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self.stack = stack
+        self.stores = {name: Memory() for name in "ab"}
+        self.got: dict[str, list[bytes]] = {name: [] for name in "ab"}
+
+    async def start(self, name: str, store: Memory | None = None, **options: Any) -> ReplicaNode:
+        return await self.stack.enter_async_context(
+            serve(store or self.stores[name], name, on_deliver=into(self.got[name]), **{**OPTIONS, **options})
+        )
+
+    async def send(self, one: ReplicaNode, other: ReplicaNode, payload: bytes) -> None:
+        one.replica.send(other.replica.name, payload)
+        while one.blocked():
+            await one.changed()
+
+
+@pytest.mark.parametrize("who", ["sender", "receiver", "both"])
+@pytest.mark.parametrize("starts", [1, 3])
+def test_who_is_put_back_is_found_out_before_anything_is_accepted(who: str, starts: int) -> None:
+    """Whatever it sent or made meanwhile, both sides say so, and what to do; then all goes on."""
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            here = Scene(stack)
+            a, b = await here.start("a"), await here.start("b")
+            meet(a, b)
+            await here.send(a, b, b"one")
+            await met(b, a, "first")
+            addresses = a.address, b.address
+            a.close()
+            b.close()
+            old = {name: copy_of(store) for name, store in here.stores.items()}
+            a, b = await here.start("a", address=addresses[0]), await here.start("b", address=addresses[1])
+            await here.send(a, b, b"two")
+            await here.send(a, b, b"three")
+            await met(a, b, "lost")
+            a.close()
+            b.close()
+            for name in {"sender": "a", "receiver": "b", "both": "ab"}[who]:
+                here.stores[name] = old[name]
+            for name in "ab":
+                if here.stores[name] is old[name]:
+                    for _ in range(starts - 1):
+                        async with serve(here.stores[name], name, **OPTIONS) as away:
+                            away.replica.local(f"{name} away {_}")
+            here.got["b"].clear()
+            a, b = await here.start("a", address=addresses[0]), await here.start("b", address=addresses[1])
+            if who == "both":  # both are as they were together: nothing contradicts, and nothing is lost
+                await here.send(a, b, b"four")
+                assert here.got["b"] == [b"four"]
+                await levelled(a, b)
+                return
+            a.replica.send("b", b"four")
+            mine, theirs = (a, b) if who == "sender" else (b, a)
+            assert "`replica renew` this journal" in (await told(mine))[0]["why"]
+            assert "its journal is an older copy" in (await told(theirs))[0]["why"]
+            assert (a.health, b.health) == ("diverged", "diverged")
+            assert here.got["b"] == []
+            name, at = mine.replica.name, mine.address
+            mine.close()
+            replica = Replica(here.stores[name])
+            replica.renew()
+            assert replica.divergences == []
+            theirs.evict(name)
+            theirs.add_member(name, at)
+            mine = await here.start(name, address=at)
+            a, b = (mine, theirs) if who == "sender" else (theirs, mine)
+            await here.send(a, b, b"five")
+            assert here.got["b"][-1:] == [b"five"]
+            await levelled(a, b)
+            assert (a.health, b.health) == ("ok", "ok")
+
+    ran(scene())
+
+
+def test_clones_that_run_at_once_are_both_told() -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            here = Scene(stack)
+            a, b = await here.start("a"), await here.start("b")
+            meet(a, b)
+            await met(a, b, "first")
+            address = a.address
+            a.close()
+            clone = copy_of(here.stores["a"])
+            a = await here.start("a", address=address)
+            await met(a, b, "second")
+            other = await here.start("a", clone)
+            other.replica.local("of the clone")
+            assert "another process runs one" in (await told(other))[0]["why"]
+            assert "or runs twice" in (await told(b))[0]["why"]
+            await here.send(a, b, b"still")
+            assert here.got["b"] == [b"still"]
+
+    ran(scene())
+
+
+def test_an_ordinary_restart_is_no_divergence() -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            here = Scene(stack)
+            a, b = await here.start("a"), await here.start("b")
+            meet(a, b)
+            addresses = {"a": a.address, "b": b.address}
+            nodes = {"a": a, "b": b}
+            for n in range(6):
+                one, other = ("a", "b") if n % 2 else ("b", "a")
+                nodes[one].replica.send(other, b"%d" % n)  # perhaps acknowledged, perhaps not
+                await asyncio.sleep(0.02 * (n % 3))
+                nodes[one].close()
+                nodes[one] = await here.start(one, address=addresses[one])
+            await met(nodes["a"], nodes["b"], "last")
+            while len(here.got["a"]) + len(here.got["b"]) < 6:
+                await nodes["a"].changed()
+            assert not nodes["a"].divergences()
+            assert not nodes["b"].divergences()
+
+    ran(scene())
+
+
+def test_level() -> None:
+    assert level(Replica(Memory(), "a"), Replica(Memory(), "b")).new == (0, 0)

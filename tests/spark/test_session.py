@@ -1,0 +1,70 @@
+"""What is said soon where Spark cannot work: nobody answers, a disk is full; and what a worker can hold."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from microcosm.cli.app import main
+from microcosm.spark import session
+from microcosm.spark.session import NoSpark, worker_memory
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats.jsonl import line_of
+
+
+def test_a_server_that_does_not_answer_is_said_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setattr(session, "_running", lambda: None)
+    monkeypatch.setattr(session, "lacking", lambda modules: [])
+    begin = time.monotonic()
+    with pytest.raises(NoSpark, match="did not answer"), session.session(f"sc://127.0.0.1:{port}"):
+        pass
+    assert time.monotonic() - begin < session.PATIENCE + 5
+
+
+class Settings:
+    """As much of a session as is asked how much memory there is."""
+
+    def __init__(self, **settings: str) -> None:
+        self.conf = SimpleNamespace(
+            get=lambda name, default: settings.get(name.removeprefix("spark.").replace(".", "_"), default)
+        )
+
+
+def test_the_memory_of_a_worker_is_that_of_its_executor_or_of_this_machine() -> None:
+    cluster: Any = Settings(master="spark://host:7077", executor_memory="8g", executor_cores="4")
+    assert worker_memory(cluster) == 2 << 30
+    python: Any = Settings(master="yarn", executor_memory="8g", executor_pyspark_memory="512m")
+    assert worker_memory(python) == 512 << 20
+    one, four = (worker_memory(Settings(master=f"local[{n},4]")) for n in (1, 4))  # type: ignore[arg-type]
+    assert one // 4 == four
+
+
+class Full(dict[str, str]):
+    """The names of the traces of files; whoever asks for one finds the disk full."""
+
+    def get(self, *_: Any) -> Any:
+        raise RuntimeError("OSError: [Errno 28] No space left on device")  # as one of Spark's own would say
+
+    def __reduce__(self) -> Any:
+        return Full, ()
+
+
+@pytest.mark.spark
+def test_a_disk_that_is_full_is_no_fault_of_the_program(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr("microcosm.spark.io.reading.names_of_traces", lambda *_: Full())
+        assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 4
+    assert "No space left on device" in capsys.readouterr().err
+    assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 0
