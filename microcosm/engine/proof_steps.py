@@ -22,6 +22,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
 from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not
 from microcosm.order.bits import bits
+from microcosm.text.sources import leaf_shows
 
 Env = dict[int, int]
 """The position that each variable of a body stands for."""
@@ -58,7 +59,7 @@ class Steps:
         """The step of a rule that only says that what is given holds."""
         a, b = self._names[x], self._names[y]
         conclusion = Conclusion(rule.head[0], a, str(rule.head[1]), b)
-        return Derivation(rule.instance.name, conclusion, (), self._facts.shown(a, rule.head[1], b))
+        return Derivation(rule.instance.name, conclusion, (), leaf_shows(self._facts, a, rule.head[1], b))
 
     def step(self, memo: Memo, rules: Iterable[Body], goal: Goal) -> Derivation | None:
         """The step of the shortest of some rules without recursion that concludes the goal."""
@@ -143,9 +144,10 @@ class Steps:
                         premises.append(leaf)
                 case Given(left, relation, right):
                     assert isinstance(relation, Relation)
-                    evidence.update(
-                        self._facts.shown(self._names[at[left]], relation, self._names[at[right]])
-                    )
+                    ends = self._names[at[left]], self._names[at[right]]
+                    evidence.update(leaf_shows(self._facts, ends[0], relation, ends[1]))
+        if premises:
+            evidence.pop("source", None)  # which of them it is said of could not be told
         head = instance.conclusion
         assert isinstance(head.relation, Relation)
         conclusion = Conclusion(

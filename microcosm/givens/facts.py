@@ -85,16 +85,6 @@ class GivenFacts:
                 if right in self._groups[token]:
                     yield Evidence("token", token)
 
-    def shown(self, left: str, relation: Relation, right: str) -> dict[str, object]:
-        """What an `Init` of a fact shows beside its conclusion: nothing, its clocks, or its token."""
-        found = next(self.evidence(left, relation, right), None)
-        if found is not None and found.kind == "token":
-            return {"token": found.source}
-        if found is not None and found.kind == "clocks":
-            clocks = self.givens.clocks
-            return {"clocks": {event: clocks[event].stated() for event in (left, right)}}
-        return {}
-
     def _missed(self, left: str, right: str) -> bool:
         """Whether the clocks show that `left` is not before `right`."""
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)

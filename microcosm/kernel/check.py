@@ -15,6 +15,8 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
 5. A step whose rule rests on one given and nothing else (Init) shows its evidence: `clocks`, the two
    clocks by event as the JSON form of a microcosm has them, or `token`, its name; nothing where an
    internal pair or an external correspondence gives it. Beside other premises, a given need not be shown.
+   A step without premises may say in `source` from which `file` and `line` its given is, and in `text` by
+   what: nobody looks at what that says, for nothing rests on it.
 6. A step between a microcosm and its evolution says in `evolution` which external given is new:
    `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`. Its premises are checked in the microcosm without
    it (after an update: with `a <> b` in its place); `where` conditions hold in the one that has it.

@@ -30,7 +30,7 @@ CLASH, CONTRADICTION = "Clash", "contradiction"
 _POSSIBLE = {"<": "<", ">": ">", "||": "|", "<>": "<>", "!<": ">|", "!>": "<|", "!||": "<>", "!<>": "|"}
 
 _NODE = frozenset(("rule", "conclusion", "premises"))
-EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes"))
+EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes", "source"))
 _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
 _DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
 _LONGEST_PATH, _LONGEST_NAME = 20, 60
@@ -110,6 +110,8 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
     if rule in ("absent", ASSUME) and (premises or len(node) > len(_NODE)):
         what = "a negative premise" if absent else "an assumption"
         fail(path, f"{what} is a leaf: it has no premises and shows nothing")
+    if "source" in node and (premises or not isinstance(node["source"], dict)):
+        fail(path, "`source` is an object, and of a leaf: from where its given is")
     judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
     if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
         fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")

@@ -52,7 +52,8 @@ class Conclusion:
 class Derivation:
     """One step: `rule` concludes `conclusion` from `premises` (leaves: `Init` and `absent`).
 
-    `evidence` holds the optional keys of the JSON form: `clocks`, `token`, `evolution`, `assumes`.
+    `evidence` holds the optional keys of the JSON form: `clocks`, `token`, `evolution`, `assumes`;
+    and of a leaf that rests on a given `source`, with `file`, `line` and `text`, which no check looks at.
     """
 
     rule: str

@@ -16,6 +16,8 @@ from microcosm.engine.engine import VERDICTS, Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.views import Closure
 from microcosm.errors import MissingLibrary, Undefined, readable
+from microcosm.givens.event_table import EventRow, EventTable
+from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
@@ -241,3 +243,26 @@ def _listed(positions: Any) -> Sequence[int]:
 
 def _same(event: str) -> Undefined:
     return Undefined(f"an event stands in no relation to itself: {event}")
+
+
+def events_to_arrow(table: EventTable | None) -> pyarrow.Table:
+    """What a log says of its events as columns, called as the fields of a row. Raises `MissingLibrary`.
+
+    Attributes and times are JSON; what is not known is null. Cost: linear.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingLibrary("Arrow tables", ("pyarrow",), "bulk") from None
+    rows = () if table is None else table
+    columns: dict[str, list[object]] = {name: [] for name in EventRow._fields}
+    for row in rows:
+        for name, value in zip(EventRow._fields, row, strict=True):
+            if name in ("attributes", "time"):
+                empty = value is None or value == {}
+                told = dict(row.attributes) if name == "attributes" else value
+                columns[name].append(None if empty else json_text(told))
+            else:
+                columns[name].append(None if value in ("", 0) and name != "label" else value)
+    kinds = dict.fromkeys(EventRow._fields, pa.string()) | {"seq": pa.int64(), "line": pa.int64()}
+    return pa.table({name: pa.array(column, kinds[name]) for name, column in columns.items()})

@@ -27,6 +27,7 @@ from microcosm.logic.rule import ANY, Instance, Judged, Judgement, MostAccurate,
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
+from microcosm.text.sources import leaf_shows
 
 REFUTED = (Relation.NOT_BEFORE,)
 
@@ -362,7 +363,7 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
 
 def _link(rule: str, a: str, b: str, facts: GivenFacts) -> Derivation:
     conclusion = Conclusion(Judgement.INITIAL, a, "<", b)
-    return Derivation(rule, conclusion, (), facts.shown(a, Relation.BEFORE, b))
+    return Derivation(rule, conclusion, (), leaf_shows(facts, a, Relation.BEFORE, b))
 
 
 def clash_node(problem: Contradiction) -> Derivation | None:

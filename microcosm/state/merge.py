@@ -47,7 +47,7 @@ def union(one: Givens, other: Givens) -> Givens:
 
 
 def either_complete(one: bool | tuple[str, ...], other: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
-    """What is complete where both is said of one log.
+    """What is complete where both is said of one log. Cost: linear.
 
     >>> either_complete(False, ("a",)), either_complete(("a",), ("b", "a")), either_complete(("a",), True)
     (('a',), ('a', 'b'), True)

@@ -181,6 +181,12 @@ class Microcosm:
         """What the log says of its events: labels, attributes, places; None where no log was read."""
         return self._givens.events
 
+    def events_to_arrow(self) -> pyarrow.Table:
+        """The same as Arrow columns, with no rows where no log was read. Raises `MissingLibrary`."""
+        from microcosm.queries.batch import events_to_arrow
+
+        return events_to_arrow(self._givens.events)
+
     @property
     def name(self) -> str | None:
         """The microcosm's name, if it has one."""

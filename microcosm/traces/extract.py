@@ -8,7 +8,7 @@ log remain unmatched. A log with holes is welcome; partial knowledge is what a m
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any, Literal
@@ -26,6 +26,9 @@ from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import Extraction, Report
 from microcosm.tuning import gc_paused
+
+SPANS = frozenset(("parent", "span link"))
+"""What the links of spans are called."""
 
 
 def microcosm_of_logs(
@@ -122,7 +125,20 @@ def _extract(
         isolated=sum(part.report_isolated(named) for part in parts),
         outside=sum(len(run.events) for run in runs) - len(table.names),
         reported=dict(report.counts),
+        incomplete=tuple(_incomplete(parts, process)),
     )
+
+
+def _incomplete(parts: list[_Part], process: str | None) -> Iterator[str]:
+    """Why two events that nothing orders need not have been concurrent, even if no event is missing."""
+    if process is not None:
+        yield f"what {process} could know is not all that happened"
+    if len(parts) > 1:
+        yield f"there are {len(parts)} executions, and nothing tells how they stand to each other; choose one"
+    if any(not SPANS.isdisjoint(part.run.called.values()) for part in parts):
+        yield "spans do not tell how a caller heard of the end of what it called"
+    if any(entry.attributes.get("assumed") is True for part in parts for entry in part.run.events):
+        yield "the times of some events are assumed"
 
 
 def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:

@@ -55,6 +55,11 @@ class Positions:
         self._last: list[int] = []
         self._late: set[int] = set()
 
+    def has(self, position: int) -> bool:
+        """Whether a position is taken. Cost: logarithmic in the holes."""
+        run = bisect_right(self._first, position) - 1
+        return (run >= 0 and position <= self._last[run]) or position in self._late
+
     def add(self, position: int) -> bool:
         """Take a position; whether it was free. Cost: constant in order, else logarithmic in the holes."""
         if position > self.top:
@@ -65,8 +70,7 @@ class Positions:
                 self._last.append(position)
             self.top = position
             return True
-        run = bisect_right(self._first, position) - 1
-        if (run >= 0 and position <= self._last[run]) or position in self._late:
+        if self.has(position):
             return False
         self._late.add(position)
         return True
@@ -90,6 +94,9 @@ class Options:
 
     pattern: str | None = None
     delimiter: str | None = None
+    whole: bool = True
+    """Whether the files are all of the log; of a part spans are called by their ids, which the others share.
+    """
     positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
     state: dict[str, object] = field(default_factory=dict)
     begun: int = 0

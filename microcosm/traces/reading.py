@@ -114,18 +114,20 @@ def read(
     report: Report | None = None,
     trace: str | None = None,
     delimiter: str | None = None,
+    whole: bool = True,
 ) -> Iterator[TraceEvent]:
     """The events of one trace that may be spread over several files, file by file as they stand.
 
     `format` is told from each file where it is not given (a `pattern` means ShiViz text, or a plain log
     where it has no clock). `delimiter` is a regular expression for the lines between executions, which may
     name them by a group `trace`. `trace` picks one execution of several: by its name, or "1" for one that
-    has none. Irregularities go to `report`. Raises `TextError` for what cannot be read at all, and for a
-    file of which nothing can. Memory: what the format must keep, never the file; and the events of an
-    execution that is picked.
+    has none. Irregularities go to `report`. Without `whole` these are some files of a log, and names do not
+    depend on what the others hold. Raises `TextError` for what cannot be read at all, and for a file of
+    which nothing can. Memory: what the format must keep, never the file; and the events of an execution that
+    is picked.
     """
     report = Report() if report is None else report
-    events = _events(paths, format, report, Options(pattern, delimiter))
+    events = _events(paths, format, report, Options(pattern, delimiter, whole))
     if trace is None:
         yield from events
         return
@@ -155,31 +157,25 @@ def picked(
     return (runs[names[trace]] if trace in names else []), names
 
 
-def _described(pattern: str | None) -> str | None:
-    """The format whose records a pattern describes."""
-    if pattern is None:
-        return None
-    return "shiviz" if "<clock>" in pattern else "plain"
-
-
-def _unread(report: Report) -> int:
-    """How many parts of files could not be read so far."""
-    kinds = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
-    return sum(report.counts[kind] for kind in kinds)
+_UNREAD = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
+"""The irregularities of which each is a part of a file that could not be read."""
 
 
 def _events(
     paths: Iterable[str | os.PathLike[str]], format: str | None, report: Report, options: Options
 ) -> Iterator[TraceEvent]:
     empty: dict[str, str] = {}
+    described = None
+    if options.pattern is not None:
+        described = "shiviz" if "<clock>" in options.pattern else "plain"
     for path in paths:
-        before = _unread(report)
+        before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
-            name = format or _described(options.pattern) or detect(stream.head, stream.file)
+            name = format or described or detect(stream.head, stream.file)
             event = None
             for event in format_of(name).read(stream, stream.file, report, options):
                 yield event
-            if event is None and _unread(report) > before:
+            if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
                 empty[stream.file] = name
     for event in options.rest():
         empty.pop(event.file, None)

@@ -161,6 +161,8 @@ class Extraction:
     isolated: int
     outside: int
     reported: dict[str, int]
+    incomplete: tuple[str, ...] = ()
+    """Why the log cannot be called complete, whatever its author says: a line each."""
 
     def counts(self) -> dict[str, object]:
         """What was found, in numbers."""

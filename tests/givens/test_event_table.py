@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 
+import pytest
+
 from microcosm import Microcosm
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder, Mapped, Repeated
 from microcosm.givens.givens import Givens
@@ -70,3 +72,13 @@ def test_columns_that_are_worked_out() -> None:
     assert ([*lengths], lengths[1], lengths[-1], lengths[1:], len(lengths)) == ([1, 3, 2], 3, 2, [3, 2], 3)
     same = Repeated("x", 3)
     assert ([*same], same[2], same[1:], len(same)) == (["x"] * 3, "x", ["x", "x"], 3)
+
+
+def test_a_table_goes_to_arrow() -> None:
+    pytest.importorskip("pyarrow")
+    known = Microcosm(Givens(internal=["p:1"], events=table()))
+    rows = known.events_to_arrow().to_pylist()
+    assert [row["name"] for row in rows] == ["p:1", "q:1", "r:1"]
+    assert rows[0] == ROWS[0]._asdict() | {"attributes": '{"key": "x"}', "time": '"12:00"'}
+    assert {key: value for key, value in rows[2].items() if value is not None} == {"name": "r:1"}
+    assert Microcosm.parse("a < b").events_to_arrow().num_rows == 0

@@ -34,6 +34,18 @@ ZIPKIN = [
 ]
 RESOURCE = {"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": OTLP}]}
 OWN = [{"process": "pq"[at % 2], "seq": 1 + at // 2, "kind": "internal", "label": "ä €"} for at in range(12)]
+LOGGED = [{"event": f"ä {at}", "level": "info", "timestamp": at} for at in range(12)]
+PRINTED = [
+    {
+        "name": "é",
+        "context": {"trace_id": "0xa", "span_id": f"0x{at}"},
+        "parent_id": None,
+        "start_time": f"2024-05-01T12:00:0{at}Z",
+        "end_time": "2024-05-01T13:00:00Z",
+    }
+    for at in range(6)
+]
+MARKS = [{"ph": "i", "name": "ä", "pid": 1, "tid": 1, "ts": at} for at in range(12)]
 TEXT = "".join(f'an event, the {at}th\np {{"p": {at}}}\n' for at in range(1, 13))
 
 
@@ -51,6 +63,10 @@ LOGS = {
     "zipkin": json.dumps(ZIPKIN, ensure_ascii=False),
     "zipkin-lines": lines(ZIPKIN),
     "shiviz": TEXT,
+    "structlog": lines(LOGGED),
+    "console": lines(PRINTED),
+    "chrome": json.dumps({"traceEvents": MARKS}),
+    "chrome-pretty": json.dumps(MARKS, indent=1),
 }
 EVENTS = 12
 """Of each log."""

@@ -48,6 +48,8 @@ UNDETECTABLE: dict[str, set[Damage]] = {
     "mpi": {damage.doubled, damage.each_line_doubled},
     "bare_lines": {damage.doubled, damage.each_line_doubled},
     "jepsen_log": {damage.doubled, damage.each_line_doubled},
+    # Who acted is told by the lines before: a part of one line or two may be refused whole.
+    "csight_bare": {damage.split_in_order, damage.split_backwards},
     # Transactions are numbered by their places in an array: one fewer or more shifts all behind it.
     "crdt": {
         damage.head_cut,

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from microcosm import Microcosm
+from microcosm import Microcosm, Relation
+from microcosm.errors import MicrocosmError
 from microcosm.givens.event_table import EventRow
+from microcosm.kernel.check import check
 from microcosm.traces import reading
 from microcosm.traces.extract import microcosm_of_logs
 from microcosm.traces.formats import jsonl, parquet
+from tests.traces.samples import SAMPLES
 
 
 def written(path: Path, *lines: dict[str, object]) -> Path:
@@ -151,3 +154,32 @@ def test_a_link_says_what_it_is_also_in_a_copy(tmp_path: Path) -> None:
         for fact in microcosm_of_logs([path]).givens.external.values():
             found.setdefault(fact.right, []).append(fact.source)
         assert found == expected
+
+
+def test_a_log_that_cannot_be_complete_says_why(tmp_path: Path) -> None:
+    """Several executions, what one process knows, spans: what they do not order need not be concurrent."""
+    plain = {"process": "p", "seq": 1, "kind": "internal", "label": "x"}
+    log = written(tmp_path / "log.jsonl", plain, plain | {"process": "q"})
+    assert microcosm_of_logs([log]).incomplete == ()
+    assert microcosm_of_logs([log], format="jsonl").incomplete == ()
+    assert len(microcosm_of_logs([log], process="q").incomplete) == 1
+    runs = written(tmp_path / "runs.jsonl", plain | {"trace": "a"}, plain | {"trace": "b"})
+    assert "2 executions" in microcosm_of_logs([runs]).incomplete[0]
+    spans = SAMPLES["zipkin"](1, 60)
+    (tmp_path / "zipkin.json").write_text(spans.header + "".join(spans.records) + spans.footer, "utf-8")
+    found = microcosm_of_logs([tmp_path / "zipkin.json"])
+    assert any("spans" in why for why in found.incomplete)
+    with pytest.raises(MicrocosmError, match="spans"):
+        Microcosm.from_trace(tmp_path / "zipkin.json", complete=True)
+
+
+def test_revisions_of_a_complete_history_were_concurrent(tmp_path: Path) -> None:
+    log = tmp_path / "history.tsv"
+    log.write_text("commit\tparents\none\t\ntwo\tone\nthree\tone\nfour\ttwo three\n", "utf-8")
+    known = Microcosm.from_trace(log, complete=True)
+    found = known.offline("two", "three")
+    assert found.relation is Relation.CONCURRENT
+    proof = found.derivations["||"]
+    assert proof is not None
+    assert check(known.givens, known.rules, proof.to_json()) is None
+    assert known.possible("two", "three").relations == (Relation.CONCURRENT,)

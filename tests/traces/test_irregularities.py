@@ -130,7 +130,7 @@ ELSEWHERE = {
     *("self-send", "line-before-cause", "long-line", "bad-clock", "bad-host", "unparsed-text", "no-text"),
     *("line-order", "clock-inversion", "missing-time", "ambiguous-content", "collective-mismatch"),
     *("restart", "equal-clock"),
-    *("log-hole", "partial-span"),
+    *("log-hole", "partial-span", "scattered-process", "misnamed-field"),
     *("unreadable", "too-many-chosen", "wide-frontier", "unused-clock", "unused-link"),
     *("bad-encoding", "other-encoding", "line-end", "bad-archive"),
 }

@@ -16,6 +16,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
+from tests.traces.samples import SAMPLES
 
 OWN = '{"process": "p", "seq": 1, "kind": "internal"}\n'
 SHIVIZ = 'a text\np {"p": 1}\n'
@@ -50,6 +51,14 @@ def test_the_formats_of_this_package_are_found() -> None:
 )
 def test_a_format_is_told_by_its_text(text: str, path: str, name: str) -> None:
     assert formats.detect(text, path) == name
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"plain", "parquet"}))
+def test_no_format_is_taken_for_another(name: str) -> None:
+    for seed in (1, 2):
+        sample = SAMPLES[name](seed)
+        text = "".join((sample.header, *sample.records, sample.footer))
+        assert formats.detect(text, "x.log") == sample.format
 
 
 def test_what_is_in_no_format_says_what_to_do() -> None:

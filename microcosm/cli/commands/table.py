@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, stream_pairs
 from microcosm.cli.show.verdict import words_of
 
@@ -83,13 +83,16 @@ def table(
                 stream_pairs(file, known.events, known.table())
             else:
                 _online(known, every)
+            if known.givens.complete:
+                output.note("the log is said to be complete: --mode offline tells what follows from that")
     return code
 
 
 def _online(known: Microcosm, every: bool) -> None:
     events = known.events
     if every:
-        output.say_all(_lines(known))
+        with progress.written(len(events)) as told:
+            output.say_all(_lines(known), told.did)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:
@@ -204,7 +207,9 @@ def _left(
         stream_pairs(file, events, pairs, fields)
     elif every:
         name = {event: words(event) for event in events}
-        output.say_all(f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
+        lines = (f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
+        with progress.written(len(events)) as told:
+            output.say_all(lines, told.did)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from microcosm.cli import output
+from microcosm.cli import output, progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,9 +35,11 @@ def stream_pairs(
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
     pairs = (f"[{name[a]}, {name[b]}, {sign[verdict]}]" for a, b, verdict in table)
     between = ""
-    while batch := list(islice(pairs, _BATCH)):
-        sys.stdout.write(between + ", ".join(batch))
-        between = ", "
+    with progress.written(len(events)) as told:
+        while batch := list(islice(pairs, _BATCH)):
+            sys.stdout.write(between + ", ".join(batch))
+            between = ", "
+            told.did(len(batch))
     output.say(
         "]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in (more or {}).items()) + "}"
     )

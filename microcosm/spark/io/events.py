@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Stamp
@@ -24,9 +24,9 @@ from microcosm.spark.io.input_splits import PARQUET, Piece, partition_of
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated, in_execution
-from microcosm.traces.formats.left_out import LeftOut
+from microcosm.traces.formats.left_out import SHARED, LeftOut
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
-from microcosm.traces.options import Options, Positions, State
+from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
@@ -234,7 +234,7 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
     if Path(piece.path).suffix == PARQUET:
         yield from _parquet(piece, report)
     elif piece.stop is None and piece.path not in reading.own:
-        yield from formats.read([piece.path], reading.format, reading.pattern, report)
+        yield from formats.read([piece.path], reading.format, reading.pattern, report, whole=False)
     else:
         with piece.stream() as stream:
             lines = Lines(stream, piece.path, report, before=piece.line)
@@ -258,7 +258,8 @@ _FREE = _Free()
 class _Stated(LeftOut):
     """Nothing is left out where the lines before are not known."""
 
-    remembers = False
+    def __init__(self, options: Options) -> None:
+        super().__init__(Report(), options, remembers=False)
 
     def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
         raise BadLine("`seq` is missing, which the first lines of the file have")
@@ -270,14 +271,12 @@ class _Stated(LeftOut):
 class _EachAlone(Options):
     """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.state[SHARED] = _Stated(self)
+
     def positions_of(self, trace: str | None, process: str) -> Positions:
         return _FREE
-
-    def shared(self, name: str, begin: Callable[[], State]) -> State:
-        found = super().shared(name, begin)
-        if type(found) is LeftOut:
-            self.state[name] = found = cast(State, _Stated(Report(), self))
-        return found
 
 
 def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[TraceEvent, bool]]:

@@ -27,6 +27,7 @@ from microcosm.traces.event import TraceEvent, writable
 from microcosm.traces.formats.left_out import LeftOut
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.text.edn import edn, shown
 from microcosm.traces.text.json_text import BadLine, json_text
 from microcosm.traces.text.json_units import units
 from microcosm.traces.text.lines import Lines
@@ -39,8 +40,6 @@ _FOREVER = 4 * 10**18
 _JITTER = 1_000_000_000
 """Nanoseconds by which the lines of a history may be out of order."""
 _TYPES = ("invoke", "ok", "fail", "info")
-
-Value = object
 
 
 @dataclass(slots=True)
@@ -181,9 +180,13 @@ class _Reader:
     def _stamp(self, begun: _Line | None, ended: _Line | None) -> Stamp | None:
         if not self._has_stamps:
             return None
+        if begun is not None and ended is not None and _when(ended) < _when(begun):
+            said = f"{begun.process}: {begun.what} ends before it begins, by its times"
+            self._report.add("clock-inversion", said, file=self._file, line=ended.line)
+            return None
         first = -_FOREVER if begun is None else _when(begun)
         last = _FOREVER if ended is None else _when(ended)
-        return (of_float(first), of_float(last)) if first <= last else None
+        return of_float(first), of_float(last)
 
     def _is_told_again(self, said: _Line) -> bool:
         if said.time is None and said.index is None:
@@ -235,7 +238,7 @@ def _operation(text: str, line: int) -> _Line:
         raise BadLine("nested too deeply") from None
 
 
-def _of_map(record: Value, text: str, line: int) -> _Line:
+def _of_map(record: object, text: str, line: int) -> _Line:
     if type(record) is not dict:
         raise BadLine("not an operation: a map with `:process`, `:type` and `:f` is expected")
     process, type_, what = record.pop(":process", None), record.pop(":type", None), record.pop(":f", None)
@@ -246,7 +249,9 @@ def _of_map(record: Value, text: str, line: int) -> _Line:
     time, index = record.pop(":time", None), record.pop(":index", None)
     key = f"{shown(record.pop(':key'))} " if ":key" in record else ""
     value = shown(record.pop(":value", None))
-    more = {name.lstrip(":"): as_json(one) for name, one in record.items()}
+    more = {
+        name.lstrip(":"): (one.removeprefix(":") if type(one) is str else one) for name, one in record.items()
+    }
     who = shown(process).lstrip(":")
     if not writable(text):
         raise BadLine("half of a surrogate pair is no text")
@@ -261,95 +266,6 @@ def _of_map(record: Value, text: str, line: int) -> _Line:
         text.strip(),
         line,
     )
-
-
-# -- EDN -----------------------------------------------------------------------------------------------------
-
-_TOKEN = re.compile(
-    r'[\s,]+|;[^\n]*|"((?:[^"\\]|\\.)*)"|#\{|#_|\\\S[^\s,()\[\]{}"]*|[()\[\]{}]|[^\s,()\[\]{}";]+'
-)
-_CLOSES = {"{": "}", "#{": "}", "[": "]", "(": ")"}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-
-
-def edn(text: str) -> Value:
-    """The first value of a text in EDN: maps as dictionaries, lists as such, keywords with their colon.
-
-    What a tag stands before is taken without it. Raises `BadLine` for what is none. Cost: linear.
-
-    >>> edn('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}')
-    {':f': ':cas', ':value': [3, None, 'a\\n'], ':t': '2024'}
-    """
-    opened: list[tuple[str, list[Value]]] = []
-    at = 0
-    passed_over: dict[int, int] = {}
-    """How many values are to come that `#_` stands before, by depth."""
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise BadLine(f"not EDN (column {at + 1})")
-        token, at = found[0], found.end()
-        value: Value
-        if token[0] in " ,;\t\n\r\f\v" or token.isspace():
-            continue
-        if token == "#_":
-            passed_over[len(opened)] = passed_over.get(len(opened), 0) + 1
-            continue
-        if token in _CLOSES:
-            opened.append((token, []))
-            continue
-        if token in ("}", "]", ")"):
-            if not opened or _CLOSES[opened[-1][0]] != token:
-                raise BadLine(f"not EDN: brackets that do not match (column {at})")
-            kind, members = opened.pop()
-            value = _map(members) if kind == "{" else members
-        elif token[0] == "#":
-            continue  # a tag: what it stands before is enough
-        else:
-            value = _atom(token, found[1])
-        if passed_over.get(len(opened)):
-            passed_over[len(opened)] -= 1
-        elif not opened:
-            return value
-        else:
-            opened[-1][1].append(value)
-    raise BadLine("not EDN: it does not end")
-
-
-def _map(members: list[Value]) -> dict[str, Value]:
-    if len(members) % 2:
-        raise BadLine("not EDN: a key without a value")
-    return {shown(key): value for key, value in zip(members[::2], members[1::2], strict=True)}
-
-
-def _atom(token: str, text: str | None) -> Value:
-    if text is not None:
-        return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text)
-    if token in ("nil", "true", "false"):
-        return {"nil": None, "true": True, "false": False}[token]
-    if re.fullmatch(r"[+-]?\d{1,40}N?", token):
-        return int(token.rstrip("N"))
-    if re.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?", token):
-        return float(token.rstrip("M"))
-    return token
-
-
-def shown(value: Value) -> str:
-    """A value of EDN as people read it.
-
-    >>> shown([3, None, ":a"]), shown(None), shown({":a": 1})
-    ('[3 nil :a]', 'nil', '{":a": 1}')
-    """
-    if type(value) is list and all(type(one) is not list and type(one) is not dict for one in value):
-        return f"[{' '.join(map(shown, value))}]"
-    if type(value) is str:
-        return value
-    return "nil" if value is None else json_text(value)
-
-
-def as_json(value: Value) -> object:
-    """A value of EDN as one of JSON: a keyword loses its colon."""
-    return value.removeprefix(":") if type(value) is str else value
 
 
 # -- Porcupine -----------------------------------------------------------------------------------------------

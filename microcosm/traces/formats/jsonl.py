@@ -26,7 +26,7 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
-from microcosm.traces.formats.left_out import LeftOut
+from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, check_names, meant
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine, NotJson, json_object
@@ -37,23 +37,6 @@ NAME = "jsonl"
 COPIES = "copies"
 """Under this name `Options.state` has the files that are copies with counted names of events."""
 
-_FIELDS = frozenset(
-    (
-        *("process", "seq", "kind", "message", "to", "clock", "stamp"),
-        *("label", "attributes", "trace", "id", "after"),
-    )
-)
-_MEANT = {
-    "process": ("host", "node", "actor", "proc", "service", "pid", "who"),
-    "seq": ("position", "index", "number", "step"),
-    "kind": ("type", "op"),
-    "message": ("msg", "msg_id", "message_id", "mid"),
-    "to": ("receiver", "receivers", "recipient", "recipients", "dest", "destination", "target"),
-    "label": ("event", "text", "name", "what", "description"),
-    "clock": ("vc", "vclock", "vector", "vector_clock"),
-    "after": ("parents", "deps", "causes"),
-}
-"""What a field is called elsewhere."""
 _SAYING = ("kind", "message", "label")
 """One of these says what an event is."""
 _OF_LOGGERS = frozenset(("level", "levelname", "severity", "logger", "timestamp", "asctime", "time", "ts"))
@@ -69,12 +52,13 @@ def detects(head: str, path: str) -> int:
     for line in head.split("\n")[:_LOOKED_AT]:
         try:
             record = json_object(line)
-            nearly = nearly or _is_nearly(record)
-            promised = False
-            if not record.keys() >= {"seq", "kind"}:
-                record = _completed(record)
-            event_of(record, "", 0)
         except BadLine:
+            continue
+        promised = False
+        try:
+            event_of(record if record.keys() >= {"seq", "kind"} else _completed(record), "", 0)
+        except BadLine:
+            nearly = nearly or _is_nearly(record)
             continue
         return 2
     return int(promised or nearly)
@@ -84,7 +68,7 @@ def _is_nearly(record: dict[str, object]) -> bool:
     """Whether an object is meant to be an event, whatever is wrong with it."""
     if len(record.keys() & {"process", "seq", "kind"}) > 1:
         return True
-    return "process" in record and not record.keys().isdisjoint(_SAYING) and record.keys() <= _FIELDS
+    return "process" in record and not record.keys().isdisjoint(_SAYING) and record.keys() <= FIELDS
 
 
 def _completed(record: dict[str, object]) -> dict[str, object]:
@@ -115,9 +99,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    left_out = LeftOut.of(options, report)
+    shared = options.state.setdefault(SHARED, LeftOut(report, options))
+    assert isinstance(shared, LeftOut)
+    left_out, known = shared, shared.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
-    known: set[str] = options.shared(f"{NAME} fields", lambda: {*_FIELDS, "links", "counted", "origin"})
+    known.update(FIELDS, ("links", "counted", "origin"))
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -138,7 +124,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             report.add("bad-line", message, file=file, line=number, lost=lost, lines=1)
             continue
         if event.attributes is not record.get("attributes", NOTHING) and not record.keys() <= known:
-            _check_names(record, known, report, file, number)
+            check_names(record, known, report, file, number)
         if type(event.name) is Counted:
             event = of_copy(event, stream.file, options)
         taken = options.positions_of(event.trace, event.process)
@@ -149,7 +135,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
             continue
-        if waiting or (event.message is not None and (left_out.remembers or not event.kind)):
+        if event.message is not None and left_out.remembers:
+            left_out.remember(event)
+        if waiting or not event.kind:
             yield from left_out.settled(event)
         else:
             yield event
@@ -180,24 +168,14 @@ def _kind(record: dict[str, object]) -> str:
     if "kind" in record:
         return cast(str, record["kind"])
     if record.keys().isdisjoint(_SAYING):
-        meant = [name for field in _SAYING if (name := _meant(record, field))]
-        hint = f"; is it `{meant[0]}`?" if meant else ""
+        called = [name for field in _SAYING if (name := meant(record, field))]
+        hint = f"; is it `{called[0]}`?" if called else ""
         raise BadLine(f"an event has one of `kind`, `message` and `label`{hint}")
     if record.get("to") and record.get("message") is None:
         raise BadLine("`to` says that a message is sent, but `message` is missing")
     if record.get("message") is None:
         return "internal"
     return "send" if record.get("to") else ""
-
-
-def _check_names(record: dict[str, object], known: set[str], report: Report, file: str, line: int) -> None:
-    """Report each field that is not known and like one that is, once."""
-    for name in record.keys() - known:
-        known.add(name)
-        like = get_close_matches(name, _FIELDS - record.keys(), n=1, cutoff=0.8)
-        if like and like[0][0] == name[0]:
-            said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
-            report.add("misnamed-field", said, file=file, line=line, fatal=False)
 
 
 def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
@@ -296,13 +274,13 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
     counted: list[str] = []
     own = True
     links: tuple[str, ...] = ()
-    if not record.keys() <= _FIELDS:
+    if not record.keys() <= FIELDS:
         counted = _counted(record)
         if message is not None and "message" in counted:
             message = Counted(message)
         if name is not None and "id" in counted:
             name = Counted(name)
-        more = {key: value for key, value in record.items() if key not in _FIELDS}
+        more = {key: value for key, value in record.items() if key not in FIELDS}
         if counted:
             del more["counted"]
         if "links" in more and _are_links(more["links"], record.get("after")):
@@ -401,18 +379,9 @@ def _stamp(record: dict[str, object]) -> Stamp | None:
 
 def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
     if name not in record:
-        meant = _meant(record, name)
-        return BadLine(f"`{name}` is missing" + (f"; did you mean it by `{meant}`?" if meant else ""))
+        called = meant(record, name)
+        return BadLine(f"`{name}` is missing" + (f"; did you mean it by `{called}`?" if called else ""))
     value, shown = record[name], json_text(record[name])
     said = f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}"
     like = get_close_matches(value.lower(), KINDS, n=1) if name == "kind" and type(value) is str else ()
     return BadLine(said + (f"; did you mean {json_text(like[0])}?" if like else ""))
-
-
-def _meant(record: dict[str, object], name: str) -> str | None:
-    """The field of an object that is meant where another one is missing: one like it, or called so
-    elsewhere.
-    """
-    others = [other for other in record if other not in _FIELDS]
-    called = [other for other in others if other.lower() in _MEANT.get(name, ())]
-    return next(iter(get_close_matches(name, others, n=1, cutoff=0.7) or called), None)

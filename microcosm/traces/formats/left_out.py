@@ -1,4 +1,4 @@
-"""What a log leaves out where its meaning is plain: positions, and whether a message is sent or received.
+"""What a log leaves out where its meaning is plain, and what it calls by another name.
 
 A line without a position stands where the lines of its process in its file put it. A line that names a
 message, and neither says what it does with it nor to whom, receives it where another process sends it; that
@@ -11,20 +11,43 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine
 
-_NAME = "left out"
+SHARED = "left out"
+"""Under this name `Options.state` has what is known over the files of a log."""
 
 _REMEMBERED = 1_000
 """Of a log that says of so many sendings in a row what they are, and left nothing out, none is remembered."""
 
+FIELDS = frozenset(
+    (
+        *("process", "seq", "kind", "message", "to", "clock", "stamp"),
+        *("label", "attributes", "trace", "id", "after"),
+    )
+)
+"""The fields of an event in the own format, but for the rare `links`, `counted` and `origin`."""
+_CALLED = {
+    "process": ("host", "node", "actor", "proc", "service", "pid", "who"),
+    "seq": ("position", "index", "number", "step"),
+    "kind": ("type", "op"),
+    "message": ("msg", "msg_id", "message_id", "mid"),
+    "to": ("receiver", "receivers", "recipient", "recipients", "dest", "destination", "target"),
+    "label": ("event", "text", "name", "what", "description"),
+    "clock": ("vc", "vclock", "vector", "vector_clock"),
+    "after": ("parents", "deps", "causes"),
+}
+"""What a field is called elsewhere."""
+
 Place = tuple[str | None, str]
 
 
+@dataclass(slots=True)
 class LeftOut:
     """What is known of the files of a log for the sake of lines that leave something out.
 
@@ -32,27 +55,30 @@ class LeftOut:
     out what it does with one; and the events that wait.
     """
 
-    def __init__(self, report: Report, options: Options) -> None:
-        self._report = report
-        self._options = options
-        self._home: dict[Place, str] = {}
-        self.counts: dict[Place, int] = {}
-        """How many lines of a process have no positions."""
-        self._called: dict[str, str] = {}
-        """The short name of each file, where no other has it."""
-        self._told: set[str] = set()
-        self._sent: dict[Place, tuple[str, str] | None] = {}
-        """Who sent a message and how, by execution and message; None where it is not plain."""
-        self._stated = 0
-        self.remembers = True
-        """Whether sendings are kept in mind."""
-        self.waiting: deque[TraceEvent] = deque()
-        """What waits for a sending, and what came after it."""
+    report: Report
+    options: Options
+    counts: dict[Place, int] = field(default_factory=dict)
+    """How many lines of a process have no positions."""
+    remembers: bool = True
+    """Whether sendings are kept in mind."""
+    waiting: deque[TraceEvent] = field(default_factory=deque)
+    """What waits for a sending, and what came after it."""
+    fields: set[str] = field(default_factory=set)
+    """The names of fields of which nothing is to be told any more."""
+    _home: dict[Place, str] = field(default_factory=dict)
+    _called: dict[str, str] = field(default_factory=dict)
+    """The short name of each file, where no other has it."""
+    _apart: set[tuple[str, str]] = field(default_factory=set)
+    """The processes, by file, that are another file's no more."""
+    _told: set[str] = field(default_factory=set)
+    _sent: dict[Place, tuple[str, str] | None] = field(default_factory=dict)
+    """Who sent a message and how, by execution and message; None where it is not plain."""
+    _stated: int = 0
 
     @classmethod
     def of(cls, options: Options, report: Report) -> LeftOut:
         """That of a log: a message may be sent in one file and received in another."""
-        return options.shared(_NAME, lambda: cls(report, options))
+        return options.shared(SHARED, lambda: cls(report, options))
 
     # -- positions -------------------------------------------------------------------------------------
 
@@ -65,7 +91,7 @@ class LeftOut:
         if self._home.setdefault((trace, process), file) != file:
             process = self._elsewhere(process, file, line)
         place = trace, process
-        if place not in self.counts and self._options.positions_of(trace, process).top:
+        if place not in self.counts and self.options.positions_of(trace, process).top:
             raise BadLine(f"`seq` is missing, which other lines of {process} have")
         position = self.counts[place] = self.counts.get(place, 0) + 1
         return process, position
@@ -74,6 +100,20 @@ class LeftOut:
         """Raise `BadLine` where a line has a position and those before it in its process have none."""
         if self.counts and (trace, process) in self.counts:
             raise BadLine(f"`seq` is given, which the lines of {process} before it do not have")
+
+    def place_stated(self, process: str, trace: str | None, position: int, file: str, line: int) -> str:
+        """The process of a line with a position, of a format whose files need not be parts of one log.
+
+        Where its position is taken by another file it is another process, and so is what follows in its file.
+        """
+        self.check_stated(process, trace)
+        elsewhere = self._home.setdefault((trace, process), file) != file
+        if elsewhere and (file, process) in self._apart:
+            return self._elsewhere(process, file, line)
+        if elsewhere and self.options.positions_of(trace, process).has(position):
+            self._apart.add((file, process))
+            return self._elsewhere(process, file, line)
+        return process
 
     def called(self, file: str) -> str:
         """A short name of a file, which no other file of the log has."""
@@ -87,39 +127,42 @@ class LeftOut:
         if name not in self._told:
             self._told.add(name)
             said = f"{process} stands in several files, which nothing orders: what it does here is {name}"
-            self._report.add("scattered-process", said, file=file, line=line)
+            self.report.add("scattered-process", said, file=file, line=line)
         return name
 
     # -- sendings and receptions -----------------------------------------------------------------------
 
     def settled(self, event: TraceEvent) -> Iterator[TraceEvent]:
         """The events that may go on, in the order in which they came; a kind that was left out is ``""``."""
-        if event.kind in SENDS and event.message is not None and self.remembers:
-            self._remember(event)
         if event.kind and not self.waiting:
             yield event
             return
+        if not self.waiting:
+            self.options.state[f"{SHARED}: waiting"] = _Rest(self)
         self.waiting.append(event)
         yield from self._released(False)
-
-    def rest(self) -> Iterator[TraceEvent]:
-        """The events that waited for a sending, wherever it stands; where there is none, that is told."""
-        yield from self._released(True)
 
     def remember_all(self) -> None:
         """Keep all sendings in mind: a line left something out."""
         self._stated = -(2**62)
 
-    def _remember(self, event: TraceEvent) -> None:
+    def remember(self, event: TraceEvent) -> None:
+        """Keep in mind who sends a message, as long as that may be of use."""
+        if event.kind not in SENDS or event.message is None or not self.remembers:
+            return
         self._stated += 1
         if self._stated > _REMEMBERED:
             self.remembers = False
             self._sent = {}
             return
-        key, sender = (event.trace, event.message or ""), (event.process, event.kind)
+        key, sender = (event.trace, event.message), (event.process, event.kind)
         known = self._sent.setdefault(key, sender)
         if known != sender:
             self._sent[key] = None
+
+    def released_at_last(self) -> Iterator[TraceEvent]:
+        """The events that waited for a sending, wherever it stands; where there is none, that is told."""
+        yield from self._released(True)
 
     def _released(self, final: bool) -> Iterator[TraceEvent]:
         while self.waiting:
@@ -139,4 +182,37 @@ class LeftOut:
     def _not_plain(self, event: TraceEvent) -> None:
         said = f"{event.process} does not say whether it sends or receives {event.message}: `kind` is missing"
         hint = "where it sends, `to` would say so; where it receives, a sending by one other process"
-        self._report.add("bad-line", f"{said} ({hint})", file=event.file, line=event.line, lost=1, lines=1)
+        self.report.add("bad-line", f"{said} ({hint})", file=event.file, line=event.line, lost=1, lines=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is to be asked for the rest after the last file, once something had to wait."""
+
+    left_out: LeftOut
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """The events that waited."""
+        yield from self.left_out.released_at_last()
+
+
+# -- names of fields ---------------------------------------------------------------------------------------
+
+
+def check_names(record: dict[str, object], known: set[str], report: Report, file: str, line: int) -> None:
+    """Report each field that is not known and like one that is, once."""
+    for name in record.keys() - known:
+        known.add(name)
+        like = get_close_matches(name, FIELDS - record.keys(), n=1, cutoff=0.8)
+        if like and like[0][0] == name[0]:
+            said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
+            report.add("misnamed-field", said, file=file, line=line, fatal=False)
+
+
+def meant(record: dict[str, object], name: str) -> str | None:
+    """The field of an object that is meant where another one is missing: one like it, or called so
+    elsewhere.
+    """
+    others = [other for other in record if other not in FIELDS]
+    called = [other for other in others if other.lower() in _CALLED.get(name, ())]
+    return next(iter(get_close_matches(name, others, n=1, cutoff=0.7) or called), None)

@@ -52,14 +52,15 @@ def units(
     report: Report,
     inner: Sequence[frozenset[str]] = (),
     mark: str = "",
+    each: int = 2,
 ) -> Iterator[Unit]:
     """The objects of a stream, as said above; what is no JSON or no object is reported as `bad-line`.
 
     `inner` names the arrays that are read element by element, level by level below the units; in their place
     stand `Elements`. `mark` is a key that each event or span has once: by it those are counted that cannot be
-    read. Memory: the largest unit; cost: linear in the text, whatever its layout.
+    read, `each` so many events. Memory: the largest unit; cost: linear in the text, whatever its layout.
     """
-    return _Documents(stream, keys, file, report, inner, mark).units()
+    return _Documents(stream, keys, file, report, inner, mark, each).units()
 
 
 def marks_in(value: object, mark: str) -> int:
@@ -82,13 +83,14 @@ class _Documents:
         report: Report,
         inner: Sequence[frozenset[str]],
         mark: str,
+        each: int,
     ) -> None:
         self._json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
         self._keys = keys
         self._file = file
         self._report = report
         self._inner = inner
-        self._each = 2 if mark else 1
+        self._each = each if mark else 1
         self._broken = False
 
     def units(self) -> Iterator[Unit]:

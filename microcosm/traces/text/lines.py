@@ -79,7 +79,7 @@ class Lines:
         return map(self._decoded, self._whole_lines())
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        for text in self.texts():
+        for text in map(self._decoded, self._whole_lines()):
             for line in text.split("\n"):
                 self._number += 1
                 yield self._number, line

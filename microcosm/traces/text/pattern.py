@@ -77,15 +77,6 @@ def plain_pattern(pattern: str) -> re.Pattern[str]:
     return expression
 
 
-def has_clock_group(pattern: str) -> bool:
-    """Whether a pattern describes records with clocks, as ShiViz has them.
-
-    >>> has_clock_group("(?<host>.*) (?<clock>.*)"), has_clock_group("(?<host>.*)")
-    (True, False)
-    """
-    return "(?<clock>" in pattern or "(?P<clock>" in pattern
-
-
 def clocked_record(found: re.Match[str], line: int, lines: int) -> Item:
     """The record of a match, which has a process and a clock."""
     groups = found.groupdict()

@@ -11,8 +11,8 @@ from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.histories import edn
 from microcosm.traces.report import Report
+from microcosm.traces.text.edn import edn
 from microcosm.traces.text.json_text import BadLine
 from tests.traces.logs import read_text, told
 
@@ -101,6 +101,12 @@ def test_the_times_of_two_histories_say_nothing_of_each_other(tmp_path: Path) ->
     found = list(formats.read(paths))
     assert {e.file for e in found if e.stamp is not None} == {str(paths[0])}
     assert not any(e.process == "0" for e in found if e.file == str(paths[1]))
+
+
+def test_what_ends_before_it_begins_has_no_interval() -> None:
+    events, report = read_text(JEPSEN.replace(":time 2000", ":time 900"), "jepsen")
+    assert events[0].stamp is None
+    assert told(report) == [("clock-inversion", 3)]
 
 
 def test_a_history_that_is_there_twice_is_read_once() -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import jsonl
+from microcosm.traces.formats.left_out import FIELDS
 from tests.traces.formats.test_jsonl import EVENTS, FAULTS, GOOD, LINES, NOT_PLAIN
 from tests.traces.logs import read_text
 
@@ -53,7 +54,7 @@ def test_a_line_that_says_nothing_is_no_event(valid: Any) -> None:
 
 def test_the_page_has_the_fields_of_the_schema() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
-    assert set(rows) == set(SCHEMA["properties"]) == jsonl._FIELDS | {"links", "counted", "origin"}
+    assert set(rows) == set(SCHEMA["properties"]) == FIELDS | {"links", "counted", "origin"}
 
 
 def test_the_example_of_the_page_means_what_it_says() -> None:

@@ -240,6 +240,27 @@ def test_positions_may_be_said(tmp_path: Path) -> None:
     assert told(report) == [("bad-line", 3), ("duplicate-event", 4)]
 
 
+COLUMNS = "Process,Seq,Label,Kind\np,2,b,internal\np,1,a,internal\n"
+
+
+def test_columns_may_have_positions(tmp_path: Path) -> None:
+    events, report = read(tmp_path, COLUMNS)
+    assert [(e.id, e.kind, dict(e.attributes)) for e in events] == [
+        ("p:2", "internal", {}),
+        ("p:1", "internal", {}),
+    ]
+    events, report = read(tmp_path, COLUMNS + "p,1,c,\np,2,d,\n")
+    assert [e.full_id for e in events] == ["p:2", "p:1", "2/p:1", "2/p:2"]
+    assert report.counts == {"restart": 1}
+
+
+def test_positions_that_another_file_has_are_those_of_another_process(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(COLUMNS.replace("b,", f"{name},"), encoding="utf-8")
+    events = list(formats.read([tmp_path / "a.csv", tmp_path / "b.csv"]))
+    assert [e.id for e in events] == ["p:2", "p:1", "p (b.csv):2", "p (b.csv):1"]
+
+
 def test_a_delimiter_begins_an_execution(tmp_path: Path) -> None:
     text = "p a\n# run one\np b\n# run two\np c\n"
     events, report = read(tmp_path, text, pattern=r"(?<host>\w) (?<event>\w)", delimiter=r"^# (?<trace>.*)$")

@@ -497,3 +497,16 @@ def test_a_name_means_one_thing_over_files_that_are_read_together(tmp_path: Path
         assert left is not None
         assert right is not None
         assert left.attributes["trace_id"] == right.attributes["trace_id"]
+
+
+def test_of_a_part_of_a_log_spans_are_called_by_their_ids(tmp_path: Path) -> None:
+    """Other parts, that are read elsewhere, call them so, too."""
+    path = tmp_path / "part.json"
+    path.write_text(json.dumps(OTLP), encoding="utf-8")
+    events = list(formats.read([path], whole=False))
+    assert [(event.full_id, event.after) for event in events] == [
+        ("t/a:1", ()),
+        ("t/a:2", ()),
+        ("t/b:1", ("a:1",)),
+        ("t/b:2", ()),
+    ]

@@ -106,8 +106,8 @@ class PlainLog:
         if said.seq is None:
             process, seq = self._left_out.place(process, self._trace, file, line)
         else:
-            self._left_out.check_stated(process, self._trace)
             seq = said.seq
+            process = self._left_out.place_stated(process, self._trace, seq, file, line)
         kind = said.kind or ("internal" if said.message is None else "send" if said.to else "")
         if not kind:
             self._left_out.remember_all()
@@ -128,6 +128,7 @@ class PlainLog:
         if not event.numbered:
             event = in_execution(event, text, self._options, self._report)
         if self._options.positions_of(event.trace, process).add(seq):
+            self._left_out.remember(event)
             yield from self._left_out.settled(event)
         else:
             message = f"{process} has an event {seq} already"
@@ -361,9 +362,11 @@ def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:
     if type(more.get("message")) is str and (
         "to" in more or (type(kind) is str and kind.lower() in KIND_WORDS)
     ):
-        groups = {name: more.pop(name, "") for name in ("kind", "message", "seq")}
+        groups = {name: more.pop(name, "") for name in ("kind", "message")}
         groups["to"] = ",".join(map(str, to)) if type(to) is list else to
         more.pop("to", None)
         said = of_groups("", "", groups)
-        line.kind, line.message, line.to, line.seq = said.kind, said.message, said.to, said.seq
+        line.kind, line.message, line.to = said.kind, said.message, said.to
+    elif kind == "internal":
+        del more["kind"]
     return line

@@ -25,6 +25,7 @@ from microcosm.traces.formats.plain.log import (
     PASSED_OVER,
     PlainLine,
     PlainLog,
+    of_groups,
     read_lines,
     with_message,
 )
@@ -225,7 +226,11 @@ def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iter
         if len(cells) != len(header):
             raise BadLine(f"{len(cells)} cells, where the first line names {len(header)} columns")
         names = (name.lower() if name.lower() in _COLUMNS else name for name in header)
-        return _of_fields({name: cell for name, cell in zip(names, cells, strict=True) if cell}, named)
+        fields = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+        position = of_groups("", "", {"seq": fields.pop("seq", "")}).seq
+        line = _of_fields(fields, named)
+        line.seq = position
+        return line
 
     return read_lines(stream, file, report, options, line_of)
 

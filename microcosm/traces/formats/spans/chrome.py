@@ -24,7 +24,7 @@ from microcosm.traces.formats.spans.span import text_of
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import json_text
-from microcosm.traces.text.json_units import units
+from microcosm.traces.text.json_units import marks_in, units
 from microcosm.traces.text.lines import Lines
 
 _KEYS = frozenset(("traceEvents",))
@@ -66,13 +66,16 @@ def detects(head: str, path: str) -> int:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """No event before the last file is read; what is none is reported as `bad-line`. Memory: the events."""
     tracks: Tracks = options.shared("chrome", lambda: Tracks(report, options))
-    for unit in units(stream, _KEYS, file, report):
+    for unit in units(stream, _KEYS, file, report, mark="tid", each=1):
         if unit.value and ("ph" in unit.value or unit.place >= 0):
             fault = tracks.add(unit.value, file, unit.line)
             if fault is _AGAIN:
                 report.add("duplicate-event", fault, file=file, line=unit.line, lost=1)
             elif fault:
                 report.add("bad-line", fault, file=file, line=unit.line, lost=1)
+        elif lost := marks_in(unit.value, "ph"):
+            message = "trace events stand elsewhere than in `traceEvents`"
+            report.add("bad-line", message, file=file, line=unit.line, lost=lost)
     yield from ()
 
 

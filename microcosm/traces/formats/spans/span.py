@@ -134,9 +134,12 @@ class Spans:
 
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all spans, in the order in which they were read."""
-        for halves in self._halves.values():
+        for (_, identity), halves in self._halves.items():
             _settle(halves)
-        self._name_all()
+            if not self._options.whole:
+                _name_by_id(identity, halves)
+        if self._options.whole:
+            self._name_all()
         for at, *record in self._spool:
             span = Span(*record)
             half = self._halves[span.trace, span.id][at]
@@ -193,15 +196,16 @@ class Spans:
         common = {"service": span.service, "kind": span.kind, "trace_id": span.trace, "span_id": span.id}
         start = _known({**span.attributes, **common, "time": span.start})
         end = _known({**common, "time": span.end})
-        links = dict.fromkeys(self._target(*link) for link in span.links)
+        links = dict.fromkeys(self._target(span, *link) for link in span.links)
+        whole = self._options.whole
         for seq, name, label, attributes, earlier in (
-            (1, half.name, span.label, start, tuple(before)),
+            (1, half.name, span.label, start, tuple(map(self._start, before))),
             (2, f"{half.name}/end", f"end of {span.label}", end, tuple(links)),
         ):
             yield TraceEvent(
                 half.name,
                 seq,
-                name=Counted(name),
+                name=Counted(name) if whole else None,
                 label=label,
                 attributes=attributes,
                 trace=span.trace,
@@ -211,8 +215,14 @@ class Spans:
                 line=span.line,
             )
 
-    def _target(self, trace: str, identity: str) -> str:
+    def _start(self, name: str) -> str:
+        """The event that begins what is called so."""
+        return name if self._options.whole else f"{name}:1"
+
+    def _target(self, span: Span, trace: str, identity: str) -> str:
         """The event that a link leads to; that of the client where a span has several halves."""
+        if not self._options.whole:
+            return self._start(identity if trace == span.trace else f"{trace}/{identity}")
         halves = [half for half in self._halves.get((trace, identity), ()) if half.of is None]
         alone = halves[0] if len(halves) == 1 and not halves[0].shared else _client(halves)
         return f"{trace}/{identity}" if alone is None else alone.name
@@ -242,6 +252,18 @@ def _settle(halves: list[_Half]) -> None:
             own[0].join(half)
         elif not half.told and any(not one.server for one in told):
             half.server = True  # the client's half is another's
+
+
+def _name_by_id(identity: str, halves: list[_Half]) -> None:
+    """Call each half by the id of the span, whatever else the log holds."""
+    known = [half for half in halves if half.of is None]
+    known.sort(key=lambda half: (half.service, half.host, half.start or 0, half.parents))
+    clients = [half for half in known if not half.server]
+    servers = [half for half in known if half.server]
+    alone = len(known) == 1 and not known[0].shared
+    for side, name, plain in ((clients, "client", len(clients) == 1), (servers, "server", alone)):
+        for number, half in enumerate(side, 1):
+            half.name = identity if plain else f"{identity}/{name}{f'.{number}' if number > 1 else ''}"
 
 
 def _client(halves: Sequence[_Half]) -> _Half | None:
