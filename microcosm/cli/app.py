@@ -191,6 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.finish()
     except (Exception, KeyboardInterrupt) as error:
         code = exits.failure(error, NAME)
+        output.tell_warnings()
     return code
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
@@ -24,6 +24,8 @@ SCHEMA = "microcosm/1"
 
 _quiet = False
 _whole = False
+_later: list[str] = []
+"""Warnings that wait for the answer."""
 
 _BATCH = 4096
 """So many lines are joined before they are written."""
@@ -33,6 +35,7 @@ def prepare() -> None:
     """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
     hush(False)
     show_whole(False)
+    _later.clear()
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -44,6 +47,7 @@ def prepare() -> None:
 def finish() -> None:
     """Write out what is buffered, so that a closed pipe or a full disk is noticed while it can be said."""
     sys.stdout.flush()
+    tell_warnings()
 
 
 def give_up_on(stream: TextIO) -> None:
@@ -59,16 +63,18 @@ def say(*lines: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
-def say_all(lines: Iterable[str]) -> None:
-    """Lines of the answer, however many."""
-    write_lines(sys.stdout, lines)
+def say_all(lines: Iterable[str], wrote: Callable[[int], None] | None = None) -> None:
+    """Lines of the answer, however many; `wrote` is told how many of them are out."""
+    write_lines(sys.stdout, lines, wrote)
 
 
-def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
+def write_lines(stream: TextIO, lines: Iterable[str], wrote: Callable[[int], None] | None = None) -> None:
     """Lines to a stream, nothing but a batch of them being held at a time."""
     rest = iter(lines)
     while batch := list(islice(rest, _BATCH)):
         stream.write("\n".join(batch) + "\n")
+        if wrote is not None:
+            wrote(len(batch))
 
 
 def emit(fields: Mapping[str, object]) -> None:
@@ -139,9 +145,20 @@ def note(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Something that may make the answer other than expected."""
-    if not _quiet:
+    """Something that may make the answer other than expected: in a terminal it is told after the answer."""
+    if _quiet:
+        return
+    if is_terminal(sys.stdout) and is_terminal(sys.stderr):
+        _later.append(f"warning: {text}")
+    else:
         complain(f"warning: {text}")
+
+
+def tell_warnings() -> None:
+    """Tell the warnings that wait for the end of the answer."""
+    if _later:
+        complain(*_later)
+        _later.clear()
 
 
 def unicode_output(stream: TextIO) -> bool:

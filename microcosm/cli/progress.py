@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from microcosm.cli import output
 
 if TYPE_CHECKING:
     from microcosm.traces.report import Report
 
-Item = TypeVar("Item")
-
 PATIENCE = 1.0
 """After so many seconds it is said how far something has come."""
 
 EVERY = 0.2
 """Seconds from one look to the next."""
-
-_ITEMS = 1024
-"""So many items are counted at a time."""
 
 
 class Progress:
@@ -36,12 +31,9 @@ class Progress:
         self.units = units
         self.done = 0
 
-    def counting(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, counted as they come."""
-        for number, item in enumerate(items, 1):
-            if not number % _ITEMS:
-                self.done += _ITEMS
-            yield item
+    def did(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
 
     def stopping(self, stop: Callable[[], bool] | None) -> Callable[[], bool]:
         """A condition that a search asks for again and again, each time being counted as a step."""
@@ -58,8 +50,9 @@ def told(doing: str, total: float | None = None, units: str = "") -> Iterator[Pr
     """Tell on standard error how far something is, once it takes a second; nothing is told into a pipe.
 
     >>> with told("counting", 3, "numbers") as progress:
-    ...     list(progress.counting("abc"))
-    ['a', 'b', 'c']
+    ...     progress.did(2)
+    >>> progress.done
+    2
     """
     progress = Progress(doing, total, units)
     if output.is_hushed() or not output.is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
@@ -82,15 +75,17 @@ def reading(paths: Sequence[str], report: Report) -> Iterator[None]:
         total = sum(os.path.getsize(path) for path in paths)
     except OSError:
         total = 0
-    with told(
-        f"reading {', '.join(paths[:3])}{', …' if paths[3:] else ''}", total or None, "bytes"
-    ) as progress:
-
-        def took(count: int) -> None:
-            progress.done += count
-
-        report.took = took
+    shown = ", ".join(paths[:3]) + (", …" if paths[3:] else "")
+    with told(f"reading {shown}", total or None, "bytes") as progress:
+        report.took = progress.did
         yield
+
+
+def written(events: int) -> AbstractContextManager[Progress]:
+    """Tell how many pairs of some events are written, unless people see them come."""
+    if output.is_terminal(sys.stdout):
+        return nullcontext(Progress(""))
+    return told("writing", events * (events - 1) / 2, "pairs")
 
 
 def _tell(progress: Progress, over: Event) -> None:
@@ -106,7 +101,7 @@ def _tell(progress: Progress, over: Event) -> None:
     if progress.total is not None:
         columns[1:1] = [BarColumn(), TextColumn("{task.percentage:>3.0f}%")]
         columns.append(TimeRemainingColumn())
-    console = Console(file=sys.stderr, no_color=not output.styled(sys.stderr))
+    console = Console(file=sys.stderr, force_terminal=True, no_color=not output.styled(sys.stderr))
     with Bar(*columns, TextColumn("{task.fields[rate]}"), console=console, transient=True) as bar:
         task = bar.add_task(output.printable(progress.doing), total=progress.total, rate="")
         while not over.wait(EVERY):

@@ -9,11 +9,14 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
 
 from microcosm import Microcosm, Relation
+from microcosm.cli import progress
+from microcosm.cli.app import main
 from microcosm.errors import TextError
 from microcosm.files import expanded, natural
 from microcosm.state import opening
@@ -256,3 +259,32 @@ def test_a_limit_on_verification_is_an_answer(run: Run, log: str) -> None:
     assert run("verify", "a.mc", "answer").code == 0
     ran = run("verify", "a.mc", "answer", "--limit", "0", "--json")
     assert ran.code in (0, 3)
+
+
+def test_warnings_come_after_the_answer_where_people_look_on(
+    log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(log).write_text("\n".join([*LOG, "nonsense"]), encoding="utf-8")
+    told: list[str] = []
+    monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: stream is not sys.stdin)
+    monkeypatch.setattr("microcosm.cli.output.complain", lambda *lines: told.extend(["said", *lines]))
+    monkeypatch.setattr("microcosm.cli.output.say", lambda *lines: told.append("answer"))
+    assert main(["online", log, "p:1", "q:1"]) == 0
+    assert told[0] == "answer"
+    assert "[bad-line]" in told[-1]
+
+
+def test_progress_is_told_where_it_takes_long_and_people_look_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with progress.told("counting", 10, "numbers") as nothing:
+        assert nothing.stopping(None)() is False
+    assert capsys.readouterr().err == ""  # a pipe
+    monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.told("counting", 10, "numbers") as counted:
+        counted.done = 5
+        sleep(0.3)
+    assert "counting" in capsys.readouterr().err

@@ -63,6 +63,7 @@ def repl(
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
     with gc_paused():
         session = Session(opened(paths, how), how, COMMANDS)
+    output.tell_warnings()
     gc.freeze()  # it stays as long as the session: no search for garbage need go through it
     if STDIN in paths and lines is None:
         _ask_the_terminal()

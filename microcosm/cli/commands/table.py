@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, pair_texts, stream_pairs
 from microcosm.cli.show.verdict import words_of
 
@@ -85,14 +85,17 @@ def table(
                 stream_pairs(file, known.events, known.table().rows())
             else:
                 _online(known, every)
+            if known.givens.complete:
+                output.note("the log is said to be complete: --mode offline tells what follows from that")
     return code
 
 
 def _online(known: Microcosm, every: bool) -> None:
     events = known.events
     if every:
-        for row in _lines(known):
-            output.say_all(row)
+        with progress.written(len(events)) as told:
+            for row in _lines(known):
+                output.say_all(row, told.did)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:
@@ -210,8 +213,9 @@ def _left(
     elif every:
         name = {event: words(event) for event in events}
         sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
-        for row in pair_texts(pairs.rows(), "{}, ", name, sign):
-            output.say_all(row)
+        with progress.written(len(events)) as told:
+            for row in pair_texts(pairs.rows(), "{}, ", name, sign):
+                output.say_all(row, told.did)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:

@@ -67,7 +67,7 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value}
     notes = [f"note: {told}" for told in strangers(known, left, right)]
-    if said := hint(known, verdict):
+    if said := hint(known, left, verdict, right):
         notes.append(f"note: {said}")
     answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
     return with_unknown(answered, known, left, right)

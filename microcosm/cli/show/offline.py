@@ -179,13 +179,13 @@ LONGEST = 0.5
 def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     """Warn where no world fits what is given, though online decision making does not see it."""
     given = known.givens
+    if len(given.clocks) > MOST_EVENTS or given.externals > MOST_EVENTS:
+        return
     stated = (fact.relation.value == "<>" for fact in given.external.values())
     if not (given.refuted or given.stamps or given.tokens or given.clocks or any(stated)):
         return
     from microcosm.worlds.possible import Undecided
 
-    if len(given.clocks) > MOST_EVENTS or len(given.external) > MOST_EVENTS:
-        return
     try:
         fits = known.worlds.fits(stop_after(LONGEST))
     except Undecided:

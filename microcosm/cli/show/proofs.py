@@ -118,7 +118,7 @@ class Provenance:
         fact = leaf.conclusion
         where = "" if fact.right is None else self._places(fact.left, fact.right)
         if leaf.rule == ABSENT:
-            return where
+            return where if fact.relation == "_" else ""
         told = self._told(leaf, False)
         return f"{told}; {where}" if where else told
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING, TypeAlias
 
-from microcosm.cli import output
+from microcosm.cli import output, progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,9 +31,12 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: dict[str, objec
     name = {event: output.as_json(event) for event in events}
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
     between = ""
-    for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
-        sys.stdout.write(f"{between}{', '.join(pairs)}")
-        between = ", "
+    with progress.written(len(events)) as told:
+        for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
+            batch = [*pairs]
+            sys.stdout.write(f"{between}{', '.join(batch)}")
+            between = ", "
+            told.did(len(batch))
     output.say(
         "]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in (more or {}).items()) + "}"
     )

@@ -44,19 +44,35 @@ def verdict_exit(verdict: Relation) -> int:
 
 COMPLETE = "if every message of this system is in the log, say --complete: then they are concurrent"
 
+STATED = "the log is said to be complete: by that, offline decision making concludes {}"
 
-def hint(known: Microcosm, verdict: Relation) -> str | None:
-    """What would settle a verdict that says nothing, where a log is read that may be complete."""
+MOST_EVENTS = 20_000
+"""Among more events an online answer does not wait for what offline decision making says."""
+
+
+def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
+    """What would settle an online verdict that says nothing of two events of a log, or settles it offline."""
     from microcosm.cli.reading import may_be_complete
 
-    undecided = verdict in (Relation.UNKNOWN, Relation.SILENT)
-    return COMPLETE if undecided and may_be_complete(known) else None
+    table = known.givens.events
+    if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None:
+        return None
+    if left not in table or right not in table:
+        return None
+    if known.givens.complete and len(table) <= MOST_EVENTS:
+        from microcosm.queries.offline import Inconsistent
+
+        try:
+            found = known.offline(left, right, depth=0).relation
+        except Inconsistent:
+            return None
+        return None if found is None else STATED.format(statement(left, str(found), right))
+    return COMPLETE if may_be_complete(known) else None
 
 
 def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:
-    """The hint, after an answer; not of events that are in no log."""
-    table = known.givens.events
-    if table is not None and left in table and right in table and (said := hint(known, verdict)):
+    """The hint, after an answer."""
+    if said := hint(known, left, verdict, right):
         output.say("")
         show_prose(said)
 
