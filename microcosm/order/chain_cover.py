@@ -292,6 +292,14 @@ class LabelArrays:
         found[:, -1] = 0
         return found
 
+    def known_of(self, events: Array, chain: int) -> Array:
+        """For each position how many events of one chain are before it, as `Labels.known_of`."""
+        np = self._np
+        events = np.asarray(events)
+        return np.where(
+            self._chain[events] == chain, self._index[events], self._known[self._row[events], chain]
+        )
+
     def at(self, events: Array) -> tuple[Array, Array]:
         """The chain and the index of each position."""
         return self._chain[events], self._index[events].astype(self._np.int64)

@@ -21,6 +21,7 @@ from microcosm.questions.scope import FALSE, OPEN, TRUE, Part, Scope
 from microcosm.questions.search import decide
 from microcosm.questions.settle import Observation
 from microcosm.questions.states import Interval
+from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
 HOLDS, VIOLATED, UNDECIDED = "holds", "violated", "open"
@@ -189,7 +190,9 @@ class Answers:
         so.
         """
         exact = True
-        if not self._exact and (counted := tally(self.evaluation, formula, self._shown)) is not None:
+        with gc_paused():
+            counted = None if self._exact else tally(self.evaluation, formula, self._shown)
+        if counted is not None:
             for value, count in counted.counts.items():
                 counts[VALUES[value]] += count
                 kept[value] += counted.flagged[value]

@@ -27,6 +27,7 @@ from microcosm.questions.language import (
 )
 from microcosm.questions.patterns import Values, matched
 from microcosm.questions.states import Interval, Unordered, intervals, missing
+from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
 
@@ -149,11 +150,12 @@ class Asked:
         found = self._matched.get(name)
         if found is None:
             pattern = self.pattern(name)
-            if isinstance(pattern, EventPattern):
-                events = matched(pattern, self.table)
-                found = Candidates(events.events, events.values)
-            else:
-                found = self._states(pattern)
+            with gc_paused():
+                if isinstance(pattern, EventPattern):
+                    events = matched(pattern, self.table)
+                    found = Candidates(events.events, events.values)
+                else:
+                    found = self._states(pattern)
             self._matched[name] = found
         return found
 

@@ -35,6 +35,9 @@ from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 
+MANY = 512
+"""In a frame of so many events columns of labels come from arrays, where numpy is there."""
+
 
 class Possible(NamedTuple):
     """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is
@@ -209,16 +212,15 @@ class _Framed:
         self.events = events
         self._every = (1 << len(events)) - 1
 
-    @cached_property
-    def _own(self) -> dict[int, list[int]]:
-        own: dict[int, list[int]] = {}
-        for at, one in enumerate(self.events):
-            own.setdefault(one, []).append(at)
-        return own
-
     def _same(self, event: int) -> int:
         """Where an event stands in the frame."""
-        return sum(1 << at for at in self._own.get(event, ()))
+        if event not in self._members:
+            return 0
+        return sum(1 << at for at, one in enumerate(self.events) if one == event)
+
+    @cached_property
+    def _members(self) -> frozenset[int]:
+        return frozenset(self.events)
 
 
 class _TableFrame(_Framed):
@@ -300,8 +302,11 @@ class _LabelFrame(_Framed):
         own, index = self._labels.cover.chain[place], self._labels.cover.index[place]
         columns = self._columns.get(own)
         if columns is None:
-            known = self._labels.known_of
-            columns = [[known(other, own) for other in segment[2]] for segment in self._segments]
+            known, arrays = self._labels.known_of, self._judged.arrays
+            if arrays is not None and len(self.events) >= MANY:
+                columns = [arrays.known_of(segment[2], own).tolist() for segment in self._segments]
+            else:
+                columns = [[known(other, own) for other in segment[2]] for segment in self._segments]
             self._columns[own] = columns
         row = 0
         for (chain, offset, _), indices, column in zip(self._segments, self._indices, columns, strict=True):

@@ -103,8 +103,7 @@ def condition(formula: Formula | None, table: EventTable) -> Test:
         case Compared():
             one, other, sign = getter(formula.left, table), getter(formula.right, table), formula.sign
             if sign == "=" and isinstance(formula.right, Value):
-                wanted = as_text(formula.right.value)
-                return lambda number, groups: as_text(one(number)) == wanted
+                return _equals(one, as_text(formula.right.value))
             return lambda number, groups: compared(one(number), sign, other(number))
         case OneOf():
             get, among = getter(formula.operand, table), [getter(part, table) for part in formula.among]
@@ -132,6 +131,14 @@ def getter(operand: Operand, table: EventTable) -> Callable[[int], Any]:
     if "." not in name:
         return lambda number: attributes[number].get(name)
     return lambda number: _within(attributes[number], name)
+
+
+def _equals(get: Callable[[int], Any], wanted: str | None) -> Test:
+    def found(number: int, groups: Groups) -> bool:
+        value = get(number)
+        return (value if isinstance(value, str) else as_text(value)) == wanted
+
+    return found
 
 
 def listed(column: Sequence[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook
 from microcosm.questions.answers import VALUES, Answer, Said
 from microcosm.questions.ask import Build, answers
+from microcosm.questions.language import Questions
 from microcosm.questions.reader import read_questions
 from microcosm.questions.scope import FALSE
 
@@ -41,6 +42,7 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
         return "the answer does not list its questions and their texts"
     shown = max((len(q["witnesses"]) for q in told if isinstance(q.get("witnesses"), list)), default=0)
     found: list[tuple[Answer, Givens]] = []
+    patterns = Questions()  # what is asked on the command line may use those of the files
     for one in asked:
         match one:
             case {"file": str() | None as file, "text": str(text)}:
@@ -48,7 +50,8 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
             case _:
                 return "the answer does not have the text of its questions"
         try:
-            read = read_questions(text, file)
+            read = read_questions(text, file, patterns if file is None else None)
+            patterns.patterns.update(read.patterns)
             for exact in (False, True):
                 searched = any(q.get("exact") is not False for q in told)
                 if exact == searched:

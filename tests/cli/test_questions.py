@@ -234,3 +234,11 @@ def test_usage(run: Run) -> None:
     assert run("find", "log.jsonl")[0] == 2
     assert run("assert", "log.jsonl", "lock.ask", "--proof", "x")[0] == 2
     assert run("assert", "nowhere.jsonl", "lock.ask")[0] == 4
+
+
+def test_what_is_asked_on_the_command_line_uses_the_patterns_of_the_files(run: Run) -> None:
+    code, out, _ = run("assert", "log.jsonl", "lock.ask", "-e", "never write(k) > told(k)", "--json")
+    assert code == 1
+    assert [one["verdict"] for one in json.loads(out)["questions"]] == ["open", "holds", "open", "violated"]
+    Path("answer.json").write_text(out)
+    assert run("verify", "log.jsonl", "answer.json")[0] == 0

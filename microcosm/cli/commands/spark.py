@@ -132,6 +132,51 @@ def extract(
     return _answer(out, found.summary, found.stages, json)
 
 
+@app.command("assert")
+def assert_that(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE... QUESTIONS.ask", help="Logs, folders of them; last the questions."),
+    ],
+    out: Folder,
+    exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
+    master: Master = LOCAL,
+    json: options.Json = False,
+) -> int:
+    """Do questions hold of many traces?
+
+    Writes Parquet: DIR/answers (file, trace, line, text, verdict, exact, vacuous, true, false, open), a row
+    for each trace and question; DIR/witnesses (file, trace, line, verdict, events, parameters, atoms). Each
+    trace is asked as `microcosm assert` asks it, in one task: a single giant trace is asked there. Exit 0 if
+    all hold, 1 if some are violated, 3 if some are open.
+
+    \b
+    Example:
+      microcosm spark assert logs/ lease.ask --out answers/
+    """
+    _require()
+    from microcosm.spark import questions as job
+    from microcosm.spark.session import session
+
+    if len(inputs) < 2:
+        raise exits.UsageError("spark assert TRACE... QUESTIONS.ask: name traces, and last the questions")
+    *traces, asked = inputs
+    with _progress(), session(master) as spark:
+        found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact)
+    for fault in found.faults:
+        output.warn(output.printable(fault))
+    _answer(out, found.summary, found.stages, json)
+    if found.summary["faults"]:
+        return exits.BAD_INPUT
+    return (
+        exits.REFUTED
+        if found.summary["violated"]
+        else exits.UNDECIDED
+        if found.summary["open"]
+        else exits.HOLDS
+    )
+
+
 @app.command("stream")
 def stream(
     path: Annotated[

@@ -1,0 +1,104 @@
+"""The language: what abbreviates what, what is refused, and where."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from microcosm import Microcosm
+from microcosm.errors import TextError
+from microcosm.questions.language import Quantified
+from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.regexes import read_regex
+
+PATTERNS = 'event a(k) where label ~ "(?<k>.)"; event b; state s(k) on k from label = "x" until label = "y"; '
+
+SAME = [
+    ("never a(k) || a(k)", "assert for all x: a(k), y: a(k): x = y or not x || y"),
+    ("never a(k) < b", "assert for all x: a(k), y: b: x = y or not x < y"),
+    ("every a(k) after some b", "assert for all x: a(k): exists y: b: y < x"),
+    ("every a(k) before b", "assert for all x: a(k), y: b: x = y or x < y"),
+    ("never b", "assert for all x: b: not x = x"),
+    ("never a(k) !< b", "assert for all x: a(k), y: b: x = y or x < y"),
+    ("never a(k) > b where k != 1", "assert for all x: a(k), y: b where k != 1: x = y or not y < x"),
+]
+
+LOG = "\n".join(
+    f'{{"process": "{process}", "seq": {seq}, "label": "{label}"}}'
+    for process, seq, label in [("p", 1, "1"), ("p", 2, "2"), ("q", 1, "1"), ("q", 2, "x")]
+)
+
+
+@pytest.mark.parametrize(("short", "long"), SAME)
+def test_what_abbreviates_what(short: str, long: str, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(LOG)
+    log = Microcosm.from_trace(tmp_path / "log.jsonl")
+    one, other = (log.assert_(PATTERNS + text)[0] for text in (short, long))  # noqa: PT009
+    assert one.verdict == other.verdict
+
+
+def test_comments_lines_and_semicolons_mean_nothing() -> None:
+    text = 'event a where label = "#x;" # a comment; never\n;;never\na\n||\na ; never a'
+    read = read_questions(text)
+    assert [question.text for question in read.questions] == ["never a || a", "never a"]
+    assert [question.place.line for question in read.questions] == [2, 5]
+
+
+def test_strings_keep_what_regular_expressions_need() -> None:
+    read = read_questions(r"""event a where label ~ 'it\'s \d' and x = "a\"b"; never a""")
+    condition = read.patterns["a"].condition  # type: ignore[union-attr]
+    assert condition.parts[0].pattern.pattern == r"it's \d"  # type: ignore[union-attr]
+    assert condition.parts[1].right.value == 'a"b'  # type: ignore[union-attr]
+
+
+def test_find_takes_patterns_pairs_and_conditions() -> None:
+    for text in ('label ~ "x"', "a(k)", "a(k) || a(k)", "every a(k) after some b", "[label] < b"):
+        (question,) = read_sought(PATTERNS + text).questions
+        assert isinstance(question.formula, Quantified)
+    with pytest.raises(TextError, match=r"defines something|expected"):
+        read_sought("event a where x")
+
+
+@pytest.mark.parametrize(
+    "text", ["(a+)+$", "(a*)*", "(a|aa)+$", "(.*a){20}", "(a|b|ab)*c", ".*.*.*.*.*x", "(x+x+)+y"]
+)
+def test_what_may_run_away_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="run away"):
+        read_regex(text)
+
+
+@pytest.mark.parametrize(
+    "text", [r"(\w+) did (\w+)", "a{3}b{2,4}", "(?:ab)+c", "x|y", r"^\[.*\] (?P<k>\S+)$", "(?>a+)+b"]
+)
+def test_what_is_tame_is_taken_and_fast(text: str) -> None:
+    begin = time.monotonic()
+    re.compile(read_regex(text)).search("a" * 2000 + "b")
+    assert time.monotonic() - begin < 1
+
+
+WRONG = [
+    ("assert for all x: a(k): y < x", "1:", "no variable is called y"),
+    ("assert for all x: a(k), x: b: x = x", "1:", "is bound already"),
+    ("assert for all x: a(k): x < 3", "1:", "x is an event"),
+    ("assert for all x: s(k): x < x", "1:", "events are related by"),
+    ("never a(k) || a(k, k)", "1:", "has 1 parameters (k), not 2"),
+    ("never a(k) || b where a || b", "1:", "`where` compares values"),
+    ("event c where exists x: a: x < x; never c", "1:", "has no `for all`"),
+    ("possibly a and s(k)", "1:", "states are possible at once"),
+    ("know s(k) < b; never b", "1:", "events are known"),
+    ("never aa(k)", "1:", "nothing above defines aa"),
+    ("state t on z from x until y", "1:", "z is no parameter of t"),
+    ("event c(k, k) where k; never c", "1:", "is there twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "message"), WRONG)
+def test_what_is_wrong_is_said_at_its_place(text: str, place: str, message: str) -> None:
+    with pytest.raises(TextError) as wrong:
+        read_questions(PATTERNS + text, "f.ask")
+    assert message in str(wrong.value)
+    assert wrong.value.line == 1
+    assert (wrong.value.column or 0) > len(PATTERNS)
