@@ -47,7 +47,7 @@ class Source:
     def extraction(
         self, report: Report | None = None, *, complete: bool | Sequence[str] = False, **how: Any
     ) -> Extraction:
-        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises as that does.
+        """What comes out of the log, `how` being the options of `microcosm_of_logs`. Raises, costs as that.
 
         `complete` says that every event and every message of the log is in it, or those of some processes:
         `NotComplete` is raised where anything speaks against it. Cost: linear, plus sorting.
