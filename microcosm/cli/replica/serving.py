@@ -376,7 +376,7 @@ class Serving:
         if self._metrics is None or (node is not None and node.fault is not None):
             return
         try:
-            writetext_of(
+            write_text(
                 Path(self._metrics), exposition(self._replica, None if node is None else node.metrics())
             )
             self._metrics_fault = None
