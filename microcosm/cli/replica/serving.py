@@ -24,6 +24,7 @@ from microcosm.errors import (
     MicrocosmError,
     ReplicaError,
 )
+from microcosm.files import write_text
 from microcosm.givens.relation import Relation
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import ReadOnlyStore
