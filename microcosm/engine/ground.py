@@ -201,7 +201,6 @@ class Ground:
         others = {Relation.CONCURRENT: givens.clocks, Relation.RELATED: givens.tokens}
         self.unstated = frozenset([r for r, more in others.items() if not (self._stated[r][0] or more)])
         """Those of `||` and `<>` that nothing was given of at first: most logs state `<` only."""
-        self._other = joined((*givens.stamps,), givens.tellers())
         links = givens.links  # in which each of its names is
         all_linked = links is not None and len(links.names) == len(position)
         universe.members = universe.named if all_linked else self._in_m | self._row_of_stated()
@@ -289,7 +288,8 @@ class Ground:
     @cached_property
     def _in_name(self) -> int:
         """The events of stamps and messages."""
-        return row_of(map(self.universe.position.__getitem__, self._other))
+        others = joined(self._givens.stamps, self._givens.tellers())
+        return row_of(map(self.universe.position.__getitem__, others))
 
     def _row_of_stated(self) -> int:
         """The events that external correspondences name."""

@@ -57,7 +57,6 @@ class GivenFacts:
         self.givens = givens
         self.members = frozenset(givens.members())
         self._chain = {event: at for at, event in enumerate(givens.internal)}
-        self._end = len(givens.internal)
         self._stated = {event: at for at, event in enumerate(givens.clocks)}
         self._tokens: dict[str, list[str]] = {}
         self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
@@ -69,35 +68,28 @@ class GivenFacts:
         """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
         if left == right:
             return
-        if relation is Relation.BEFORE and self._chain.get(left, self._end) < self._chain.get(right, -1):
+        if relation is Relation.BEFORE and -1 < self._chain.get(left, -1) < self._chain.get(right, -1):
             yield Evidence("internal")
         stated = self.givens.external if relation in GIVEN_RELATIONS else self.givens.refuted
         for key in ((left, relation.value or "", right), (right, relation.value or "", left)):
             fact = stated.get(key)
             if fact is not None and (fact.left, fact.right) == (left, right):
                 yield Evidence("external", fact.source)
-        if self._by_clocks(left, right) is relation or (
-            relation is Relation.NOT_BEFORE and self._missed(left, right)
-        ):
+        if self._by_clocks(left, relation, right):
             yield Evidence("clocks")
         if relation is Relation.RELATED:
             for token in self._tokens.get(left, ()):
                 if right in self._groups[token]:
                     yield Evidence("token", token)
 
-    def _missed(self, left: str, right: str) -> bool:
-        """Whether the clocks show that `left` is not before `right`."""
-        a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
-        return a is not None and b is not None and not a.beside(b) and a.missed_by(b)
-
-    def _by_clocks(self, left: str, right: str) -> Relation | None:
+    def _by_clocks(self, left: str, relation: Relation, right: str) -> bool:
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
         if a is None or b is None:
-            return None
-        if not a.beside(b):
-            return between(a, b)
-        before = (a.own, self._stated[left]) < (b.own, self._stated[right])
-        return Relation.BEFORE if before else Relation.AFTER
+            return False
+        if a.beside(b):
+            before = (a.own, self._stated[left]) < (b.own, self._stated[right])
+            return relation is (Relation.BEFORE if before else Relation.AFTER)
+        return between(a, b) is relation or (relation is Relation.NOT_BEFORE and a.missed_by(b))
 
 
 STAMPED_OUT = "stamped_out"
@@ -246,8 +238,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         if len(events) == 1:
             return events[0] in self._events[name]
         if name == STAMPED_OUT:
-            one, other = (self._stamps.get(event) for event in events)
-            return events[0] != events[1] and too_late(one, other)
+            return events[0] != events[1] and too_late(*map(self._stamps.get, events))
         columns = self._columns(name)
         mine, theirs = columns[0].get(events[0], {}), columns[1].get(events[1], {})
         return events[0] != events[1] and any(key in theirs for key in mine)
@@ -256,9 +247,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         """Every x with `name(event, x)` (end 0) or `name(x, event)` (end 1); one may come twice."""
         expect(name, 2)
         if name == STAMPED_OUT:
-            for other in self._stamps:
-                if self.holds(name, *((event, other) if end == 0 else (other, event))):
-                    yield other
+            pairs = ((event, other) if end == 0 else (other, event) for other in self._stamps)
+            yield from (pair[1 - end] for pair in pairs if self.holds(name, *pair))
             return
         columns = self._columns(name)
         others = columns[2] if end else columns[3]
@@ -271,9 +261,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         if name in self._events:
             return ((event,) for event in self._events[name])
         expect(name, 2)
-        if name == STAMPED_OUT:
-            return ((a, b) for a in self._stamps for b in self.partners(name, 0, a))
-        return ((a, b) for a in self._columns(name)[0] for b in self.partners(name, 0, a))
+        firsts = self._stamps if name == STAMPED_OUT else self._columns(name)[0]
+        return ((a, b) for a in firsts for b in self.partners(name, 0, a))
 
 
 def expect(name: str, events: int) -> None:

@@ -110,14 +110,11 @@ def read_relation(said: Relation | str | None) -> Relation:
         return Relation.SILENT
     if isinstance(said, str):
         text = said.strip()
-        found = SPELLINGS[text] if text in SPELLINGS else _NAMES.get(text.upper().replace(" ", "_"))
+        found = SPELLINGS.get(text, Relation.__members__.get(text.upper().replace(" ", "_")))
         if found is not None:
             return found
     known = ", ".join(f"{relation} ({relation.name})" for relation in Relation if relation.value is not None)
     raise Undefined(f"{said!r} is no relation: it is one of {known}, or SILENT")
-
-
-_NAMES = {relation.name: relation for relation in Relation}
 
 
 GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)

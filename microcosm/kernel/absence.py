@@ -153,10 +153,8 @@ class Search:
             case BasePredicate(name, _):
                 return self._base.partners(name, end, event)
             case Judged():
-                rows = (
-                    self.row(RowGoal(j, r, int(a == variable), event)) for j, a, r, _ in self.readings(step)
-                )
-                return (found for row in rows for found in row)
+                goals = (RowGoal(j, r, int(a == variable), event) for j, a, r, _ in self.readings(step))
+                return (found for goal in goals for found in self.row(goal))
         raise AssertionError(f"not decided here: {step}")
 
     def _holds(self, judgement: Judgement, left: str, relation: Relation, right: str) -> bool:

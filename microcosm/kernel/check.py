@@ -315,10 +315,8 @@ class _Proof:
         pair = {line.left, line.right}
         if len(premises) != 2 or not exclude(*premises):
             fail(path, f"{CLASH} needs two premises that exclude each other")
-        if any(
-            premise.judgement != line.judgement or {premise.left, premise.right} != pair
-            for premise in premises
-        ):
+        spoken_of = [(said.judgement, {said.left, said.right}) for said in premises]
+        if any(each != (line.judgement, pair) for each in spoken_of):
             fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
     def _before(self, setting: _Setting, update: bool, new: Correspondence, path: NodePath) -> _Setting:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.plan import Binding
-from microcosm.logic.rule import Judgement
+from microcosm.logic.rule import Judgement, incompatible
 from microcosm.text.names import quote
 
 JUDGEMENTS = {judgement.value: judgement for judgement in Judgement}
@@ -26,8 +26,6 @@ ASSUME = "assume"
 
 CLASH, CONTRADICTION = "Clash", "contradiction"
 """The step from two judgements that no world has both of, and its relation."""
-
-_POSSIBLE = {"<": "<", ">": ">", "||": "|", "<>": "<>", "!<": ">|", "!>": "<|", "!||": "<>", "!<>": "|"}
 
 _NODE = frozenset(("rule", "conclusion", "premises"))
 EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes", "source"))
@@ -133,14 +131,13 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
 
 def exclude(one: NodeLine, other: NodeLine) -> bool:
     """Whether two lines judge one pair of events so that no relation is left to it. Cost: constant."""
-    ends = {(other.left, other.right): other.relation, (other.right, other.left): _converse(other.relation)}
-    mine, theirs = str(one.relation), str(ends.get((one.left, one.right)))
-    known = mine in _POSSIBLE and theirs in _POSSIBLE and not (one.absent or other.absent)
-    return known and one.judgement == other.judgement and not set(_POSSIBLE[mine]) & set(_POSSIBLE[theirs])
-
-
-def _converse(relation: str | None) -> str | None:
-    return {"<": ">", "!<": "!>"}.get(str(relation), relation)
+    judged = not (one.absent or other.absent) and one.judgement == other.judgement
+    if not judged or not {one.relation, other.relation} <= {*SIGNS}:
+        return False
+    mine, theirs = Relation(one.relation), Relation(other.relation)
+    if (one.left, one.right) == (other.right, other.left):
+        return incompatible(mine, theirs.converse)
+    return (one.left, one.right) == (other.left, other.right) and incompatible(mine, theirs)
 
 
 def read_evolution(value: object, path: NodePath) -> tuple[bool, Correspondence]:

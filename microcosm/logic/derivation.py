@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
-from microcosm.errors import readable
+from microcosm.errors import Undefined, readable
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
 from microcosm.text.names import quote
@@ -28,6 +28,25 @@ ABSENT = "absent"
 
 ASSUME, CLASH, CONTRADICTION = "assume", "Clash", "contradiction"
 """The leaf of what is assumed; the step from two judgements that exclude each other, and its relation."""
+
+
+def read_judgement(said: Judgement | str) -> Judgement:
+    """The judgement that a name or a member of the enum stands for. Raises `Undefined` for anything else.
+
+    Cost: constant.
+
+    >>> read_judgement("online"), read_judgement(Judgement.INITIAL)
+    (<Judgement.ONLINE: 'online'>, <Judgement.INITIAL: 'initial'>)
+    """
+    if isinstance(said, Judgement):
+        return said
+    found = _NAMES.get(said.strip().lower()) if isinstance(said, str) else None
+    if found is None:
+        raise Undefined(f"{said!r} is no judgement: it is one of {', '.join(_NAMES)}")
+    return found
+
+
+_NAMES = {judgement.value: judgement for judgement in Judgement}
 
 
 @dataclass(frozen=True, slots=True)

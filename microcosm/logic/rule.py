@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
 
-from microcosm.errors import Undefined
 from microcosm.givens.relation import MORE_ACCURATE, Relation
 
 
@@ -30,25 +29,6 @@ class Judgement(Enum):
     def turnstile(self) -> str:
         """The sign of the papers: ⊢₀, ⊢ or ⊩."""
         return {"initial": "⊢₀", "online": "⊢", "offline": "⊩"}[self.value]
-
-
-def read_judgement(said: Judgement | str) -> Judgement:
-    """The judgement that a name or a member of the enum stands for. Raises `Undefined` for anything else.
-
-    Cost: constant.
-
-    >>> read_judgement("online"), read_judgement(Judgement.INITIAL)
-    (<Judgement.ONLINE: 'online'>, <Judgement.INITIAL: 'initial'>)
-    """
-    if isinstance(said, Judgement):
-        return said
-    found = _NAMES.get(said.strip().lower()) if isinstance(said, str) else None
-    if found is None:
-        raise Undefined(f"{said!r} is no judgement: it is one of {', '.join(_NAMES)}")
-    return found
-
-
-_NAMES = {judgement.value: judgement for judgement in Judgement}
 
 
 ANY = "_"
@@ -181,7 +161,7 @@ class Rule:
             for relations in product(*(self.domains[v] for v in variables)):
                 binding = dict(zip(variables, relations, strict=True))
                 premises = tuple(p for premise in chosen for p in _bind(premise, binding))
-                if any(isinstance(p, Incompatible) and not _incompatible(p) for p in premises):
+                if any(isinstance(p, Incompatible) and not _exclude(p) for p in premises):
                     continue
                 for conclusion in self.conclusions:
                     head = _judged(conclusion, binding)
@@ -272,7 +252,16 @@ _POSSIBLE = {
 }
 
 
-def _incompatible(premise: Incompatible) -> bool:
-    assert isinstance(premise.one, Relation)
-    assert isinstance(premise.other, Relation)
-    return not _POSSIBLE[premise.one] & _POSSIBLE[premise.other]
+def incompatible(one: Relation, other: Relation) -> bool:
+    """Whether no pair of events of any world stands in both relations. Cost: constant.
+
+    >>> incompatible(Relation.BEFORE, Relation.NOT_RELATED), incompatible(Relation.RELATED, Relation.AFTER)
+    (True, False)
+    """
+    known = one in _POSSIBLE and other in _POSSIBLE
+    return known and not _POSSIBLE[one] & _POSSIBLE[other]
+
+
+def _exclude(premise: Incompatible) -> bool:
+    assert isinstance(premise.one, Relation) and isinstance(premise.other, Relation)  # noqa: PT018
+    return incompatible(premise.one, premise.other)

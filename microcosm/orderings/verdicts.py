@@ -37,7 +37,7 @@ SMALL = 200
 Execute = Callable[[Computation], list[int] | None]
 """An execution that keeps an ordering, or None."""
 
-Kind = Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
+PatternKind = Literal["inversion", "causal-knot", "crown", "ladder", "cycle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ExcludedPattern:
     out (of long traces: see `SMALL`). `within` adds those of the causal paths that the pattern rests on.
     """
 
-    kind: Kind
+    kind: PatternKind
     messages: tuple[str, ...]
     within: tuple[str, ...]
 
@@ -176,13 +176,13 @@ class _Classification:
         assert by is not None, f"{ordering.value}: the execution that was made keeps it"
         return Verdict(holds, True, False, inverted, kept=kept, broken=broken, broken_by=by)
 
-    def _pattern(self, kind: Kind, found: Sequence[int]) -> ExcludedPattern:
+    def _pattern(self, kind: PatternKind, found: Sequence[int]) -> ExcludedPattern:
         names = self._of.messages
         within = self._on_paths(kind, found)
         assert excluded(kind, self._of.restrict(within)), f"this {kind} excludes nothing"
         return ExcludedPattern(kind, tuple(names[m] for m in found), tuple(names[m] for m in within))
 
-    def _on_paths(self, kind: Kind, found: Sequence[int]) -> list[int]:
+    def _on_paths(self, kind: PatternKind, found: Sequence[int]) -> list[int]:
         """The messages of a pattern and those of a causal path of few messages for each of its links."""
         of = self._of
         messages = set(found)
@@ -257,7 +257,7 @@ class _Classification:
         return None if found is None else tuple(kept[m] for m in found)
 
 
-def excluded(kind: Kind, part: Computation) -> bool:
+def excluded(kind: PatternKind, part: Computation) -> bool:
     """Whether the messages of a pattern alone are what it says: asked of the predicates themselves.
 
     Cost: linear in the part; for a ladder that of `queue_execution`.

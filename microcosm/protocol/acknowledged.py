@@ -7,7 +7,7 @@ from collections.abc import Container
 from typing import Any, ClassVar
 
 from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, Delivery, Machine, Send
-from microcosm.protocol.packets import Ack, Numbered, Secret, YouCanTell
+from microcosm.protocol.packets import Ack, Secret, Serial, YouCanTell
 
 
 class MF(Machine):
@@ -34,7 +34,7 @@ class MF(Machine):
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         self._clock += 1
-        self._queue.append(Send(to[0], Numbered(self._clock, payload)))
+        self._queue.append(Send(to[0], Serial(self._clock, payload)))
         self.operations += 1
         self._next()
         return self._clock
@@ -45,7 +45,7 @@ class MF(Machine):
             self.operations += 1
             self.out.append(self._outstanding)
 
-    def _on_plain(self, sender: int, packet: Numbered) -> str | None:
+    def _on_plain(self, sender: int, packet: Serial) -> str | None:
         self.operations += 1
         if packet.mid <= self._delivered.get(sender, 0):
             self._emit(sender, Ack(packet.mid))
@@ -85,7 +85,7 @@ class MF(Machine):
         return len(self._queue)
 
     HANDLERS: ClassVar[dict[type, str]] = {
-        Numbered: "_on_plain",
+        Serial: "_on_plain",
         Ack: "_on_ack",
     }
 

@@ -34,10 +34,10 @@ from microcosm.protocol.packets import (
     LamportClocked,
     Logged,
     MatrixStamped,
-    Numbered,
     Packet,
     Permit,
     Secret,
+    Serial,
     Vectored,
 )
 from microcosm.protocol.timestamped import KS, RST, Newtop
@@ -175,7 +175,7 @@ class Disclosure:
                 self._cover(sender, packet.mid, f"s:{sender}.{packet.mid}:{me}")
             elif packet.mid <= self._permitted.get(sender, 0):
                 self._cover(sender, packet.mid, f"g:{self._process}:{sender}.{self._permitted[sender]}")
-        elif isinstance(packet, Numbered) or (isinstance(packet, Secret) and not packet.eager):
+        elif isinstance(packet, Serial) or (isinstance(packet, Secret) and not packet.eager):
             for number in range(self._known.get(sender, 0) + 1, packet.mid):
                 self._network(f"d:{sender}.{number}", f"s:{sender}.{packet.mid}:{me}")
             self._known[sender] = packet.mid

@@ -17,7 +17,7 @@ SHAPES: tuple[type[Packet], ...] = (
     packets.HybridMessage,
     packets.Ack,
     packets.Permit,
-    packets.Numbered,
+    packets.Serial,
     packets.Secret,
     packets.YouCanTell,
     packets.MatrixStamped,

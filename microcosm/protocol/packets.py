@@ -35,7 +35,7 @@ def _addressed(to: object) -> bool:
     return type(to) is tuple and bool(to) and naturals(to) and len(set(to)) == len(to)
 
 
-class Shape:
+class PacketShape:
     """What packets have in common."""
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class HybridMessage(Shape):
+class HybridMessage(PacketShape):
     """Hybrid protocols: message `mid`, its predecessor to the same receiver, whether a permit follows."""
 
     mid: int
@@ -91,7 +91,7 @@ class Dependent(HybridMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class _Identified(Shape):
+class _Identified(PacketShape):
     mid: int
 
     integers = 1
@@ -111,14 +111,14 @@ class Permit(_Identified):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered(_Identified):
+class Serial(_Identified):
     """Mattern and Fünfrocken: message `mid`, all earlier ones of this sender being delivered."""
 
     payload: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Secret(Shape):
+class Secret(PacketShape):
     """Cykas: a message; an eager one puts its receiver into secret mode until a `YouCanTell`."""
 
     mid: int
@@ -132,12 +132,12 @@ class Secret(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class YouCanTell(Shape):
+class YouCanTell(PacketShape):
     """Cykas: one secret is none any more. It carries no id: counting it twice is an error nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixStamped(Shape):
+class MatrixStamped(PacketShape):
     """Raynal, Schiper, Toueg: the sender's matrix before this message; `to` are all receivers."""
 
     matrix: tuple[Counts, ...]
@@ -153,7 +153,7 @@ class MatrixStamped(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Vectored(Shape):
+class Vectored(PacketShape):
     """Monitor: for each monitor, how many messages of each process to it are in the causal past."""
 
     vectors: tuple[Counts, ...]
@@ -173,7 +173,7 @@ LogEntry = tuple[int, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Logged(Shape):
+class Logged(PacketShape):
     """Kshemkalyani and Singhal: the sender's clock and what is left to remember of the causal past."""
 
     clock: int
@@ -203,7 +203,7 @@ def _entries(log: Iterable[object]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class LamportClocked(Shape):
+class LamportClocked(PacketShape):
     """Newtop: the sender's Lamport clock; a null has no payload and is not delivered.
 
     `null` is 0 for a message, 1 where the message is for others, 2 for a null that only breaks a silence.
@@ -220,7 +220,7 @@ class LamportClocked(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Routed(Shape):
+class Routed(PacketShape):
     """Tree: a message of `origin` on its way to the receivers in `to`. Addresses, and no metadata at all."""
 
     origin: int
@@ -235,7 +235,7 @@ CHANGES = ("joined", "retire", "last", "done", "gone")
 
 
 @dataclass(frozen=True, slots=True)
-class TreeChange(Shape):
+class TreeChange(PacketShape):
     """Changing tree: what happens to `node`; `other` is its parent where it joins, itself else."""
 
     what: int
@@ -247,7 +247,7 @@ class TreeChange(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome(Shape):
+class Welcome(PacketShape):
     """Changing tree: the nodes and their parents, for one that joins."""
 
     parents: tuple[tuple[int, int], ...]
@@ -257,7 +257,7 @@ class Welcome(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Marker(Shape):
+class Marker(PacketShape):
     """Snapshot of a tree: all that comes behind it was sent after its sender recorded its state."""
 
     origin: int
@@ -270,7 +270,7 @@ class Marker(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Posted(Shape):
+class Posted(PacketShape):
     """Tree with actors: a message of one actor on its way to another. Addresses, and no metadata."""
 
     origin: int
@@ -285,7 +285,7 @@ MOVES = ("move", "flush", "flushed")
 
 
 @dataclass(frozen=True, slots=True)
-class Migration(Shape):
+class Migration(PacketShape):
     """Tree with actors: one moves along this link, on its way to node `goal`; or the link back is emptied."""
 
     what: int
@@ -301,7 +301,7 @@ Packet = (
     HybridMessage
     | Ack
     | Permit
-    | Numbered
+    | Serial
     | Secret
     | YouCanTell
     | MatrixStamped

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain, repeat, starmap
+from itertools import chain, repeat
 from operator import and_, or_
 
 from microcosm.errors import UnknownEvent, readable
@@ -54,13 +54,14 @@ class PairsLeft:
         """Of `MEMBERS`."""
 
     def __iter__(self) -> Iterator[PairLeft]:
+        return chain.from_iterable(zip(repeat(a), others, row) for a, others, row in self.rows())
+
+    def rows(self) -> Iterator[tuple[str, list[str], Iterator[tuple[Relation, ...]]]]:
+        """Each event, those after it in the order of the table, and what is left of it and each of them."""
         places = [self._position[name] for name in self.names]
-
-        def beside(number: int, a: str) -> Iterator[PairLeft]:
+        for number, a in enumerate(self.names, 1):
             digits = map(self._digits(a).__getitem__, places[number:])
-            return zip(repeat(a), self.names[number:], map(_SETS.__getitem__, digits))
-
-        return chain.from_iterable(starmap(beside, enumerate(self.names, 1)))
+            yield a, self.names[number:], map(_SETS.__getitem__, digits)
 
     def counts(self) -> Counter[tuple[Relation, ...]]:
         """How many pairs each set of relations is left of. Cost: some row operations an event."""

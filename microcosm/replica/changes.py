@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.replica.core import DISPUTED, Core, facts_of, fit
+from microcosm.replica.core import facts_of, fit
+from microcosm.replica.epochs import AFTER, DISPUTED, Epochs
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
@@ -19,7 +20,7 @@ LOOK_AFTER = 64
 """What is due to be forgotten is looked for after so many records, or some part of what is held."""
 
 
-class Changes(Core):
+class Changes(Epochs):
     """A replica that changes."""
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
@@ -114,7 +115,12 @@ class Changes(Core):
                 self._view.admit_event(event)
             if at is not None and (self._now is None or at > self._now):
                 self._now = at
-            return self._put(Append(self._next(), event, at)).dot
+            dot = self._put(Append(self._next(), event, at)).dot
+            if before := self.noted(AFTER):
+                self._write(AFTER, b"")
+                fact = Correspondence(before.decode(), Relation.BEFORE, event, f"events of {self.name}")
+                self._put(Add(self._next(), fact, (), self._places(fact), at))
+            return dot
 
     def _say_again(self) -> None:
         """Say what was taken out for its dots were disputed, as far as it is not known by now."""
@@ -126,8 +132,11 @@ class Changes(Core):
             self._write(DISPUTED, b"")
             for content in disputed:
                 match evolutions.decode(content):
-                    case Append(_, event, at) if event not in ledger.places and not event.startswith("c:"):
-                        self._happen(event, at, admitted=False)
+                    case Append(_, event, at):
+                        if event not in ledger.places and not event.startswith("c:"):
+                            self._happen(event, at, admitted=False)
+                        elif self.stream not in ledger.chains:
+                            self._write(AFTER, event.encode())
                     case Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
                         self._put(Add(self._next(), fact, replaces, self._places(fact), at))
                     case Remove(_, targets):

@@ -5,13 +5,12 @@ And what it asks of whoever carries its messages (`Outbox`), and who waits for a
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from secrets import randbits
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from msgpack import packb
 
@@ -20,7 +19,7 @@ from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot, DotRun, Stream
+from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
@@ -34,11 +33,6 @@ Own = TypeVar("Own", bound=Evolution)
 
 DIVERGED = "diverged"
 """Of the note that says when a member knew more of this replica than itself."""
-
-DISPUTED = "disputed"
-"""Of the note that has evolutions of a replica that were taken out, until they are said again."""
-
-MOST_DIVERGENCES = 16
 
 COMPACT_AFTER = 1000
 """A snapshot is made after so many records, and after as many as are held: records take twice as long to
@@ -111,75 +105,9 @@ class Core:
         """
         with self.transaction():
             self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
-            if self.divergences:
+            if self.noted(DIVERGED):
                 self._write(DIVERGED, b"[]")
         self._view = LedgerView(self._state.ledger, self.stream, self._rules)
-
-    def begin_anew(self, peer: str, dot: Dot) -> None:
-        """Give dots another incarnation from now on, because a peer knows one that this replica does not.
-
-        The members know it as before: only `renew` makes it another one for them.
-        """
-        last = self._state.ledger.seen.last(self.stream)
-        with self.transaction():
-            self._new_epoch()
-            self._note_divergence({"member": peer, "dot": list(dot), "last": last})
-        self._view = LedgerView(self._state.ledger, self.stream, self._rules)
-
-    def _new_epoch(self) -> None:
-        """Dots are of another incarnation from now on.
-
-        Those that no member is known to have may name two things. So these are taken out, and said again
-        under the new one once a member has brought what it knows of the old one (`_say_again`), if it did not
-        bring the same.
-        """
-        ledger, (name, incarnation) = self._state.ledger, self.stream
-        first = self._state.confirmed.get(incarnation, 0) + 1
-        run = DotRun(name, incarnation, first, ledger.seen.last(self.stream) + 1)
-        if run.first < run.end:
-            own = [ledger.held[dot] for dot in sorted(ledger.held) if dot.stream == self.stream]
-            said = [evolutions.encode(each) for each in own if each.dot.number >= first]
-            self._write(DISPUTED, packb([*self._disputed(), *said]))
-            self._write("disown", packb(list(run)))
-        self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
-
-    def _disputed(self) -> list[bytes]:
-        found = self.noted(DISPUTED)
-        return list(evolutions.read(found)) if found else []
-
-    def _confirm(self) -> None:
-        """A member has all that is held here: so its dots are these. Kept with the next commit."""
-        own = self.stream
-        self._confirmed = (own[1], self._state.ledger.seen.last(own))
-
-    def note_divergence(self, peer: str, why: str, mine: bool) -> None:
-        """A member and this replica do not agree on what they told each other; `mine`: this one forgot."""
-        said = {"member": peer, "why": why, "mine": mine}
-        if said not in self.divergences:
-            with self.transaction():
-                if mine:
-                    self._new_epoch()
-                self._note_divergence(said)
-            self._view = LedgerView(self._state.ledger, self.stream, self._rules)
-
-    def settle_divergences(self, peer: str) -> None:
-        """What there was to do about a member has been done."""
-        left = [found for found in self.divergences if found["member"] != peer]
-        if left != self.divergences:
-            self.note(DIVERGED, json.dumps(left).encode())
-
-    def _note_divergence(self, said: dict[str, Any]) -> None:
-        self._write(DIVERGED, json.dumps([*self.divergences, said][-MOST_DIVERGENCES:]).encode())
-
-    @property
-    def divergences(self) -> list[dict[str, Any]]:
-        """When a member and this replica did not agree what had happened, the latest last.
-
-        `member`, and `dot` and `last` where it knew a dot of this replica, which was not so far; or `why` and
-        `mine` where they do not remember the same of their messages.
-        """
-        found: list[dict[str, Any]] = json.loads(self.noted(DIVERGED) or b"[]")
-        return found
 
     @property
     def known_as(self) -> int:

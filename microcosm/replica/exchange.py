@@ -18,139 +18,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, TypeVar
-
-import msgpack
+from typing import Protocol, TypeVar
 
 from microcosm.errors import Malformed
+from microcosm.replica.exchange_messages import (
+    Compare,
+    ExchangeMessage,
+    Gone,
+    Range,
+    Removed,
+    Same,
+    Supply,
+    Want,
+    decode,
+    encode,
+)
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, Stream, fingerprint
-from microcosm.replica.ledger.evolution import Evolution, dot_of, read, run_of
-
-VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """What a replica has seen from the dot `low` up to, not including, `high` (None: all that follow).
-
-    A fingerprint of it, or the runs themselves.
-    """
-
-    low: Dot
-    high: Dot | None
-    seen: bytes | tuple[DotRun, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """Some ranges: compare them with your own."""
-
-    ranges: tuple[Range, ...]
-    removed: bytes = b""
-    """The fingerprint of all dots that I know to be removed, where the ranges are all that I have seen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """Some ranges of the dots that I know to be removed: compare them with your own, and tell me in turn."""
-
-    ranges: tuple[Range, ...]
-    answer: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Same:
-    """All that I have seen has this fingerprint, as yours has."""
-
-    fingerprint: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Want:
-    """I lack these; you have seen them."""
-
-    runs: tuple[DotRun, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """Evolutions, as bytes."""
-
-    evolutions: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """I have seen these, and hold them no more: removed, superseded or forgotten."""
-
-    runs: tuple[DotRun, ...]
-
-
-ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed
-
-_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed)
-
-
-def encode(message: ExchangeMessage) -> bytes:
-    """The bytes of a message."""
-    match message:
-        case Compare(ranges, more) | Removed(ranges, more):
-            content: Any = [[_written(each) for each in ranges], more]
-        case Same(fingerprint):
-            content = fingerprint
-        case Want(runs) | Gone(runs):
-            content = [list(run) for run in runs]
-        case Supply(evolutions):
-            content = list(evolutions)
-    written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
-    return written
-
-
-def decode(content: bytes) -> ExchangeMessage:
-    """The message that bytes stand for. Raises `Malformed`, and nothing else.
-
-    >>> decode(encode(Want((DotRun("phone", 1, 3, 9),))))
-    Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
-    """
-    match read(content):
-        case (version, *_) if version != VERSION:
-            raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
-        case (_, 0, (tuple(ranges), bytes(removed))):
-            return Compare(tuple(_range(each) for each in ranges), removed)
-        case (_, 5, (tuple(ranges), bool(answer))):
-            return Removed(tuple(_range(each) for each in ranges), answer)
-        case (_, 1, bytes(fingerprint)):
-            return Same(fingerprint)
-        case (_, 2, tuple(runs)):
-            return Want(tuple(run_of(run) for run in runs))
-        case (_, 3, tuple(evolutions)) if all(isinstance(each, bytes) for each in evolutions):
-            return Supply(evolutions)
-        case (_, 4, tuple(runs)):
-            return Gone(tuple(run_of(run) for run in runs))
-    raise Malformed("no message: its parts are not those of any kind")
-
-
-def _written(part: Range) -> list[Any]:
-    seen = part.seen if isinstance(part.seen, bytes) else list(part.seen)
-    return [list(part.low), part.high and list(part.high), seen]
-
-
-def _range(value: object) -> Range:
-    match value:
-        case (low, high, bytes(seen)):
-            return Range(_bound(low), None if high is None else dot_of(high), seen)
-        case (low, high, tuple(runs)):
-            seen_runs = tuple(run_of(run) for run in runs)
-            return Range(_bound(low), None if high is None else dot_of(high), seen_runs)
-    raise Malformed("no range of dots")
-
-
-def _bound(value: object) -> Dot:
-    return FIRST if value == tuple(FIRST) else dot_of(value)
-
+from microcosm.replica.ledger.evolution import Append, Evolution
 
 Item = TypeVar("Item")
 
@@ -159,6 +45,8 @@ LEAF = 16
 
 PARTS = 8
 """Any other is compared in about so many parts."""
+
+NONE_REMOVED = fingerprint(())
 
 TRIES, AGAIN = 3, 64
 """So often removals that stay different are compared, for messages are lost, and once in so many rounds."""
@@ -238,7 +126,7 @@ class AntiEntropy:
     def begin(self, peer: str) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does."""
         whole = fingerprint(self._view(peer).within(FIRST, None))
-        return [encode(Compare((Range(FIRST, None, whole),), fingerprint(self._side.struck())))]
+        return [encode(Compare((Range(FIRST, None, whole),), self._removals()))]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
@@ -315,12 +203,17 @@ class AntiEntropy:
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
 
+    def _removals(self) -> bytes:
+        """The fingerprint of all dots that are known to be removed."""
+        struck = self._side.struck()
+        return fingerprint(struck) if struck else NONE_REMOVED
+
     def _removals_differ(self, peer: str, removed: bytes) -> bool:
         """Whether what a peer knows to be removed is to be compared with what is known here.
 
         What one of them has never seen it does not strike: so what is different after some tries may stay so.
         """
-        pair = (fingerprint(self._side.struck()), removed)
+        pair = (self._removals(), removed)
         before, tries = self._tried.get(peer, (pair, 0))
         tries = tries + 1 if before == pair else 1
         self._tried[peer] = (pair, tries)
@@ -346,6 +239,7 @@ class AntiEntropy:
 
     def _take(self, peer: str, contents: Iterable[bytes]) -> None:
         found = []
+        own = self._side.stream[0]
         for content in contents:
             try:
                 evolution = evolutions.decode(content)
@@ -356,7 +250,9 @@ class AntiEntropy:
             fault = self._side.fault_in(evolution)
             if fault is not None:
                 self.blamed.append((peer, fault))
-            elif self._mine(peer, self._side.unknown_own(evolution)):
+            elif (type(evolution) is Append and evolution.dot.replica != own) or self._mine(
+                peer, self._side.unknown_own(evolution)
+            ):
                 found.append(evolution)
         self._side.take(found)
 

@@ -28,11 +28,21 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Core, Decided, Deliver, Outbox, facts_of
-from microcosm.replica.exchange import AntiEntropy, Same, decode
+from microcosm.replica.core import Decided, Deliver, Outbox, facts_of
+from microcosm.replica.epochs import Epochs
+from microcosm.replica.exchange import AntiEntropy
+from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import Add, Append, Evolution, named, speaks_for_another
+from microcosm.replica.ledger.evolution import (
+    RESERVED,
+    Add,
+    Append,
+    Evolution,
+    named,
+    said,
+    speaks_for_another,
+)
 from microcosm.replica.ledger.ledger import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm
@@ -43,7 +53,7 @@ if TYPE_CHECKING:
     from microcosm.queries.possible import Possibility
 
 
-class Questions(Core):
+class Questions(Epochs):
     """A replica that answers."""
 
     def snapshot(self) -> Microcosm:
@@ -255,8 +265,13 @@ class Replica(Questions, Changes):
 
         Cost: the dots that it names.
         """
-        if isinstance(evolution, Append) and speaks_for_another(evolution):
-            return f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+        if type(evolution) is Append:
+            if evolution.event.startswith(RESERVED) and speaks_for_another(evolution):
+                return (
+                    f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+                )
+            if evolution.dot.number <= FARTHEST:  # nearly always
+                return None
         for dot in named(evolution):
             ahead = dot.number - self.seen().last(dot.stream)
             if ahead > FARTHEST:
@@ -298,6 +313,18 @@ class Replica(Questions, Changes):
                     self._pending.append(("evolution", evolutions.encode(evolution)))
                     new += 1
         return new
+
+    def compare_own(self, other: Replica) -> None:
+        """Begin anew where another replica has something else under a dot of this one.
+
+        Cost: the dots since a member was known to have all of them.
+        """
+        stream = self.stream
+        for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
+            mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
+            if said(mine) and said(theirs) and said(mine) != said(theirs):
+                self.diverged(other.name, Dot(*stream, number))
+                return
 
     def struck(self) -> Dots:
         """The dots whose correspondences are known to be removed; read only."""
@@ -346,12 +373,15 @@ def level(one: Replica, other: Replica) -> Traffic:
     >>> level(phone, laptop).new, laptop.online("unshare", "view")
     ((1, 1), Relation.BEFORE)
     """
+    for owner, reader in ((one, other), (other, one)):
+        owner.compare_own(reader)
     traffic = Traffic()
     before = len(one.seen()), len(other.seen())
     same = False
     idle = 0
     while not same:
         told = len(one.seen()) + len(other.seen())
+        ends = [each.seen().last(each.stream) for each in (one, other)]
         waiting = deque((other, one, message) for message in one.exchange.begin(other.name))
         while waiting:
             to, sender, message = waiting.popleft()
@@ -359,8 +389,12 @@ def level(one: Replica, other: Replica) -> Traffic:
             traffic.bytes += len(message)
             same = isinstance(decode(message), Same)
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
+        if ends != [each.seen().last(each.stream) for each in (one, other)]:
+            same = False  # what was disputed has been said again
         idle = idle + 1 if len(one.seen()) + len(other.seen()) == told else 0
         if idle > PATIENCE:
             raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
+    for each in (one, other):
+        each.keep_confirmed()
     traffic.new = len(one.seen()) - before[0], len(other.seen()) - before[1]
     return traffic

@@ -41,7 +41,8 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
         engine = Engine(rules, givens)
     except CyclicGivens as cycle:
         raise _of_cycle(cycle, givens, rules) from None
-    problem = _problem(engine, givens, engine.clash(), strict)
+    clash = engine.clash()
+    problem = _problem(engine, givens, clash, strict) if clash or strict else None
     if problem is not None:
         raise problem
     return engine

@@ -21,8 +21,8 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation, read_relation
-from microcosm.logic.derivation import Derivation
-from microcosm.logic.rule import Judgement, read_judgement
+from microcosm.logic.derivation import Derivation, read_judgement
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct

@@ -17,7 +17,6 @@ from microcosm.errors import NotComplete, TextError
 from microcosm.givens.givens import Givens
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.order.order import lacking
 from microcosm.text.mc_reader import read_givens
 
 if TYPE_CHECKING:
@@ -101,6 +100,8 @@ def extracted(
             raise NotComplete(tuple(signs))
         stated: Any = True if named is None else named
         found.givens.complete = stated
+        from microcosm.order.order import lacking
+
         if (lack := lacking(found.givens)) is not None:
             raise NotComplete((lack,))
     return found

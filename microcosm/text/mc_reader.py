@@ -209,7 +209,7 @@ class _McReader:
                 self.events = EventTableBuilder() if self.events is None else self.events
                 _first_time(row.name, self.events, "the event")
                 self.events.add(row)
-            case st.Named(name):
+            case st.OwnName(name):
                 if givens.name is not None:
                     raise BadStatement("the microcosm is named twice", "Keep one of the names.", name=name)
                 givens.name = name
@@ -266,7 +266,7 @@ _linked_lines = re.compile(f"(?:{_line('(?:')}){{1,1000}}").match
 _columns = re.compile(_line("(")).findall
 
 
-class LineRun(NamedTuple):
+class RunOfLines(NamedTuple):
     """What a run says, a fact a line: events and signs as they stand, and the sources."""
 
     ends: list[str]
@@ -293,7 +293,7 @@ class LineSources:
         return map(place.__add__, map(str, self.lines))
 
 
-def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, LineRun | None]:
+def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunOfLines | None]:
     """Where the run of correspondence lines that begins at `at` ends, and what it says, a fact a line.
 
     An end of `at` means that no run begins here. None for the facts: some line of the run is no
@@ -324,6 +324,6 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, Line
     # One string a name: neighbouring lines mostly speak of the same events.
     once = dict(zip(names, names, strict=True))
     ends = [*map(once.__getitem__, names)]
-    return end, None if any(map(eq, ends[0::2], ends[1::2])) else LineRun(
+    return end, None if any(map(eq, ends[0::2], ends[1::2])) else RunOfLines(
         ends, signs, sources, signs.count("<") == len(signs)
     )

@@ -74,7 +74,7 @@ def member_of(file: str | None, field: str, index: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class OwnName:
     """`name phone`: the microcosm's own name."""
 
     name: str
@@ -147,7 +147,7 @@ class Told:
 
 
 Statement = (
-    Named | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token | Told
+    OwnName | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token | Told
 )
 
 

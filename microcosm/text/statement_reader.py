@@ -287,7 +287,7 @@ def _complete(words: _Words) -> Statement:
 def _named(words: _Words) -> Statement:
     name = words.need(A_NAME)
     words.finish()
-    return build.Named(_text_at(name))
+    return build.OwnName(_text_at(name))
 
 
 _READERS = {

@@ -46,8 +46,9 @@ class Candidate:
         row operation of n bits for each pair.
         """
         successors = _successors(len(self.order), dict.fromkeys(self.edges))
-        order = happens_before(len(self.order), self.edges)
-        pairs = sum(len(later) ** 2 for later in successors)
+        many = len(self.order) > tuning.ROWS_UP_TO
+        pairs = sum(len(later) ** 2 for later in successors) if many else 0
+        order = happens_before(len(self.order), self.edges) if many else None
         if isinstance(order, Labels) and pairs <= _FEW * len(self.edges):
             return sorted(
                 (a, b)
@@ -95,10 +96,12 @@ def fault(known: Constraints, world: Candidate) -> str | None:
     for group in known.groups:
         related += pairwise(sorted(group, key=place.__getitem__))
     apart = _along(place, known.concurrent) + [(a, b) for a, b in known.refuted if place[a] < place[b]]
-    asked = from_positions((b for _, b in chain(ordered, related, apart)), known.size)
-    asked = reduce(or_, known.unseen.values(), asked)
     mask = (1 << tuning.CLOSURE_COLUMNS) - 1
-    blocks = (at for at in range(0, known.size, tuning.CLOSURE_COLUMNS) if asked >> at & mask)
+    blocks: Iterable[int] = range(0, known.size, tuning.CLOSURE_COLUMNS)
+    if known.size > tuning.CLOSURE_COLUMNS:  # of several blocks those that are asked about
+        asked = from_positions((b for _, b in chain(ordered, related, apart)), known.size)
+        asked = reduce(or_, known.unseen.values(), asked)
+        blocks = [at for at in blocks if asked >> at & mask]
     for first, rows in _blocks(world.order, successors, blocks):
         for a, b in _unlike(ordered, rows, first, 1):
             return f"{a} < {b} does not hold"

@@ -25,7 +25,7 @@ from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
 
 
 @dataclass(slots=True)
-class Possible:
+class PossibleRelations:
     """What a pair may be: each possible relation with a world, and what could not be decided in time."""
 
     worlds: dict[Relation, Candidate] = field(default_factory=dict)
@@ -127,13 +127,13 @@ class Possibilities:
             return self._checked(self._choices[-1].world())
         return self._checked(Candidate.of(self.known.size, self.known.before))
 
-    def possible(self, a: int, b: int) -> Possible:
+    def possible(self, a: int, b: int) -> PossibleRelations:
         """The relations of two distinct positions; none where no world fits.
 
         Where `stop` comes before any world is found, whatever propagation leaves is undecided. Cost: as
         `realisable` at first, then a look at what one world leaves; a search for what it does not decide.
         """
-        found = Possible()
+        found = PossibleRelations()
         if self._part is not None:
             part = self._part.holding(a, b)
             found = self._within(part).possible(part.place[a], part.place[b])

@@ -23,7 +23,7 @@ from microcosm.order.rows import Rows
 from microcosm.order.stamps import StampBounds
 from microcosm.worlds.constraints import Constraints, Pair, refutations
 
-Trail = list[tuple[list[int], int, int]]
+RowTrail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
 
 
@@ -51,7 +51,7 @@ class Orientation:
         """The events with a row in `beyond`, and perhaps some that had one."""
         self.open = [0] * self.size
         self.chosen: list[Pair] = []
-        self.trail: Trail = []
+        self.trail: RowTrail = []
         try:
             self.consistent = self._start(known)
         except Cycle:

@@ -124,10 +124,6 @@ def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> GreedyC
                 holds = state.order(b, a)
 
 
-Rows = list[int]
-"""For each position a row of others."""
-
-
 class GreedyChoice:
     """The world that some pairs generate, which order every `<>` of some constraints; it may not fit.
 
@@ -156,7 +152,9 @@ class GreedyChoice:
         return cls(known, AcyclicGraph(known.size, edges).order, edges)
 
     @classmethod
-    def along(cls, known: Constraints, future: Rows, past: Rows, chosen: Iterable[Pair] = ()) -> GreedyChoice:
+    def along(
+        cls, known: Constraints, future: list[int], past: list[int], chosen: Iterable[Pair] = ()
+    ) -> GreedyChoice:
         """Each `<>` as its events stand in a line that extends an order, given by its rows.
 
         Of two events that nothing orders the one comes first that orders fewer pairs by coming first.
@@ -173,12 +171,12 @@ class GreedyChoice:
             edges += pairwise(sorted(group, key=place.__getitem__))
         return cls(known, order, edges)
 
-    def failing(self, refuted: Rows) -> list[Pair]:
+    def failing(self, refuted: list[int]) -> list[Pair]:
         """Events v before w with v !< w, one w for each v. Where there are none the choice fits."""
         meets = enumerate(map(and_, refuted, self.future))
         return [(v, lowest(both)) for v, both in meets if both]
 
-    def culprit(self, v: int, w: int, future: Rows) -> Pair | None:
+    def culprit(self, v: int, w: int, future: list[int]) -> Pair | None:
         """The first pair of a way from v to w that is chosen, `future` not having it; None without one."""
         while v != w:
             v, before = next(x for x in self.successors[v] if self.future[x] >> w & 1), v

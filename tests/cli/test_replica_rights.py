@@ -88,3 +88,28 @@ def test_what_only_reads_needs_nothing_that_can_be_written(
     before = sorted(each.name for each in folder.iterdir())
     assert reading(run, "elsewhere/j", str(tmp_path / "copy2")) == wanted
     assert sorted({each.name for each in folder.iterdir()} - {"j-lock"}) == before
+
+
+def test_an_exchange_with_a_journal_that_was_put_back_says_so(tmp_path: Path, run: Run) -> None:
+    for name in "ab":
+        assert run("replica", "init", f"{name}.j", "--name", name, "--member", "a", "--member", "b").code == 0
+    (tmp_path / "one.mc").write_text("internal e1 < e2\n")
+    assert run("replica", "import", "a.j", "one.mc").code == 0
+    assert run("replica", "exchange", "a.j", "b.j").code == 0
+    old = {each.name: each.read_bytes() for each in tmp_path.glob("a.j*")}
+    for content in ("internal e1 < e2 < lost\n", "internal e1 < e2 < instead\n"):
+        (tmp_path / "more.mc").write_text(content)
+        assert run("replica", "import", "a.j", "more.mc").code == 0
+        if "lost" in content:
+            assert run("replica", "exchange", "a.j", "b.j").code == 0
+            for name, content_ in old.items():
+                (tmp_path / name).write_bytes(content_)
+    done = run("replica", "exchange", "a.j", "b.j", "--json")
+    assert (done.code, "an older copy" in done.err) == (1, True)
+    found = json.loads(done.out)
+    assert (found["same"], len(found["diverged"])) == (True, 1)
+    assert run("replica", "query", "b.j", "e2", "instead").code == 0  # it still happened after
+    assert run("replica", "status", "a.j").code == 1
+    assert run("replica", "exchange", "a.j", "b.j").code == 0
+    assert run("replica", "renew", "a.j").code == 0
+    assert run("replica", "status", "a.j").code == 0

@@ -130,7 +130,7 @@ def test_a_column_of_floats_holds_no_less_than_the_interval(text: str) -> None:
 
 @given(numerals(), numerals(), st.integers(2**53, LARGEST))
 def test_a_copy_in_columns_is_exact(one: str, other: str, lamport: int) -> None:
-    """And a Lamport time is, in the rows of Spark too."""
+    """In the rows of Spark too."""
     pq = pytest.importorskip("pyarrow.parquet")
     assume(max(Fraction(one), Fraction(other)) <= LARGEST)
     ends = (exact.number(one), exact.number(other))
@@ -141,7 +141,7 @@ def test_a_copy_in_columns_is_exact(one: str, other: str, lamport: int) -> None:
     report = Report()
     lines = Lines(BytesIO(stream.getvalue()), "t.parquet", report)
     assert [*parquet.read(lines, "t.parquet", report, Options())] == events
-    assert rows.event_from(rows.row_of(events[1])) == events[1]
+    assert [rows.event_from(rows.row_of(event)) for event in events] == events
     [batch] = pq.ParquetFile(stream).iter_batches()
     assert [*rows.stated(batch, "t.parquet", 0, report)] == events
 

@@ -11,7 +11,7 @@ from microcosm.givens.relation import Relation
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.machine import Delivery, Send
-from microcosm.protocol.packets import Ack, HybridMessage, LamportClocked, Numbered, Packet, Permit, Secret
+from microcosm.protocol.packets import Ack, HybridMessage, LamportClocked, Packet, Permit, Secret, Serial
 from tests.protocol.random_net import RandomNet
 
 
@@ -76,7 +76,7 @@ class Watched(RandomNet):
                 if not isinstance(output, Send):
                     continue
                 packet = output.packet
-                if isinstance(packet, HybridMessage | Numbered | Secret):
+                if isinstance(packet, HybridMessage | Serial | Secret):
                     self.happens(i, f"s:{i}.{packet.mid}:{output.to}")
                 if self.random.random() >= self.loss:
                     for _ in range(2 if self.random.random() < self.duplicate else 1):

@@ -35,7 +35,7 @@ SOUND: list[packets.Packet] = [
     packets.HybridMessage(3, 1, True, "hello"),
     packets.Ack(1),
     packets.Permit(2**63 - 1),
-    packets.Numbered(4, None),
+    packets.Serial(4, None),
     packets.Secret(1, False, b"\x00"),
     packets.YouCanTell(),
     packets.MatrixStamped(((0, 1), (2, 3)), (1,), 5),

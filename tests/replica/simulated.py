@@ -13,7 +13,7 @@ from pathlib import Path
 
 from microcosm.errors import Busy
 from microcosm.replica.network.endpoint import Limits
-from microcosm.replica.network.process import Fence
+from microcosm.replica.network.membership import Fence
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.simulated_node import Killed, Node
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from random import Random
 from typing import Any
 
 import pytest
@@ -159,5 +160,37 @@ def test_an_ordinary_restart_is_no_divergence() -> None:
     ran(scene())
 
 
-def test_level() -> None:
-    assert level(Replica(Memory(), "a"), Replica(Memory(), "b")).new == (0, 0)
+@pytest.mark.parametrize("seed", range(6))
+def test_journals_put_back_at_any_time_and_written_again(seed: int) -> None:
+    """Without a network that would know of starts: what stands under a dot decides; both agree in the end."""
+    random = Random(seed)
+    stores = {name: Memory() for name in "ab"}
+    replicas = {name: Replica(store, name, members=("a", "b")) for name, store in stores.items()}
+    backups = {name: copy_of(store) for name, store in stores.items()}
+    known: dict[str, frozenset[str]] = dict.fromkeys("ab", frozenset())
+    saved = dict(known)
+    for n in range(150):
+        name = random.choice("ab")
+        one, other = replicas[name], replicas["a" if name == "b" else "b"]
+        match random.randrange(8):
+            case 0 | 1 | 2:
+                one.local(f"{name}{n}")
+                known[name] |= {f"{name}{n}"}
+            case 3:
+                one.learn(f"x{n} < y{n}")
+            case 4 | 5:
+                level(one, other)
+                known = dict.fromkeys("ab", known["a"] | known["b"])
+            case 6 if n % 3 == 0:
+                backups[name], saved[name] = copy_of(stores[name]), known[name]
+            case 7 if n % 5 == 0:
+                stores[name] = copy_of(backups[name])
+                replicas[name], known[name] = Replica(stores[name]), saved[name]
+    a, b = replicas.values()
+    for _ in range(3):
+        level(a, b)
+    assert a.digest() == b.digest()
+    assert known["a"] | known["b"] == {event for event in a.events if event[0] in "ab"}
+    assert a.twice == []
+    for name, store in stores.items():
+        assert Replica(store).digest() == replicas[name].digest()

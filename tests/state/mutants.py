@@ -76,7 +76,7 @@ MUTANTS = [
     ),
     Mutant(
         "a conflict that fits a world", "cli/commands/rederived.py",
-        "if (why := _unproved(None, (), _together(given, givens))) is not None:",
+        "if (why := _unproved(None, (), _together(given, givens), stop)) is not None:",
         "if (why := None) is not None:", CLAIMS,
     ),
     Mutant(

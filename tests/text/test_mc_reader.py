@@ -119,8 +119,8 @@ def test_an_internal_line_may_name_one_event_and_a_second_continues_the_first() 
         ("send e = m p->q,r", s.Messaged(Message("send", "e", "m", "p", ("q", "r")))),
         ("ordering rsc interior", s.Ordered("rsc interior")),
         ("token t = t", s.Token("t", ("t",))),
-        ('name "my album"', s.Named("my album")),
-        ('name ""', s.Named("")),
+        ('name "my album"', s.OwnName("my album")),
+        ('name ""', s.OwnName("")),
         ("complete # all of it", s.Complete()),
     ],
 )  # fmt: skip

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output, progress
-from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, stream_pairs
+from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, pair_texts, stream_pairs
 from microcosm.cli.show.verdict import words_of
 
 if TYPE_CHECKING:
+    from microcosm.cli.show.tables import Verdict
     from microcosm.cli.show.verdict import Words
     from microcosm.givens.relation import Relation
     from microcosm.queries.possible import PairsLeft
@@ -80,7 +82,7 @@ def table(
         else:
             warn_if_inconsistent(known, source.paths)
             if json:
-                stream_pairs(file, known.events, known.table())
+                stream_pairs(file, known.events, known.table().rows())
             else:
                 _online(known, every)
             if known.givens.complete:
@@ -92,7 +94,8 @@ def _online(known: Microcosm, every: bool) -> None:
     events = known.events
     if every:
         with progress.written(len(events)) as told:
-            output.say_all(_lines(known), told.did)
+            for row in _lines(known):
+                output.say_all(row, told.did)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:
@@ -101,7 +104,8 @@ def _online(known: Microcosm, every: bool) -> None:
         _online_counts(known, events)
 
 
-def _lines(known: Microcosm) -> Iterator[str]:
+def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
+    """Of each event its pairs with those after it, a line each."""
     from microcosm.cli.show.proofs import Style
     from microcosm.cli.show.verdict import words_of
     from microcosm.givens.relation import Relation
@@ -109,9 +113,10 @@ def _lines(known: Microcosm) -> Iterator[str]:
     silent = Style.of(sys.stdout).signs.silent
     words = words_of(known)
     names = {event: words(event) for event in known.events}
-    signs = {verdict: silent if verdict is Relation.SILENT else str(verdict) for verdict in Relation}
-    for a, b, verdict in known.table():
-        yield f"{names[a]} {signs[verdict]} {names[b]}"
+    signs = {r: f" {silent if r is Relation.SILENT else r} " for r in Relation}
+    for a, others, verdicts in known.table().rows():
+        named = map(names.__getitem__, others)
+        yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
 
 def _online_matrix(known: Microcosm, events: list[str]) -> None:
@@ -204,12 +209,13 @@ def _left(
     """The table; `fields`: as JSON, with these at its end."""
     events, words = known.events, words_of(known)
     if fields is not None:
-        stream_pairs(file, events, pairs, fields)
+        stream_pairs(file, events, pairs.rows(), fields)
     elif every:
         name = {event: words(event) for event in events}
-        lines = (f"{name[a]}, {name[b]}: {' '.join(map(str, left))}" for a, b, left in pairs)
+        sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
         with progress.written(len(events)) as told:
-            output.say_all(lines, told.did)
+            for row in pair_texts(pairs.rows(), "{}, ", name, sign):
+                output.say_all(row, told.did)
     elif len(events) < 2:
         output.say(f"{len(events)} events, no pair")
     elif len(events) <= MOST_IN_A_MATRIX:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output, progress
+from microcosm.errors import MicrocosmError
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -108,12 +109,14 @@ class Limited:
 
     def decided(self, fault: Callable[[], str | None]) -> str | None:
         """What `fault` finds; some text where it had to stop before."""
-        from microcosm.engine.refutation import Stopped
-        from microcosm.worlds.possible import Undecided
-
         try:
             return fault()
-        except (Stopped, Undecided):
+        except MicrocosmError as error:
+            from microcosm.engine.refutation import Stopped
+            from microcosm.worlds.possible import Undecided
+
+            if not isinstance(error, Stopped | Undecided):
+                raise
             return "not decided in time"
 
 

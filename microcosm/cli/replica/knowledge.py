@@ -191,19 +191,30 @@ def exchange(
     """Let two replicas on this machine tell each other what one of them lacks.
 
     Both know the same afterwards, but for what one of them has forgotten. Exit 0, whether or not they
-    contradict each other; what does is set aside, and `replica status` shows it.
+    contradict each other; what does is set aside, and `replica status` shows it. Exit 1 where one of them
+    turns out to be an older copy of itself, which it says.
 
     \b
     Example:
       microcosm replica exchange phone.journal laptop.journal
     """
+    from microcosm.replica.network.status import divergences
     from microcosm.replica.replica import level
 
     with ExitStack() as stack:
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
         if first.name == second.name:
             raise Undefined(f"both are replicas of the name {first.name}; each must have its own")
+        before = [len(each.divergences) for each in (first, second)]
         traffic = level(first, second)
+        said = [
+            f"{each.name}: {found['why']}"
+            for each, count in zip((first, second), before, strict=True)
+            for found in divergences(each)[count:]
+        ]
+        for each in said:
+            output.warn(output.printable(each))
+        code = exits.REFUTED if said else exits.HOLDS
         same = first.digest() == second.digest()
         aside = [str(conflict) for conflict in first.conflicts]
         if json:
@@ -215,9 +226,10 @@ def exchange(
                     "same": same,
                     "digests": [first.digest(), second.digest()],
                     "conflicts": aside,
+                    **({"diverged": said} if said else {}),
                 }
             )
-            return exits.HOLDS
+            return code
         for replica, new in zip((first, second), traffic.new, strict=True):
             output.say(f"{replica.name} takes {new} evolutions")
         output.say(f"{traffic.messages} messages, {traffic.bytes:,} bytes")
@@ -226,7 +238,7 @@ def exchange(
         )
         for each in aside:
             output.warn(f"set aside, for it contradicts itself: {each}")
-    return exits.HOLDS
+    return code
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
+from microcosm.cli import exits
+from microcosm.givens.relation import Relation
 from microcosm.replica.replica import Replica
 
 LONGEST = 8 << 20
@@ -173,3 +175,24 @@ class Outlet:
             written()
         if not self._open:
             self._drained.set()
+
+
+def verdict_of(relation: Relation) -> str | None:
+    """How a line says a verdict: silence is null."""
+    return None if relation is Relation.SILENT else relation.value
+
+
+def endpoint_of(address: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`."""
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
+        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
+    return host, int(port)
+
+
+def text_of(value: object) -> str:
+    """A field that is a text. Raises `TypeError`."""
+    if not isinstance(value, str):
+        raise TypeError(f"{json.dumps(value)} is no text")
+    return value

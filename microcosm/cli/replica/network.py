@@ -39,7 +39,7 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
-    from microcosm.cli.replica.serving import endpoint_of
+    from microcosm.cli.replica.lines import endpoint_of
     from microcosm.replica.network.shared import Stating
 
     host, port = endpoint_of(address)
@@ -88,7 +88,7 @@ def replace(
     Example:
       microcosm replica member replace phone.journal laptop
     """
-    from microcosm.cli.replica.serving import endpoint_of
+    from microcosm.cli.replica.lines import endpoint_of
 
     with network_of(path) as (replica, durable):
         old = durable.process.membership.of(name)
@@ -250,7 +250,8 @@ def serve(
     """
     import asyncio
 
-    from microcosm.cli.replica.serving import Serving, endpoint_of
+    from microcosm.cli.replica.lines import endpoint_of
+    from microcosm.cli.replica.serving import Serving
     from microcosm.replica.ledger.ledger import Forgetting
 
     members = {}

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from microcosm.cli import exits, output
-from microcosm.cli.replica.lines import LONGEST, Outlet, Untold, lines
+from microcosm.cli.replica.lines import LONGEST, Outlet, Untold, endpoint_of, lines, text_of, verdict_of
+from microcosm.cli.replica.warnings import Warnings
 from microcosm.errors import (
     DamagedJournal,
     JournalError,
@@ -23,7 +24,6 @@ from microcosm.errors import (
     MicrocosmError,
     ReplicaError,
 )
-from microcosm.files import write_text
 from microcosm.givens.relation import Relation
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import ReadOnlyStore
@@ -64,8 +64,7 @@ class Serving:
         """What keeps it from writing, if something does."""
         self._metrics_fault: str | None = None
         self._fault: BaseException | None = None
-        self._jumps = 0
-        self._warned: set[tuple[object, ...]] = set()
+        self._warnings = Warnings(self._tell)
         self._whens: dict[tuple[str, str], None] = {}
         """Pairs that somebody waits for."""
         self._stop = asyncio.Event()
@@ -81,10 +80,10 @@ class Serving:
             "stop": lambda asked: _nothing(self._end),
         }
         self._changing: dict[str, Callable[[ReplicaNode, Asked], Asked]] = {
-            "local": lambda node, asked: {"dot": str(node.replica.local(_text(asked["event"])))},
+            "local": lambda node, asked: {"dot": str(node.replica.local(text_of(asked["event"])))},
             "send": self._send,
-            "learn": lambda node, asked: _dots(node.replica.learn(_text(asked["given"]))),
-            "remove": lambda node, asked: _dots(node.replica.remove(_text(asked["given"]))),
+            "learn": lambda node, asked: _dots(node.replica.learn(text_of(asked["given"]))),
+            "remove": lambda node, asked: _dots(node.replica.remove(text_of(asked["given"]))),
             "when": self._when,
             "member": self._member,
             "evict": self._evict,
@@ -166,14 +165,14 @@ class Serving:
         ended = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(node.stopped())}
         while True:
             self._keep_metrics()
-            self._warn(node)
+            self._warnings.look(node)
             node.pause(len(self._told) >= MOST_UNTOLD)
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
         for each in ended:
             each.cancel()
-        self._warn(node)
+        self._warnings.look(node)
         self._keep_metrics()
 
     async def _read_only(self, node: ReplicaNode, open_node: Any, every: float) -> ReplicaNode | None:
@@ -208,47 +207,6 @@ class Serving:
         finally:
             node.close()
         return None
-
-    def _warn(self, node: ReplicaNode) -> None:
-        """Say what somebody ought to look at, once."""
-        if node.jumps != self._jumps:
-            self._jumps = node.jumps
-            output.warn(
-                "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
-            )
-        for name, stranger in node.strangers():
-            self._once(
-                ("stranger", name, stranger),
-                f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
-                f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
-                " again; if not, give it another name",
-            )
-        for name, count in node.unreadable().items():
-            self._once(
-                ("unreadable", name),
-                f"{count} packets in the name of {name} cannot be opened: it has another key file, or"
-                " somebody else uses its name; `replica key` tells how keys are shared",
-            )
-        for name, (old, new) in node.moved().items():
-            self._once(
-                ("moved", name, new),
-                f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; it is answered there",
-            )
-        for name, why in node.suspects.items():
-            said = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
-            if self._once(("suspect", name), said):
-                self._tell({"event": "suspect", "member": name, "why": why})
-        for found in node.divergences():
-            if self._once(("diverged", *found.values()), found["why"]):
-                self._tell({"event": "diverged", **found})
-
-    def _once(self, what: tuple[object, ...], text: str) -> bool:
-        key = tuple(map(str, what))
-        if key in self._warned:
-            return False
-        self._warned.add(key)
-        output.warn(output.printable(text))
-        return True
 
     def _unforeseen(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Something raised in a callback that nobody waits for: it is the fault of all this, and the end."""
@@ -334,25 +292,25 @@ class Serving:
         if not isinstance(to, str) and not (isinstance(to, list) and all(isinstance(n, str) for n in to)):
             raise TypeError("`to` is a name, or a list of names")
         if "payload64" in asked:
-            content = base64.b64decode(_text(asked["payload64"]), validate=True)
+            content = base64.b64decode(text_of(asked["payload64"]), validate=True)
         else:
-            content = _text(asked["payload"]).encode()
+            content = text_of(asked["payload"]).encode()
         return {"message": node.replica.send(to if isinstance(to, str) else tuple(to), content)}
 
     def _query(self, asked: Asked) -> Asked:
-        left, right = _text(asked["left"]), _text(asked["right"])
+        left, right = text_of(asked["left"]), text_of(asked["right"])
         if asked.get("offline"):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
-        return {"verdict": _verdict(self._replica.online(left, right))}
+        return {"verdict": verdict_of(self._replica.online(left, right))}
 
     def _when(self, node: ReplicaNode, asked: Asked) -> Asked:
-        self._wait_for(node, _text(asked["left"]), _text(asked["right"]))
+        self._wait_for(node, text_of(asked["left"]), text_of(asked["right"]))
         return {}
 
     def _wait_for(self, node: ReplicaNode, left: str, right: str) -> None:
         def tell(left: str, right: str, verdict: Relation) -> None:
             self._whens.pop((left, right), None)
-            line = {"event": "decided", "left": left, "right": right, "verdict": _verdict(verdict)}
+            line = {"event": "decided", "left": left, "right": right, "verdict": verdict_of(verdict)}
             node.when_durable(lambda error: None if error else self._tell(line))
 
         node.replica.when_decided(left, right, tell)
@@ -375,16 +333,16 @@ class Serving:
         return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
 
     def _member(self, node: ReplicaNode, asked: Asked) -> Asked:
-        node.add_member(_text(asked["name"]), endpoint_of(_text(asked["address"])))
+        node.add_member(text_of(asked["name"]), endpoint_of(text_of(asked["address"])))
         return {"members": node.members}
 
     def _evict(self, node: ReplicaNode, asked: Asked) -> Asked:
-        lost = node.evict(_text(asked["name"]))
+        lost = node.evict(text_of(asked["name"]))
         return {"members": node.members, "lost": lost}
 
     def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
-        name = _text(asked["name"])
-        where = endpoint_of(_text(asked["address"])) if "address" in asked else node.where(name)
+        name = text_of(asked["name"])
+        where = endpoint_of(text_of(asked["address"])) if "address" in asked else node.where(name)
         lost = node.evict(name)
         node.add_member(name, where)
         return {"members": node.members, "lost": lost}
@@ -418,13 +376,13 @@ class Serving:
         if self._metrics is None or (node is not None and node.fault is not None):
             return
         try:
-            write_text(
+            writetext_of(
                 Path(self._metrics), exposition(self._replica, None if node is None else node.metrics())
             )
             self._metrics_fault = None
         except (OSError, MicrocosmError) as error:
             self._metrics_fault = f"metrics cannot be written: {error}"
-            self._once(("metrics",), self._metrics_fault)
+            self._warnings.once(("metrics",), self._metrics_fault)
 
 
 def _passes(fault: BaseException | None) -> bool:
@@ -441,22 +399,3 @@ def _dots(dots: list[Any]) -> Asked:
 def _nothing(what: Callable[[], None]) -> Asked:
     what()
     return {}
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{json.dumps(value)} is no text")
-    return value
-
-
-def _verdict(relation: Relation) -> str | None:
-    return None if relation is Relation.SILENT else relation.value
-
-
-def endpoint_of(address: str) -> tuple[str, int]:
-    """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`."""
-    host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
-        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
-    return host, int(port)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from itertools import islice
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm.cli import output, progress
 
@@ -19,25 +19,22 @@ if TYPE_CHECKING:
 MOST_IN_A_MATRIX = 20
 """More events than this make a table that nobody reads: they are counted instead."""
 
-_BATCH = 4096
+
+Verdict: TypeAlias = "Relation | tuple[Relation, ...]"
+Rows: TypeAlias = "Iterable[tuple[str, list[str], Iterable[Verdict]]]"
+"""Of each event those after it, and the verdict on it and each of them."""
 
 
-def stream_pairs(
-    file: str,
-    events: list[str],
-    table: Iterable[tuple[str, str, Relation | tuple[Relation, ...]]],
-    more: dict[str, object] | None = None,
-) -> None:
-    """The JSON object, piece by piece: millions of pairs are never held together; `more` comes last."""
+def stream_pairs(file: str, events: list[str], rows: Rows, more: dict[str, object] | None = None) -> None:
+    """The JSON object, row by row: millions of pairs are never held together; `more` comes last."""
     head = output.json_line({"file": file, "events": events})
     name = {event: output.as_json(event) for event in events}
-    sign = _JSONSigns()
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
-    pairs = (f"[{name[a]}, {name[b]}, {sign[verdict]}]" for a, b, verdict in table)
     between = ""
     with progress.written(len(events)) as told:
-        while batch := list(islice(pairs, _BATCH)):
-            sys.stdout.write(between + ", ".join(batch))
+        for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
+            batch = [*pairs]
+            sys.stdout.write(f"{between}{', '.join(batch)}")
             between = ", "
             told.did(len(batch))
     output.say(
@@ -45,10 +42,20 @@ def stream_pairs(
     )
 
 
-class _JSONSigns(dict["Relation | tuple[Relation, ...]", str]):
-    def __missing__(self, verdict: Relation | tuple[Relation, ...]) -> str:
+def pair_texts(
+    rows: Rows, first: str, name: Mapping[str, str], sign: Mapping[Verdict, str]
+) -> Iterator[Iterator[str]]:
+    """Row by row the text of each pair: the one event as `first` says, the other, and the sign at the end."""
+    for a, others, verdicts in rows:
+        if others:
+            signs = map(sign.__getitem__, verdicts)
+            yield map("".join, zip(repeat(first.format(name[a])), map(name.__getitem__, others), signs))
+
+
+class _JSONSigns(dict[Verdict, str]):
+    def __missing__(self, verdict: Verdict) -> str:
         value = [r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value
-        self[verdict] = output.as_json(value)
+        self[verdict] = f", {output.as_json(value)}]"
         return self[verdict]
 
 

@@ -48,7 +48,7 @@ Needs = tuple[Dependency, ...] | None
 """What a message depends on; None: it does not say."""
 
 
-class Named(Outgoing):
+class NamingOutgoing(Outgoing):
     """A message on its way out: in the send buffer, then in the window of those that are not settled."""
 
     __slots__ = ("needs", "permitted")
@@ -63,7 +63,7 @@ class Named(Outgoing):
         return Dependent(self.mid, self.pid, self.permit, self.payload, self.needs)
 
 
-class HybridDependencies(HybridQueue[Named]):
+class HybridDependencies(HybridQueue[NamingOutgoing]):
     """One process. Time and space of a message: the budget times (one and the missing permits).
 
     >>> a = HybridDependencies(1)
@@ -93,8 +93,8 @@ class HybridDependencies(HybridQueue[Named]):
         self._blocked: dict[int, set[int]] = {}
         """For each sender, those whose next message waits for one of that sender."""
 
-    def _message(self, to: tuple[int, ...], mid: int, pids: list[int], payload: Any) -> Named:
-        return Named(to[0], mid, pids[0], self._missing.next, payload)
+    def _message(self, to: tuple[int, ...], mid: int, pids: list[int], payload: Any) -> NamingOutgoing:
+        return NamingOutgoing(to[0], mid, pids[0], self._missing.next, payload)
 
     def _try_send(self) -> None:
         waiting = self._waiting
@@ -111,7 +111,7 @@ class HybridDependencies(HybridQueue[Named]):
             self.operations += 1
             self._emit(message.receiver, message.packet())
 
-    def _dependencies(self, message: Named) -> Needs:
+    def _dependencies(self, message: NamingOutgoing) -> Needs:
         """What a message depends on, sorted; None where that is too much to be named, or not known."""
         budget = LARGEST if self.budget is None else self.budget
         if len(self._open) > budget + (message.receiver in self._open):
@@ -173,7 +173,7 @@ class HybridDependencies(HybridQueue[Named]):
     def _await_permit(self, sender: int, mid: int) -> None:
         self._missing.add((sender, mid))
 
-    def _acknowledge(self, sender: int, mid: int, message: Named) -> str | None:
+    def _acknowledge(self, sender: int, mid: int, message: NamingOutgoing) -> str | None:
         if message.receiver != sender:
             return STRANGER
         message.acked = True

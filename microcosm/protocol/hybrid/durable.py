@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from microcosm.protocol.hybrid.multicast import Copy, Group, HybridMulticastSPS
+from microcosm.protocol.hybrid.multicast import Copy, HybridMulticastSPS, MessageCopies
 from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
@@ -199,10 +199,10 @@ class HybridDurable(HybridMulticastSPS):
         for sender, messages in held:
             machine._buffered[sender] = {m[1]: HybridMessage(*m) for m in messages}
         first, start, end = bases
-        machine._groups = SlidingArray[Group](first)
+        machine._groups = SlidingArray[MessageCopies](first)
         machine._buffer = SlidingArray[Copy](start)
         for begin, waits, payload, copies in groups:
-            group = Group(machine._groups.next, begin, waits, payload)
+            group = MessageCopies(machine._groups.next, begin, waits, payload)
             machine._groups.add(group)
             group.end = begin + len(copies)
             for at, (receiver, pid, *flags) in enumerate(copies, begin):

@@ -108,7 +108,7 @@ class HybridMulticast(HybridQueue[Multicast]):
         assert all(message.told is None or message.unacked == {message.told} for message in self._unacked)
 
 
-class Group:
+class MessageCopies:
     """A message and its copies, which stand at indexes `start` to `end` of the buffer."""
 
     __slots__ = ("copies", "end", "left", "mid", "payload", "start", "waits")
@@ -135,7 +135,7 @@ class Copy:
 
     __slots__ = ("acked", "flagged", "group", "owed", "pid", "receiver", "sent")
 
-    def __init__(self, group: Group, receiver: int, pid: int) -> None:
+    def __init__(self, group: MessageCopies, receiver: int, pid: int) -> None:
         self.group = group
         self.receiver = receiver
         self.pid = pid
@@ -179,11 +179,11 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
 
     def __init__(self, me: int, known: Container[int] | None = None, window: int = WINDOW) -> None:
         super().__init__(me, known, window)
-        self._groups = SlidingArray[Group](1)
+        self._groups = SlidingArray[MessageCopies](1)
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         start = self._buffer.next
-        group = Group(self._groups.next, start, self._missing.next, payload)
+        group = MessageCopies(self._groups.next, start, self._missing.next, payload)
         self._groups.add(group)
         group.end = start + len(to)
         group.left = len(to)
@@ -204,7 +204,7 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
             return True
         return self._u2 >= end and copy.receiver == self._buffer.peek.receiver
 
-    def _acknowledge(self, sender: int, mid: int, message: Group) -> str | None:
+    def _acknowledge(self, sender: int, mid: int, message: MessageCopies) -> str | None:
         groups, buffer = self._groups, self._buffer
         copy = message.copies.get(sender)
         if copy is None or not copy.sent:
@@ -250,10 +250,10 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
             self._emit(copy.receiver, Permit(copy.group.mid))
 
     @property
-    def _window(self) -> SlidingArray[Group]:
+    def _window(self) -> SlidingArray[MessageCopies]:
         return self._groups
 
-    def _lacks_ack(self, receiver: int, message: Group) -> bool:
+    def _lacks_ack(self, receiver: int, message: MessageCopies) -> bool:
         copy = message.copies.get(receiver)
         return copy is not None and copy.sent and not copy.acked
 

@@ -76,6 +76,20 @@ _CODES: tuple[type[Evolution], ...] = (Append, Add, Remove, Forget)
 """The code of a kind is its place here: append only."""
 
 
+def said(evolution: Evolution | None) -> object:
+    """The event or correspondence of an evolution, None where it has none (any more)."""
+    match evolution:
+        case Append():
+            return evolution.event
+        case Add():
+            return evolution.fact.key()
+    return None
+
+
+RESERVED = ("c:", "d:")
+"""How the names of events begin that only messages have."""
+
+
 def named(evolution: Evolution) -> tuple[Dot, ...]:
     """The dots that an evolution names: its own, and those that it takes away."""
     match evolution:
@@ -92,7 +106,7 @@ def reserved(event: str) -> bool:
     >>> reserved("c:phone.1.7"), reserved("d:laptop:phone.1.7"), reserved("d"), reserved("dc:")
     (True, True, False, False)
     """
-    return event.startswith(("c:", "d:"))
+    return event.startswith(RESERVED)
 
 
 def speaks_for_another(append: Append) -> bool:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
+from microcosm.replica.network.membership import Fence, check_name
 from microcosm.replica.network.process import (
     ACK,
     BIND,
@@ -40,11 +41,9 @@ from microcosm.replica.network.process import (
     SEND,
     DeliveredMessage,
     Effects,
-    Fence,
     Input,
     MessageId,
     Process,
-    check_name,
     parts,
 )
 from microcosm.replica.network.write_ahead import START, Recorded, WriteAhead, packed, remembered

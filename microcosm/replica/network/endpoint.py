@@ -24,8 +24,9 @@ from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
 from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Arrival, Handshake, opened
 from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.process import MessageId
 from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from microcosm.replica.ledger.dots import LAST_INCARNATION
 from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.peer import NEVER, Peer, PeerSession
-from microcosm.replica.network.process import Fence
 from microcosm.replica.network.sealing import (
     CONTENT,
     EXCHANGE,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from microcosm.errors import KeyFileError
-from microcosm.replica.network.process import check_name
+from microcosm.replica.network.membership import check_name
 
 SECRET_BYTES = 32
 SCHEMA = "microcosm-keys/1"

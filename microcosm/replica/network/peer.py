@@ -22,7 +22,7 @@ from heapq import heappop, heappush
 from typing import Any, TypeVar
 
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
-from microcosm.replica.network.process import Fence, Member
+from microcosm.replica.network.membership import Fence, Member
 from microcosm.replica.network.sealing import OVERHEAD, ReplayWindow
 from microcosm.replica.network.wire import (
     COPY_BYTES,

@@ -1,10 +1,11 @@
 """Which task does which trace: in slices or whole, and whole ones gathered without Spark where that can be.
 
 A shuffle takes each row into Java, through a sort and back to Python, which is more than finding its edges
-takes. Logs mostly have the events of a trace together: then a task reads the file in which they were staged,
-and has whole traces. The events of a trace that is in several files are first written by one half of the
-tasks for the other, each trace into one bucket. Only where these files would be too many, or more is asked of
-events than what was staged, does Spark gather them.
+takes: with it the job took 1.4 times as long where events lie together and 1.2 times where they do not (3·10⁵
+events, benchmarks.spark_many). Logs mostly have the events of a trace together: then a task reads the file in
+which they were staged, and has whole traces. The events of a trace that is in several files are first written
+by one half of the tasks for the other, each trace into one bucket. Only where these files would be too many,
+or more is asked of events than what was staged, does Spark gather them.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ EXPLORE = "test_explore.py -k in_a_row"
 MUTANTS = [
     Mutant(
         "waits for an evicted process are dropped before the others fence it",
-        "replica/network/process.py",
+        "replica/network/membership.py",
         "return member is not None and len(member.confirmed) == len(self.fences)",
         "return member is not None",
         EXPLORE,

@@ -1,0 +1,60 @@
+"""What somebody ought to look at while a replica is served: said once each, to people or as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from microcosm.cli import output
+from microcosm.replica.node import ReplicaNode
+
+
+class Warnings:
+    """What was said already; `tell` writes a line of JSON."""
+
+    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._tell = tell
+        self._jumps = 0
+        self._warned: set[tuple[object, ...]] = set()
+
+    def look(self, node: ReplicaNode) -> None:
+        """Say what somebody ought to look at, once."""
+        if node.jumps != self._jumps:
+            self._jumps = node.jumps
+            output.warn(
+                "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
+            )
+        for name, stranger in node.strangers():
+            self.once(
+                ("stranger", name, stranger),
+                f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
+                f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
+                " again; if not, give it another name",
+            )
+        for name, count in node.unreadable().items():
+            self.once(
+                ("unreadable", name),
+                f"{count} packets in the name of {name} cannot be opened: it has another key file, or"
+                " somebody else uses its name; `replica key` tells how keys are shared",
+            )
+        for name, (old, new) in node.moved().items():
+            self.once(
+                ("moved", name, new),
+                f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; it is answered there",
+            )
+        for name, why in node.suspects.items():
+            said = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
+            if self.once(("suspect", name), said):
+                self._tell({"event": "suspect", "member": name, "why": why})
+        for found in node.divergences():
+            if self.once(("diverged", *found.values()), found["why"]):
+                self._tell({"event": "diverged", **found})
+
+    def once(self, what: tuple[object, ...], text: str) -> bool:
+        """Warn of something, unless that was done; whether it was not."""
+        key = tuple(map(str, what))
+        if key in self._warned:
+            return False
+        self._warned.add(key)
+        output.warn(output.printable(text))
+        return True

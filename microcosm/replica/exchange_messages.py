@@ -1,0 +1,134 @@
+"""What replicas say to each other to find out what one of them lacks, as values and as bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from microcosm.errors import Malformed
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
+from microcosm.replica.ledger.evolution import dot_of, read, run_of
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a replica has seen from the dot `low` up to, not including, `high` (None: all that follow).
+
+    A fingerprint of it, or the runs themselves.
+    """
+
+    low: Dot
+    high: Dot | None
+    seen: bytes | tuple[DotRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Some ranges: compare them with your own."""
+
+    ranges: tuple[Range, ...]
+    removed: bytes = b""
+    """The fingerprint of all dots that I know to be removed, where the ranges are all that I have seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Some ranges of the dots that I know to be removed: compare them with your own, and tell me in turn."""
+
+    ranges: tuple[Range, ...]
+    answer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """All that I have seen has this fingerprint, as yours has."""
+
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """I lack these; you have seen them."""
+
+    runs: tuple[DotRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Evolutions, as bytes."""
+
+    evolutions: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """I have seen these, and hold them no more: removed, superseded or forgotten."""
+
+    runs: tuple[DotRun, ...]
+
+
+ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed
+
+_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed)
+
+
+def encode(message: ExchangeMessage) -> bytes:
+    """The bytes of a message."""
+    match message:
+        case Compare(ranges, more) | Removed(ranges, more):
+            content: Any = [[_written(each) for each in ranges], more]
+        case Same(fingerprint):
+            content = fingerprint
+        case Want(runs) | Gone(runs):
+            content = [list(run) for run in runs]
+        case Supply(evolutions):
+            content = list(evolutions)
+    written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
+    return written
+
+
+def decode(content: bytes) -> ExchangeMessage:
+    """The message that bytes stand for. Raises `Malformed`, and nothing else.
+
+    >>> decode(encode(Want((DotRun("phone", 1, 3, 9),))))
+    Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
+    """
+    match read(content):
+        case (version, *_) if version != VERSION:
+            raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
+        case (_, 0, (tuple(ranges), bytes(removed))):
+            return Compare(tuple(_range(each) for each in ranges), removed)
+        case (_, 5, (tuple(ranges), bool(answer))):
+            return Removed(tuple(_range(each) for each in ranges), answer)
+        case (_, 1, bytes(fingerprint)):
+            return Same(fingerprint)
+        case (_, 2, tuple(runs)):
+            return Want(tuple(run_of(run) for run in runs))
+        case (_, 3, tuple(evolutions)) if all(isinstance(each, bytes) for each in evolutions):
+            return Supply(evolutions)
+        case (_, 4, tuple(runs)):
+            return Gone(tuple(run_of(run) for run in runs))
+    raise Malformed("no message: its parts are not those of any kind")
+
+
+def _written(part: Range) -> list[Any]:
+    seen = part.seen if isinstance(part.seen, bytes) else list(part.seen)
+    return [list(part.low), part.high and list(part.high), seen]
+
+
+def _range(value: object) -> Range:
+    match value:
+        case (low, high, bytes(seen)):
+            return Range(_bound(low), None if high is None else dot_of(high), seen)
+        case (low, high, tuple(runs)):
+            seen_runs = tuple(run_of(run) for run in runs)
+            return Range(_bound(low), None if high is None else dot_of(high), seen_runs)
+    raise Malformed("no range of dots")
+
+
+def _bound(value: object) -> Dot:
+    return FIRST if value == tuple(FIRST) else dot_of(value)
