@@ -124,9 +124,9 @@ def test_every_command_has_its_rule_and_its_examples_are_read() -> None:
 def test_a_command_may_be_cut_short_as_long_as_it_is_the_only_one() -> None:
     for name in COMMANDS:
         for end in range(1, len(name)):
-            found = complete_command(name[:end], WORDS)
-            begun = sorted(n for n in WORDS if n != "ask" and n.startswith(name[:end]))
-            assert found == ([name[:end]] if name[:end] in WORDS else begun)
+            word = name[:end]
+            meant = [word] if word in WORDS else [n for n in WORDS if n != "ask" and n.startswith(word)]
+            assert complete_command(word, WORDS) == sorted(meant)
 
 
 @pytest.mark.parametrize(
