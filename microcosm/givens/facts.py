@@ -50,12 +50,12 @@ class Evidence:
 class GivenFacts:
     """Answers "is `a R b` given, and by what?" for fixed givens.
 
-    Cost: linear in what is given to make; constant for each question.
+    Cost: linear in what is given to make, but for links in columns, which the first question reads;
+    constant for each question.
     """
 
     def __init__(self, givens: Givens) -> None:
         self.givens = givens
-        self.members = frozenset(givens.members())
         self._chain = {event: at for at, event in enumerate(givens.internal)}
         self._stated = {event: at for at, event in enumerate(givens.clocks)}
         self._tokens: dict[str, list[str]] = {}
@@ -64,17 +64,28 @@ class GivenFacts:
             for event in group:
                 self._tokens.setdefault(event, []).append(token)
 
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The events in the microcosm."""
+        return frozenset(self.givens.members())
+
     def evidence(self, left: str, relation: Relation, right: str) -> Iterator[Evidence]:
         """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
         if left == right:
             return
         if relation is Relation.BEFORE and -1 < self._chain.get(left, -1) < self._chain.get(right, -1):
             yield Evidence("internal")
-        stated = self.givens.external if relation in GIVEN_RELATIONS else self.givens.refuted
-        for key in ((left, relation.value or "", right), (right, relation.value or "", left)):
-            fact = stated.get(key)
-            if fact is not None and (fact.left, fact.right) == (left, right):
+        links = self.givens.links if relation in GIVEN_RELATIONS else None
+        if links is not None:
+            fact = links.fact(left, right) if relation is Relation.BEFORE else None
+            if fact is not None:
                 yield Evidence("external", fact.source)
+        else:
+            stated = self.givens.external if relation in GIVEN_RELATIONS else self.givens.refuted
+            for key in ((left, relation.value or "", right), (right, relation.value or "", left)):
+                fact = stated.get(key)
+                if fact is not None and (fact.left, fact.right) == (left, right):
+                    yield Evidence("external", fact.source)
         if self._by_clocks(left, relation, right):
             yield Evidence("clocks")
         if relation is Relation.RELATED:

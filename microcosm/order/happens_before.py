@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Iterable,
 from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
+from microcosm.tuning import gc_paused
 
 
 class Cycle(MicrocosmError):
@@ -183,13 +184,14 @@ def _shortest_cycle(
 
 def edge_sets(size: int, edges: Iterable[tuple[int, int]]) -> tuple[list[set[int]], list[set[int]]]:
     """Successor and predecessor sets of the edges. A self-loop raises `Cycle`."""
-    successors: list[set[int]] = [set() for _ in range(size)]
-    predecessors: list[set[int]] = [set() for _ in range(size)]
-    for a, b in edges:
-        if a == b:
-            raise Cycle([a])
-        successors[a].add(b)
-        predecessors[b].add(a)
+    with gc_paused():
+        successors: list[set[int]] = [set() for _ in range(size)]
+        predecessors: list[set[int]] = [set() for _ in range(size)]
+        for a, b in edges:
+            if a == b:
+                raise Cycle([a])
+            successors[a].add(b)
+            predecessors[b].add(a)
     return successors, predecessors
 
 

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import pairwise
+from struct import unpack
 
 from microcosm import tuning
 from microcosm.order.bits import from_positions
@@ -162,15 +163,28 @@ class Labels:
         """A shortest chain of edges. Cost: a breadth-first search within future(a) ∩ past(b)."""
         if a == b or not self.before(a, b):
             return None
+        labels, crossings = self.cover, self._crossings()
+        chains, chain, index = labels.chains, labels.chain, labels.index
+        # How many of each chain, from the first, may be on the way: what is before b, and b.
+        size = max(len(chains), -(-labels.vector[b].bit_length() // FIELD))
+        within = [*unpack(f"<{size}I", labels.vector[b].to_bytes(size * FIELD // 8, "little"))]
+        within[chain[b]] = index[b] + 1
         parent = {a: a}
         level = [a]
         while b not in parent:
             following = []
             for v in level:
-                for w in self._after(v):
-                    if w not in parent and (w == b or self.before(w, b)):
+                number, at = chain[v], index[v] + 1
+                if at < within[number]:
+                    w = chains[number][at]
+                    if w not in parent:
                         parent[w] = v
                         following.append(w)
+                if v in crossings:
+                    for w in crossings[v]:
+                        if w not in parent and index[w] < within[chain[w]]:
+                            parent[w] = v
+                            following.append(w)
             level = following
         path = [b]
         while path[-1] != a:
@@ -199,9 +213,10 @@ class Labels:
     def _crossings(self) -> dict[int, list[int]]:
         if self._outgoing is None:
             self._outgoing = {}
-            for b, several in self.cover.crossing.items():
-                for a in several:
-                    self._outgoing.setdefault(a, []).append(b)
+            with gc_paused():
+                for b, several in self.cover.crossing.items():
+                    for a in several:
+                        self._outgoing.setdefault(a, []).append(b)
         return self._outgoing
 
     def _placed(self) -> int:

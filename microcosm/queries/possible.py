@@ -19,6 +19,7 @@ from microcosm.givens.relation import Relation, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
+from microcosm.tuning import gc_paused
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -214,7 +215,8 @@ class Worlds:
         size = len(self.events) + OUTSIDERS
         self.ignored = ignored(givens)
         """What is stated that no constraint on pairs of events says: an answer is then not exact."""
-        self._possibilities = Possibilities(constraints_of(givens, self._position, size))
+        with gc_paused():
+            self._possibilities = Possibilities(constraints_of(givens, self._position, size))
 
     def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
         """The relations of two distinct events, named in the givens or not. See `Possibility`.
@@ -289,5 +291,6 @@ class Worlds:
 
 
 def _named(world: Candidate, names: list[str]) -> WitnessWorld:
-    order = [names[at] for at in world.order if at < len(names)]
-    return WitnessWorld(order, sorted((names[a], names[b]) for a, b in world.reduction()))
+    with gc_paused():
+        order = [names[at] for at in world.order if at < len(names)]
+        return WitnessWorld(order, sorted((names[a], names[b]) for a, b in world.reduction()))

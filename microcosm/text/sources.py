@@ -49,8 +49,9 @@ def source_of(facts: GivenFacts, left: str, relation: Relation, right: str) -> d
     if stated is not None:
         return {"file": stated["file"], "line": int(stated["line"]), "text": text}
     events = facts.givens.events
-    rows = [] if events is None else [events.row(right), events.row(left)]
-    place = next((row for row in rows if row is not None and row.place), None)
-    if place is None:
-        return {"file": None, "line": None, "text": text}
-    return {"file": place.file, "line": place.line, "text": text}
+    if events is not None:
+        for event in (right, left):
+            at = events.number(event)
+            if at is not None and events.files[at] and events.lines[at]:
+                return {"file": events.files[at], "line": events.lines[at], "text": text}
+    return {"file": None, "line": None, "text": text}

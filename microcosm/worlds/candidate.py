@@ -18,6 +18,7 @@ from microcosm.order.bits import bits, from_positions
 from microcosm.order.happens_before import AcyclicGraph
 from microcosm.order.labels import Labels
 from microcosm.order.order import happens_before
+from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import Constraints, Pair
 
 
@@ -36,8 +37,9 @@ class Candidate:
     @classmethod
     def of(cls, size: int, edges: Iterable[tuple[int, int]]) -> Candidate:
         """The world that some pairs generate. Raises `Cycle`. Cost: linear."""
-        once = list(dict.fromkeys(edges))
-        return cls(AcyclicGraph(size, once).order, once)
+        with gc_paused():
+            once = list(dict.fromkeys(edges))
+            return cls(AcyclicGraph(size, once).order, once)
 
     def reduction(self) -> list[tuple[int, int]]:
         """The pairs that do not follow from others, sorted (the transitive reduction).
@@ -50,12 +52,13 @@ class Candidate:
         pairs = sum(len(later) ** 2 for later in successors) if many else 0
         order = happens_before(len(self.order), self.edges) if many else None
         if isinstance(order, Labels) and pairs <= _FEW * len(self.edges):
-            return sorted(
-                (a, b)
-                for a, later in enumerate(successors)
-                for b in later
-                if len(later) == 1 or not any(order.before(other, b) for other in later)
-            )
+            with gc_paused():
+                return sorted(
+                    (a, b)
+                    for a, later in enumerate(successors)
+                    for b in later
+                    if len(later) == 1 or not any(order.before(other, b) for other in later)
+                )
         place = {v: rank for rank, v in enumerate(self.order)}
         for later in successors:
             later.sort(key=place.__getitem__)
@@ -150,9 +153,10 @@ def _stamp_fault(known: Constraints, world: Candidate, successors: list[list[int
 
 
 def _successors(size: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in range(size)]
-    for a, b in edges:
-        found[a].append(b)
+    with gc_paused():
+        found: list[list[int]] = [[] for _ in range(size)]
+        for a, b in edges:
+            found[a].append(b)
     return found
 
 
