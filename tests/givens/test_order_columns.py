@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from itertools import product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.givens.columns import OrderBuilder
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 
@@ -50,6 +52,17 @@ def test_columns_say_the_same(stated: list[tuple[str, str]]) -> None:
     assert mine.links is not None
     assert mine == theirs
     assert mine.links is None
+
+
+@given(pairs)
+def test_one_link_is_looked_up_without_objects(stated: list[tuple[str, str]]) -> None:
+    mine, theirs = in_columns(stated), one_by_one(stated)
+    for a, b in product("abcdefx?", repeat=2):
+        for relation in Relation:
+            expected = list(GivenFacts(theirs).evidence(a, relation, b))
+            assert list(GivenFacts(mine).evidence(a, relation, b)) == expected
+    assert mine.links is not None
+    assert pickle.loads(pickle.dumps(mine)) == theirs
 
 
 @given(pairs)

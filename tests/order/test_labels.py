@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import product
 from random import Random
 
 import pytest
@@ -52,6 +53,19 @@ def test_labels_are_the_closure_or_a_cycle_is_shown(
     assert {(a, b) for a in range(10) for b in bits(labels.future(a))} == reach
     assert {(a, b) for b in range(10) for a in bits(labels.past(b))} == reach
     assert set(labels.edges()) == set(edges)
+    for a, b in product(range(10), repeat=2):
+        assert labels.chain(a, b) == first_shortest(labels, a, b)
+
+
+def first_shortest(labels: Labels, a: int, b: int) -> list[int] | None:
+    """Of the shortest chains the first, where the next of a chain goes before the receptions."""
+    paths = [[a]]
+    while paths and a != b:
+        paths = [[*path, after] for path in paths for after in labels._after(path[-1])]
+        found = next((path for path in paths if path[-1] == b), None)
+        if found is not None:
+            return found
+    return None
 
 
 def test_chains_that_the_data_names_are_taken_as_they_are() -> None:
