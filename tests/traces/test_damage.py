@@ -88,7 +88,7 @@ def read(path: Path, content: bytes, name: str | None = None) -> tuple[list[Trac
 
 
 def accounted(found: tuple[list[TraceEvent], Report] | None) -> None:
-    """Nothing was lost silently; what is lost is counted by its marks, one of which the damage may have hit."""
+    """Nothing was lost silently; it is counted by marks, one of which the damage itself may have hit."""
     if found is not None:
         events, report = found
         assert len(events) + report.lost + bool(report.lost) >= EVENTS or report.counts.keys() & UNCOUNTED
