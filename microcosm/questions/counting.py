@@ -93,6 +93,11 @@ def _keyed(
     return found
 
 
+def _up_to(np: Any, numbers: Array, size: int) -> Array:
+    """For each number from 0 to `size` how many of some numbers are not above it."""
+    return np.cumsum(np.bincount(numbers, minlength=size + 1))
+
+
 class _Counter:
     def __init__(
         self,
@@ -275,30 +280,28 @@ class _Counter:
         if any((np.diff(last[part]) < 0).any() for part in parts):
             return False
         blocked, free = np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
-        columns, goes_on = (self._arrays.prefixes(begin), self._arrays.prefixes(until)), last + ~ended
-        for mine in parts:
+        begins, untils = (np.ascontiguousarray(self._arrays.prefixes(x).T) for x in (begin, until))
+        for part in parts:  # an interval is at the start of itself; what has no end goes on beyond the last
+            begins[chain[part.start], part] += 1
+            untils[chain[part.start], part] = (last + ~ended)[part]
+        for number, mine in enumerate(parts):
             c = chain[mine.start]
-            for theirs in parts:
+            for theirs in parts[: number + 1]:
                 d = chain[theirs.start]
-                # those that begin at or after my end, and those that end at or before my start
-                inclusive = 0 if c != d else -1
-                later = np.searchsorted(columns[0][theirs, c], last[mine] + inclusive, "right")
-                after = len(begin[theirs]) - later
-                after[~ended[mine]] = 0
-                reach = columns[0][mine, d] + (1 if c == d else 0)
-                over = np.searchsorted(last[theirs], reach, "left")
-                alive = np.flatnonzero(~ended[theirs])
-                over -= np.searchsorted(alive, over, "left")
-                blocked[mine] += after + over
+                ways = [(mine, theirs, c, d), (theirs, mine, d, c)][: 1 + (c != d)]
+                for one, other, at, _ in ways:
+                    # those that do not begin at or after an end, and of each of the others how many ends are so
+                    short = np.searchsorted(begins[at, other], last[one], "right")[ended[one]]
+                    size = other.stop - other.start
+                    blocked[one][ended[one]] += size - short
+                    blocked[other] += _up_to(np, short, size)[:-1]
                 if self._told:
                     continue
-                if c == d:  # what has no end goes on beyond the last event
-                    started = np.searchsorted(index[theirs], goes_on[mine], "left")
-                    done = np.searchsorted(goes_on[theirs], index[mine], "right")
-                else:  # those that begin before my end, and those of which that is not known of my start
-                    started = np.searchsorted(index[theirs], columns[1][mine, d], "left")
-                    done = np.searchsorted(columns[1][theirs, c], index[mine], "right")
-                free[mine] += np.maximum(0, started - done)
+                started = [np.searchsorted(index[y], untils[e, x], "left") for x, y, _, e in ways]
+                for way, (one, other, _, _) in enumerate(ways):
+                    # those that begin before my end is known, less those whose end is known by my start
+                    done = _up_to(np, started[way - 1], one.stop - one.start)[:-1]
+                    free[one] += np.maximum(0, started[way] - done)
         pairs = len(begin) * (len(begin) - 1) // 2
         if self._told:
             free = len(begin) - blocked

@@ -83,6 +83,7 @@ def intervals(
     names = pattern.parameters
     begins, ends = condition(pattern.begin, table), condition(pattern.end, table)
     binding = bindings(names, pattern.bound, table)
+    seqs = [*table.seqs]
     found: list[Interval] = []
     closed = 0
     for process, events in by_process(table).items():
@@ -90,7 +91,7 @@ def intervals(
             continue
         starts: dict[Values, tuple[int, int]] = {}
         steps: list[int] = []
-        gaps = _gaps(table, events)
+        gaps = _gaps(seqs, events)
         for at, number in enumerate(events):
             groups: Groups = {}
             if ends(number, groups):
@@ -121,9 +122,9 @@ def intervals(
     return found, closed
 
 
-def _gaps(table: EventTable, events: Sequence[int]) -> list[int]:
+def _gaps(seqs: Sequence[int], events: Sequence[int]) -> list[int]:
     """For each event of a process how many gaps its numbers have shown so far."""
-    numbers = [table.seqs[number] for number in events]
+    numbers = [seqs[number] for number in events]
     return [*accumulate((a > 0 and b > a + 1 for a, b in pairwise(numbers)), initial=0)]
 
 
