@@ -290,7 +290,7 @@ class _Counter:
                 d = chain[theirs.start]
                 ways = [(mine, theirs, c, d), (theirs, mine, d, c)][: 1 + (c != d)]
                 for one, other, at, _ in ways:
-                    # those that do not begin at or after an end, and of each of the others how many ends are so
+                    # those that begin before an end; the others cannot be seen with it
                     short = np.searchsorted(begins[at, other], last[one], "right")[ended[one]]
                     size = other.stop - other.start
                     blocked[one][ended[one]] += size - short
@@ -298,7 +298,7 @@ class _Counter:
                 if self._told:
                     continue
                 started = [np.searchsorted(index[y], untils[e, x], "left") for x, y, _, e in ways]
-                for way, (one, other, _, _) in enumerate(ways):
+                for way, (one, *_) in enumerate(ways):
                     # those that begin before my end is known, less those whose end is known by my start
                     done = _up_to(np, started[way - 1], one.stop - one.start)[:-1]
                     free[one] += np.maximum(0, started[way] - done)

@@ -271,7 +271,9 @@ class _LabelFrame(_Framed):
         self._order.sort(key=keys.__getitem__)
         self._straight = self._order == list(range(len(events)))
         told = judged.told
-        self._told = from_positions([at for at, p in enumerate(places) if p in told], len(places)) if told else 0
+        self._told = (
+            from_positions([at for at, p in enumerate(places) if p in told], len(places)) if told else 0
+        )
         self._segments: list[tuple[int, int, list[int]]] = []  # a chain, where it begins here, its positions
         for offset, at in enumerate(self._order):
             if not self._segments or self._segments[-1][0] != keys[at][0]:
