@@ -15,10 +15,9 @@ from typing import Any
 
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import Asked, Candidates, Group
+from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Candidates, Group, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
-from microcosm.questions.scope import FALSE, OPEN, TRUE, Scope
 
 Array = Any
 """A numpy array."""

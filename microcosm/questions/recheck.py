@@ -18,9 +18,9 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook
 from microcosm.questions.answers import VALUES, Answer, Said
 from microcosm.questions.ask import Build, answers
+from microcosm.questions.asked import FALSE
 from microcosm.questions.language import Questions
 from microcosm.questions.reader import read_questions
-from microcosm.questions.scope import FALSE
 
 FIELDS = {"questions", "asked", "proved"}
 """What an answer of `assert` has,"""
