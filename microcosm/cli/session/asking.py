@@ -10,7 +10,7 @@ from microcosm.cli.session.session import Answer
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.questions.language import Questions
-    from microcosm.text.questions import Sentence
+    from microcosm.text.sentences import Sentence
 
 QUESTIONS = ("never", "every", "possibly", "assert")
 """The words that questions begin with."""
