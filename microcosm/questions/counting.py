@@ -185,6 +185,13 @@ class _Counter:
                     found[at : at + TOGETHER] += np.searchsorted(indices, knows[number], "left")
         return found
 
+    def _laid_out(self, events: Array) -> Array:
+        """For each chain a row: how many of its events are before each of the events."""
+        found = self._np.empty((self._arrays.chains + 1, len(events)), self._np.int32)
+        for at in range(0, len(events), TOGETHER // 16):
+            found[:, at : at + TOGETHER // 16] = self._arrays.prefixes(events[at : at + TOGETHER // 16]).T
+        return found
+
     def _sizes(self, events: Array) -> Array:
         """How many events are before each."""
         rows = range(0, len(events), TOGETHER)
@@ -279,7 +286,8 @@ class _Counter:
         if any((np.diff(last[part]) < 0).any() for part in parts):
             return False
         blocked, free = np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
-        begins, untils = (np.ascontiguousarray(self._arrays.prefixes(x).T) for x in (begin, until))
+        begins, untils = self._laid_out(begin), self._laid_out(until)
+        index, last = index.astype(np.int32), last.astype(np.int32)
         for part in parts:  # an interval is at the start of itself; what has no end goes on beyond the last
             begins[chain[part.start], part] += 1
             untils[chain[part.start], part] = (last + ~ended)[part]
