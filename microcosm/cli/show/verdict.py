@@ -52,14 +52,16 @@ MOST_EVENTS = 20_000
 
 def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
     """What would settle an online verdict that says nothing of two events of a log, or settles it offline."""
-    from microcosm.cli.reading import may_be_complete
+    from dataclasses import replace
 
-    table = known.givens.events
-    if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None:
+    from microcosm.cli.reading import may_be_complete
+    from microcosm.givens.completeness import covered
+
+    if verdict not in (Relation.UNKNOWN, Relation.SILENT):
         return None
-    if left not in table or right not in table:
-        return None
-    if known.givens.complete and len(table) <= MOST_EVENTS:
+    if known.givens.complete:
+        if left not in known or right not in known or len(known.events) > MOST_EVENTS:
+            return None
         from microcosm.queries.offline import Inconsistent
 
         try:
@@ -67,7 +69,10 @@ def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | No
         except Inconsistent:
             return None
         return None if found is None else STATED.format(statement(left, str(found), right))
-    return COMPLETE if may_be_complete(known) else None
+    if not may_be_complete(known):
+        return None
+    told = covered(replace(known.givens, complete=True))  # of others a complete log says no more
+    return COMPLETE if left in told and right in told else None
 
 
 def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:

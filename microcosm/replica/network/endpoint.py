@@ -8,8 +8,9 @@ What the host owes an endpoint:
 4. after an exception other than `ReplicaError` throw the endpoint away and open another on the same store.
 
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
-Answers go to the configured address of the member, or to where its newest genuine packet of this session came
-from: it may have moved. Where there is no session yet a greeting is answered at both.
+Answers go to the configured address of the member, and to where its newest genuine packet of this session came
+from, if that is elsewhere: it may have moved, or something between the two may carry packets one way only. Where
+there is no session yet a greeting is answered at both, too.
 """
 
 from __future__ import annotations
@@ -331,20 +332,21 @@ class Endpoint:
         sealer, session = self._sealer, peer.session
         used = sealer.sending(peer.member.name, now, wall)
         greeting = self._handshake.due(number, peer, used, now)
-        where = peer.source or peer.address
+        places = [peer.address] if peer.source is None else [peer.source, peer.address]
         if greeting is not None:
-            leaving.append((where, greeting))
-            if peer.greets_from not in (None, where):
-                leaving.append((peer.greets_from or where, greeting))
+            leaving += [(where, greeting) for where in places]
+            if peer.greets_from is not None and peer.greets_from not in places:
+                leaving.append((peer.greets_from, greeting))
         if session is None:
             return
         to = Destination(peer.member.name, peer.member.incarnation or 0, session.boot)
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
             sealed = sealer.seal(used, session.version, CONTENT, to, packed(content))
-            leaving.append((where, sealed))
+            leaving += [(where, sealed) for where in places]
         said, peer.said = peer.said, []
         for piece in said:
-            leaving.append((where, sealer.seal(used, session.version, EXCHANGE, to, piece)))
+            sealed = sealer.seal(used, session.version, EXCHANGE, to, piece)
+            leaving += [(where, sealed) for where in places]
 
 
 @dataclass(frozen=True, slots=True)
