@@ -1,5 +1,5 @@
-"""Claim: questions about all pairs of a million events take seconds; of races by key the time an event does not
-grow, of mutual exclusion it grows by half from 100,000 intervals to a million.
+"""Claim: questions about all pairs of a million events take seconds; of races by key the time an event does
+not grow, of mutual exclusion it grows by half from 100,000 intervals to a million.
 
 Races by key (`never write(k) || write(k)`, 1,000 keys, 32 processes) and mutual exclusion (`never holding
 while holding`, 64 processes), after reading. Beside them what one would write by hand: vector clocks kept by
