@@ -40,8 +40,11 @@ DENIED = ["_", "in-both", "not-in", "none", "contradiction"]
 
 
 def edits(node: Node, events: list[str], root: bool) -> Iterator[tuple[str, Node]]:
-    """Every node that differs from this one in one place, with a description."""
-    for key in node:
+    """Every node that differs from this one in one place, with a description.
+
+    The `source` of a leaf is a note for people, which the kernel looks past: it is left as it is.
+    """
+    for key in (key for key in node if key != "source"):
         yield f"-{key}", {k: v for k, v in node.items() if k != key}
         yield from ((f"{key}={wrong!r}", {**node, key: wrong}) for wrong in WRONG)
     for key in ("clocks", "token", "evolution", "assumes", "extra", "ref", *(() if root else ("lemmas",))):

@@ -51,7 +51,7 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
     >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))
     >>> numbered(givens)
-    Numbered(position={'a': 0, 'b': 1, 'c': 2}, stated={Relation.BEFORE: ([1, 0], [2, 1])})
+    NumberedEvents(position={'a': 0, 'b': 1, 'c': 2}, stated={Relation.BEFORE: ([1, 0], [2, 1])})
     """
     position = givens.numbers(first)
     as_stated = range(first, first + len(position))

@@ -134,7 +134,7 @@ def keep_order(draft: Draft) -> Draft:
     >>> given = "rule Init:\\n given a < b\\n ---\\n |-0 a < b\\n"
     >>> draft = keep_order(Draft.of(given + "rule T:\\n |-0 a < e\\n |-0 e < b\\n ---\\n |-0 a < b"))
     >>> draft.shape, draft.plain, len(draft.transitive), len(draft.bodies[HAPPENS_BEFORE])
-    (<Shape.CLOSURE: 'closure'>, True, 1, 1)
+    (<PlanShape.CLOSURE: 'closure'>, True, 1, 1)
     """
     pred = HAPPENS_BEFORE
     if not draft.ordered or draft.symmetric or draft.bodies.keys() != {pred}:
@@ -191,7 +191,7 @@ def choose_shape(draft: Draft) -> Draft:
     Cost: linear in the rules.
 
     >>> choose_shape(Draft.of("rule J:\\n |-0 a < e\\n |-0 e || b\\n ---\\n |- a ? b")).shape
-    <Shape.TABLE: 'table'>
+    <PlanShape.TABLE: 'table'>
     """
     if draft.shape is not None:
         return draft

@@ -269,7 +269,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
                     yield other
 
     def _facts(self, name: str) -> Iterator[tuple[str, ...]]:
-        if name in self._events:
+        if PREDICATES.get(name) == 1:
             return ((event,) for event in self._events[name])
         expect(name, 2)
         firsts = self._stamps if name == STAMPED_OUT else self._columns(name)[0]

@@ -12,15 +12,13 @@ from typing import Any
 from microcosm.errors import readable
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import Asked
+from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Part, Scope
 from microcosm.questions.counting import tally
 from microcosm.questions.evaluate import Evaluation
-from microcosm.questions.evidence import ATOMS, Atom, Deriver, because
+from microcosm.questions.evidence import ATOMS, Atom, Deriver, because, decide
 from microcosm.questions.language import Formula, Quantified, Question, within
-from microcosm.questions.scope import FALSE, OPEN, TRUE, Part, Scope
-from microcosm.questions.search import decide
+from microcosm.questions.patterns import Interval
 from microcosm.questions.settle import Observation
-from microcosm.questions.states import Interval
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 

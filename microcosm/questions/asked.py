@@ -1,17 +1,18 @@
 """A log as questions see it: its events, what is known of their order with `know` and `complete`, what
-patterns match.
+patterns match, and what of that is chosen for the variables of a formula.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.engine import Engine
 from microcosm.errors import TextError
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
-from microcosm.order.bits import from_positions
+from microcosm.order.bits import bits, from_positions
 from microcosm.order.order import lacking
 from microcosm.questions.judged import Frame, Judgements, arranged
 from microcosm.questions.language import (
@@ -25,8 +26,7 @@ from microcosm.questions.language import (
     Value,
     as_text,
 )
-from microcosm.questions.patterns import Values, matched
-from microcosm.questions.states import Interval, Unordered, intervals, missing
+from microcosm.questions.patterns import Interval, Unordered, Values, intervals, matched, missing
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -234,3 +234,66 @@ def table_of(givens: Givens) -> EventTable:
             process, seq = end[0], int(end[2])
         builder.add(EventRow(name, process, seq, kind, message_name))
     return builder.table()
+
+
+TRUE, FALSE, OPEN = 1, -1, 0
+"""Kleene's values."""
+
+Row = tuple[int, int]
+"""Those of a group for which a formula is true, and those for which it is false."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is chosen for a variable: a candidate of a pattern."""
+
+    candidates: Candidates
+    number: int
+
+    @property
+    def event(self) -> int:
+        """Its event; of an interval the first."""
+        return self.candidates.events[self.number]
+
+    @property
+    def interval(self) -> Interval:
+        """Its interval."""
+        assert self.candidates.states is not None
+        return self.candidates.states[self.number]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is chosen for variables, and what their parameters are."""
+
+    variables: dict[str, Chosen] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+
+    def with_choice(self, name: str, reference: Reference, candidates: Candidates, number: int) -> Scope:
+        """The scope with one more variable."""
+        values = candidates.values[number]
+        parameters = self.parameters
+        new = {
+            argument.name: value
+            for argument, value in zip(reference.arguments, values, strict=True)
+            if isinstance(argument, Parameter) and argument.name not in parameters
+        }
+        return Scope(
+            {**self.variables, name: Chosen(candidates, number)}, {**parameters, **new} if new else parameters
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
+
+    scope: Scope
+    last: tuple[str, Reference]
+    group: Group
+    among: int
+    row: Row
+
+    def scopes(self, row: int) -> Iterator[Scope]:
+        """What is chosen in each tuple of a row."""
+        for at in bits(row & self.among):
+            yield self.scope.with_choice(*self.last, self.group.candidates, self.group.members[at])

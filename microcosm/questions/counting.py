@@ -15,10 +15,9 @@ from typing import Any
 
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import Asked, Candidates, Group
+from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Candidates, Group, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
-from microcosm.questions.scope import FALSE, OPEN, TRUE, Scope
 
 Array = Any
 """A numpy array."""
@@ -91,6 +90,11 @@ def _keyed(
         if all(values[place] == value for place, value in fixed):
             found.setdefault(tuple([values[place] for place in places]), []).append(number)
     return found
+
+
+def _up_to(np: Any, numbers: Array, size: int) -> Array:
+    """For each number from 0 to `size` how many of some numbers are not above it."""
+    return np.cumsum(np.bincount(numbers, minlength=size + 1))
 
 
 class _Counter:
@@ -179,6 +183,13 @@ class _Counter:
             for number, indices in parts:
                 if number < self._arrays.chains:
                     found[at : at + TOGETHER] += np.searchsorted(indices, knows[number], "left")
+        return found
+
+    def _laid_out(self, events: Array) -> Array:
+        """For each chain a row: how many of its events are before each of the events."""
+        found = self._np.empty((self._arrays.chains + 1, len(events)), self._np.int32)
+        for at in range(0, len(events), TOGETHER // 16):
+            found[:, at : at + TOGETHER // 16] = self._arrays.prefixes(events[at : at + TOGETHER // 16]).T
         return found
 
     def _sizes(self, events: Array) -> Array:
@@ -275,30 +286,29 @@ class _Counter:
         if any((np.diff(last[part]) < 0).any() for part in parts):
             return False
         blocked, free = np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
-        columns, goes_on = (self._arrays.prefixes(begin), self._arrays.prefixes(until)), last + ~ended
-        for mine in parts:
+        begins, untils = self._laid_out(begin), self._laid_out(until)
+        index, last = index.astype(np.int32), last.astype(np.int32)
+        for part in parts:  # an interval is at the start of itself; what has no end goes on beyond the last
+            begins[chain[part.start], part] += 1
+            untils[chain[part.start], part] = (last + ~ended)[part]
+        for number, mine in enumerate(parts):
             c = chain[mine.start]
-            for theirs in parts:
+            for theirs in parts[: number + 1]:
                 d = chain[theirs.start]
-                # those that begin at or after my end, and those that end at or before my start
-                inclusive = 0 if c != d else -1
-                later = np.searchsorted(columns[0][theirs, c], last[mine] + inclusive, "right")
-                after = len(begin[theirs]) - later
-                after[~ended[mine]] = 0
-                reach = columns[0][mine, d] + (1 if c == d else 0)
-                over = np.searchsorted(last[theirs], reach, "left")
-                alive = np.flatnonzero(~ended[theirs])
-                over -= np.searchsorted(alive, over, "left")
-                blocked[mine] += after + over
+                ways = [(mine, theirs, c, d), (theirs, mine, d, c)][: 1 + (c != d)]
+                for one, other, at, _ in ways:
+                    # those that begin before an end; the others cannot be seen with it
+                    short = np.searchsorted(begins[at, other], last[one], "right")[ended[one]]
+                    size = other.stop - other.start
+                    blocked[one][ended[one]] += size - short
+                    blocked[other] += _up_to(np, short, size)[:-1]
                 if self._told:
                     continue
-                if c == d:  # what has no end goes on beyond the last event
-                    started = np.searchsorted(index[theirs], goes_on[mine], "left")
-                    done = np.searchsorted(goes_on[theirs], index[mine], "right")
-                else:  # those that begin before my end, and those of which that is not known of my start
-                    started = np.searchsorted(index[theirs], columns[1][mine, d], "left")
-                    done = np.searchsorted(columns[1][theirs, c], index[mine], "right")
-                free[mine] += np.maximum(0, started - done)
+                started = [np.searchsorted(index[y], untils[e, x], "left") for x, y, _, e in ways]
+                for way, (one, *_) in enumerate(ways):
+                    # those that begin before my end is known, less those whose end is known by my start
+                    done = _up_to(np, started[way - 1], one.stop - one.start)[:-1]
+                    free[one] += np.maximum(0, started[way] - done)
         pairs = len(begin) * (len(begin) - 1) // 2
         if self._told:
             free = len(begin) - blocked

@@ -14,7 +14,7 @@ from typing import Any
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
-from microcosm.questions.asked import Asked, Group
+from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Group, Part, Row, Scope
 from microcosm.questions.language import (
     And,
     Compared,
@@ -37,21 +37,15 @@ from microcosm.questions.language import (
     operands,
     within,
 )
-from microcosm.questions.patterns import getter
-from microcosm.questions.scope import FALSE, OPEN, TRUE, Part, Row, Scope
-from microcosm.questions.states import Interval, on_chains, seen_at_once
+from microcosm.questions.patterns import Interval, getter, on_chains, seen_at_once
 from microcosm.worlds.search import Stop
 
 COMBINATIONS = 100_000
 """So many choices of processes for the states of one `possibly` are looked at."""
 
 
-class Stopped(Undefined):
-    """The time for an evaluation is over."""
-
-
 class Evaluation:
-    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Stopped` is raised
+    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Undefined` is raised
     then.
     """
 
@@ -178,7 +172,7 @@ class Evaluation:
 
     def _chosen(self, formula: Quantified, depth: int, scope: Scope) -> Iterator[Part]:
         if self._stop is not None and self._stop():
-            raise Stopped("the time is over")
+            raise Undefined("the time is over")
         name, reference = formula.binders[depth]
         group = self.asked.group(reference, scope.parameters)
         if depth + 1 == len(formula.binders):

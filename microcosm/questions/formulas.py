@@ -32,13 +32,13 @@ from microcosm.questions.language import (
     Value,
     within,
 )
-from microcosm.questions.regexes import read_regex
 from microcosm.questions.syntax import (
     FORMULAS,
     QuestionText,
     numeric,
     place_at,
     place_of,
+    read_regex,
     rule_of,
     token_of,
     trees,

@@ -266,17 +266,18 @@ class _LabelFrame(_Framed):
         self._judged, self._labels = judged, labels
         chain, index = labels.cover.chain, labels.cover.index
         places = [judged.places[event] for event in events]
-        self._order = sorted(
-            (at for at, place in enumerate(places) if place >= 0 and chain[place] != UNPLACED),
-            key=lambda at: (chain[places[at]], index[places[at]]),
-        )
+        keys = [(chain[place], index[place]) if place >= 0 else (UNPLACED, 0) for place in places]
+        self._order = [at for at in range(len(events)) if keys[at][0] != UNPLACED]
+        self._order.sort(key=keys.__getitem__)
         self._straight = self._order == list(range(len(events)))
         told = judged.told
-        self._told = from_positions([at for at, place in enumerate(places) if place in told], len(places))
+        self._told = (
+            from_positions([at for at, p in enumerate(places) if p in told], len(places)) if told else 0
+        )
         self._segments: list[tuple[int, int, list[int]]] = []  # a chain, where it begins here, its positions
         for offset, at in enumerate(self._order):
-            if not self._segments or self._segments[-1][0] != chain[places[at]]:
-                self._segments.append((chain[places[at]], offset, []))
+            if not self._segments or self._segments[-1][0] != keys[at][0]:
+                self._segments.append((keys[at][0], offset, []))
             self._segments[-1][2].append(places[at])
         self._indices = [[index[place] for place in segment[2]] for segment in self._segments]
         self._columns: dict[int, list[list[int]]] = {}

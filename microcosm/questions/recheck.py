@@ -2,7 +2,8 @@
 derivation.
 
 Patterns are matched again, tuples counted again and witnesses looked up among those that there are, so that a
-verdict, a count or a witness that was changed is found; a derivation has to conclude its atom.
+verdict, a count or a witness that was changed is found; a derivation has to conclude its atom. Of each kind
+so many witnesses have to be proved as the answer says, and the first in any case.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import RuleBook
 from microcosm.questions.answers import VALUES, Answer, Said
 from microcosm.questions.ask import Build, answers
+from microcosm.questions.asked import FALSE
 from microcosm.questions.language import Questions
 from microcosm.questions.reader import read_questions
-from microcosm.questions.scope import FALSE
 
-FIELDS = {"questions", "asked"}
+FIELDS = {"questions", "asked", "proved"}
 """What an answer of `assert` has,"""
 MORE = {"schema", "warnings"}
 """and what it may have."""
@@ -33,7 +34,9 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
     """What is wrong with an answer of `assert`; None where all of it is so. Cost: that of the answer."""
     if not FIELDS <= stated.keys() <= FIELDS | MORE:
         return "the answer's fields are not those of an answer to questions"
-    asked, told = stated["asked"], stated["questions"]
+    asked, told, proved = stated["asked"], stated["questions"], stated["proved"]
+    if type(proved) is not int or proved < 0:
+        return "`proved` is not the number of witnesses that are proved"
     if (
         not isinstance(asked, list)
         or not isinstance(told, list)
@@ -63,7 +66,7 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
                         build,
                         exact=exact,
                         shown=shown,
-                        proved=0,
+                        proved=max(1, proved),
                         settle=any(q.get("settle") for q in told),
                     )
                     found += [(answer, answered.asked.givens) for answer in answered]
@@ -103,10 +106,8 @@ def _unproved(claim: dict[str, Any], answer: Answer, check: Callable[[object], s
         if witness is None:
             return f"witness {number} is not one of this question, or is there twice"
         derivations = list(stated["derivations"])
-        if derivations and len(derivations) > len(witness.atoms):
-            return f"witness {number} has more derivations than atoms"
-        for atom in witness.atoms if derivations else ():
-            if atom.value == "open":
+        for atom in witness.atoms:
+            if atom.derivation is None:
                 continue
             if not derivations or not _concludes(derivations[0], atom):
                 return f"witness {number}: no derivation concludes {atom}"

@@ -17,12 +17,11 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.order import lacking
-from microcosm.questions.asked import Asked
+from microcosm.questions.asked import OPEN, Asked, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import Formula, Quantified
-from microcosm.questions.scope import OPEN, Scope
-from microcosm.questions.states import by_process
+from microcosm.questions.patterns import by_process
 from microcosm.worlds.search import Stop
 
 TUPLES = 10_000

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from microcosm.traces.report import Extraction, Report
 
 MICROCOSM_ENDING = ".mc"
+LOG_ENDINGS = (".jsonl", ".ndjson", ".log", ".csv")
 
 SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
@@ -70,13 +71,16 @@ class Source:
 
 
 def _unlike_a_log(error: TextError, path: str) -> TextError:
-    """What is wrong with a file; where already its first line is no statement: that it is no log either."""
-    if path.endswith((MICROCOSM_ENDING, ".json")) or path == files.STDIN or error.line != 1:
+    """What is wrong with a file; of one named as logs are, or no statement from its first line: as a log."""
+    if path.endswith((MICROCOSM_ENDING, ".json")) or path == files.STDIN:
+        return error
+    if error.line != 1 and not path.endswith(LOG_ENDINGS):
         return error
     try:
         _log_head(path, refuse=True)
     except TextError as refusal:
-        refusal.message = f"{refusal.message}, and no microcosm (line 1: {error.message})"
+        place = "" if error.line is None else f"line {error.line}: "
+        refusal.message = f"{refusal.message}, and no microcosm ({place}{error.message})"
         return refusal
     return error
 

@@ -163,6 +163,11 @@ def test_an_answer_verifies_and_no_changed_one_does(run: Run) -> None:
         ("proof", lambda a: a["questions"][3]["witnesses"][0]["derivations"].append({})),
         ("proof", lambda a: a["questions"][3]["witnesses"][0].update(
             derivations=a["questions"][3]["witnesses"][1]["derivations"])),
+        ("proof", lambda a: a["questions"][3]["witnesses"][0]["derivations"].clear()),
+        ("proof", lambda a: a["questions"][3]["witnesses"][1]["derivations"].clear()),
+        ("proof", lambda a: a.update(proved=0)),
+        ("proof", lambda a: a.update(proved="all")),
+        ("proof", lambda a: a.pop("proved")),
         ("settle", lambda a: a["questions"][0]["settle"].clear()),
         ("field", lambda a: a["questions"][0].update(more=1)),
         ("none", lambda a: a["questions"].pop()),
@@ -242,3 +247,48 @@ def test_what_is_asked_on_the_command_line_uses_the_patterns_of_the_files(run: R
     assert [one["verdict"] for one in json.loads(out)["questions"]] == ["open", "holds", "open", "violated"]
     Path("answer.json").write_text(out)
     assert run("verify", "log.jsonl", "answer.json")[0] == 0
+
+
+@pytest.mark.parametrize("proved", ["1", "2"])
+def test_an_answer_without_its_derivations_is_refused(run: Run, proved: str) -> None:
+    question = 'event w where label ~ "write"; never w < w'
+    told = json.loads(run("assert", "log.jsonl", "-e", question, "--json", "--proof", proved)[1])
+    Path("answer.json").write_text(json.dumps(told))
+    assert run("verify", "log.jsonl", "answer.json")[0] == 0
+    for witness in told["questions"][0]["witnesses"]:
+        witness["derivations"] = []
+    for stated in (int(proved), 0):
+        Path("answer.json").write_text(json.dumps({**told, "proved": stated}))
+        code, out, err = run("verify", "log.jsonl", "answer.json")
+        assert code == 1
+        assert "witness 1: no derivation concludes" in out + err
+
+
+def test_a_log_is_stated_complete_by_an_option_as_by_a_line(run: Run) -> None:
+    event = 'event write(key) where label ~ "write (?<key>\\w+)"'
+    stated = answer(run, "-e", f"{event}; complete; never write(k) || write(k)")
+    option = answer(run, "-e", f"{event}; never write(k) || write(k)", "--complete")
+    assert stated[0] == option[0] == 1
+    for field in ("verdict", "counts", "witnesses"):
+        assert stated[1]["questions"][0][field] == option[1]["questions"][0][field]
+    sought = f"{event}; write(k) || write(k)"
+    assert run("find", "log.jsonl", sought)[0] == 3
+    found = run("find", "log.jsonl", f"complete; {sought}")
+    assert found == run("find", "log.jsonl", sought, "--complete")
+    assert found[0] == 0
+    assert "open" not in found[1]
+
+
+def test_a_complete_log_has_an_answer_to_whether_something_is_there(run: Run) -> None:
+    question = 'event x where label ~ "lock"; assert exists a: x, b: x: a < b and b < a'
+    assert run("assert", "log.jsonl", "-e", question)[0] == 3
+    assert run("assert", "log.jsonl", "-e", question, "--complete")[0] == 1
+    assert run("assert", "log.jsonl", "-e", f"complete; {question}")[0] == 1
+
+
+def test_a_log_with_gaps_is_not_stated_complete(run: Run) -> None:
+    text = Path("log.jsonl").read_text().replace('"seq": 3', '"seq": 9')
+    Path("log.jsonl").write_text(text)
+    code, _, err = run("assert", "log.jsonl", "lock.ask", "--complete")
+    assert code == 4
+    assert "complete" in err

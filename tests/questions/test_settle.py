@@ -13,10 +13,9 @@ from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import read_rules
-from microcosm.questions.asked import Asked
+from microcosm.questions.asked import OPEN, Asked, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.reader import read_questions
-from microcosm.questions.scope import OPEN, Scope
 from microcosm.questions.settle import _open_tuples, clocks, observations
 from microcosm.worlds.world import World, all_worlds
 

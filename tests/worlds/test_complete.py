@@ -159,3 +159,16 @@ def test_what_is_added_is_told_of() -> None:
     assert known.offline("s", "t").relation is None
     known.add("s < r")
     assert known.offline("s", "t").relation is Relation.CONCURRENT
+
+
+def test_complete_is_no_online_rule() -> None:
+    """Were it one, these two would be analogous, and not stay so (seed 003, Theorem 5.10)."""
+    complete = Microcosm.parse("r < a\nr < b\ncomplete")
+    stated = Microcosm.parse("r < a\nr < b\na || b")
+    assert complete.online("a", "b") is Relation.SILENT
+    assert complete.offline("a", "b").relation is stated.online("a", "b") is Relation.CONCURRENT
+    for known in (complete, stated):
+        known.add("r < c")
+    assert complete.offline("a", "c").relation is Relation.CONCURRENT
+    assert stated.offline("a", "c").relation is None
+    assert complete.online("a", "c") is stated.online("a", "c") is Relation.SILENT

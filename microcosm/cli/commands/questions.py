@@ -94,7 +94,7 @@ def assert_that(
     if junit is not None:
         _write_junit(junit, asked, answered)
     if json:
-        output.emit(fields(asked, answered))
+        output.emit(fields(asked, answered, proved))
     else:
         output.say_all(report(known, answered))
     return _exit(answers, no_vacuous or junit is not None)
@@ -209,12 +209,15 @@ def settle(
     return exits.UNDECIDED if is_open else exits.HOLDS
 
 
-def fields(asked: Sequence[Questions], answered: Sequence[Answered]) -> dict[str, Any]:
-    """The JSON of `assert`: the answers, and the texts that they answer, so that they can be verified."""
+def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int) -> dict[str, Any]:
+    """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
+    they can be verified.
+    """
     from microcosm.cli.show.proofs import proof_object
 
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
+        "proved": proved,
         "asked": [{"file": one.file, "text": one.text} for one in asked],
         "warnings": [warning for one in answered for warning in one.warnings],
     }

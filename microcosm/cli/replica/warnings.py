@@ -40,7 +40,8 @@ class Warnings:
         for name, (old, new) in node.moved().items():
             self.once(
                 ("moved", name, new),
-                f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; it is answered there too",
+                f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; "
+                "it is answered there too",
             )
         for name, why in node.suspects.items():
             said = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"

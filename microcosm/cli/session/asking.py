@@ -10,7 +10,7 @@ from microcosm.cli.session.session import Answer
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.questions.language import Questions
-    from microcosm.text.questions import Sentence
+    from microcosm.text.sentences import Sentence
 
 QUESTIONS = ("never", "every", "possibly", "assert")
 """The words that questions begin with."""
@@ -39,6 +39,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     it.
     """
     from microcosm.cli.commands.questions import fields, report
+    from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
     asked = read_questions(_line(sentence), None, _patterns(session))
@@ -46,7 +47,9 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     worst = {answer.verdict for answer in answered}
     code = exits.REFUTED if "violated" in worst else exits.UNDECIDED if "open" in worst else exits.HOLDS
     warnings = [f"note: {warning}" for warning in answered.warnings]
-    return Answer([*report(session.known, [answered]), *warnings], lambda: fields([asked], [answered]), code)
+    return Answer(
+        [*report(session.known, [answered]), *warnings], lambda: fields([asked], [answered], PROVED), code
+    )
 
 
 def find(session: Session, sentence: Sentence) -> Answer:

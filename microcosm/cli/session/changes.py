@@ -17,7 +17,7 @@ from microcosm.text.statement import Correspondences
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.text.questions import Sentence
+    from microcosm.text.sentences import Sentence
 
 
 def add(session: Session, sentence: Sentence) -> Answer:

@@ -1,6 +1,6 @@
 """The table of commands: what each looks like, what it says, an example, and what answers it.
 
-A command is one entry here and one rule, of the same name, in `text/questions.lark`. Those about the session
+A command is one entry here and one rule, of the same name, in `text/sentences.lark`. Those about the session
 itself are here too: `save`, `load`, `help`, `quit`.
 """
 
@@ -21,7 +21,7 @@ from microcosm.files import STDIN
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.text.questions import Sentence
+    from microcosm.text.sentences import Sentence
 
 
 UNSAVED = "there are unsaved changes (`diff` shows them)"
@@ -59,7 +59,7 @@ def leave(session: Session, sentence: Sentence) -> Answer:
 
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
     """`help`: what can be said; `help COMMAND`: with examples."""
-    from microcosm.text.questions import complete_command
+    from microcosm.text.sentences import complete_command
 
     asked = sentence.of("WORD")
     if not asked:

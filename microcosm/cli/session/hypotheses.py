@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.givens.relation import Correspondence
     from microcosm.state.microcosm import Microcosm
-    from microcosm.text.questions import Sentence
+    from microcosm.text.sentences import Sentence
 
 
 def possible(session: Session, sentence: Sentence) -> Answer:

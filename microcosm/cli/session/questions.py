@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.logic.derivation import Derivation
     from microcosm.state.microcosm import Microcosm
-    from microcosm.text.questions import Sentence, SentencePart
+    from microcosm.text.sentences import Sentence, SentencePart
 
 DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 

@@ -23,7 +23,7 @@ from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
-from microcosm.text.questions import ASK, Sentence, SentencePart, read_sentence
+from microcosm.text.sentences import ASK, Sentence, SentencePart, read_sentence
 
 if TYPE_CHECKING:
     from microcosm.questions.language import Questions

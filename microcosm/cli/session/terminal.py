@@ -27,7 +27,7 @@ from microcosm.cli import exits, output
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
 from microcosm.text.names import NAME, STRING, quote, string
-from microcosm.text.questions import ASK, complete_command, expected_after
+from microcosm.text.sentences import ASK, complete_command, expected_after
 
 STYLE = Style.from_dict(
     {"command": "bold", "sign": "ansicyan", "quoted": "ansigreen", "comment": "ansibrightblack"}

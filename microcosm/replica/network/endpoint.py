@@ -8,9 +8,9 @@ What the host owes an endpoint:
 4. after an exception other than `ReplicaError` throw the endpoint away and open another on the same store.
 
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
-Answers go to the configured address of the member, and to where its newest genuine packet of this session came
-from, if that is elsewhere: it may have moved, or something between the two may carry packets one way only. Where
-there is no session yet a greeting is answered at both, too.
+Answers go to the configured address of the member, and to where its newest genuine packet of this session
+came from, if that is elsewhere: it may have moved, or something between the two may carry packets one way
+only. Where there is no session yet a greeting is answered at both, too.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.errors import TextError
 from microcosm.text.names import quote
-from microcosm.text.questions import complete_command, expected_after, read_sentence
+from microcosm.text.sentences import complete_command, expected_after, read_sentence
 from tests.strategies import event_lists
 
 WORDS = tuple(COMMANDS)

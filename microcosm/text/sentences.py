@@ -2,7 +2,7 @@
 
 The first word tells which. An event and a relation make a question where `?` ends the line or is the
 relation, and else a statement, as in a microcosm file; any other first word is a command, which may be cut
-short where no other begins so. What follows the command's word is read by the rule of `questions.lark` under
+short where no other begins so. What follows the command's word is read by the rule of `sentences.lark` under
 its name: a new command is a rule there, and an entry in the table of whoever carries it out.
 """
 
@@ -78,7 +78,7 @@ class Sentence:
 def read_sentence(line: str, commands: Sequence[str]) -> Sentence | None:
     """The sentence on `line`, None for a blank line or a comment.
 
-    `commands` are rules of `questions.lark`. Raises `TextError`: its message says what was
+    `commands` are rules of `sentences.lark`. Raises `TextError`: its message says what was
     expected, its column where. Cost: linear in the line.
 
     >>> found = read_sentence("why not a < b", ["ask", "why"])
@@ -173,7 +173,7 @@ def _grammar(commands: tuple[str, ...]) -> Lark:
     from lark import Lark
 
     return Lark.open(
-        "questions.lark",
+        "sentences.lark",
         rel_to=__file__,
         start=list(commands),
         parser="lalr",
