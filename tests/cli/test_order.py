@@ -396,3 +396,16 @@ def test_an_encoding_without_lines_draws_with_others(run: Run) -> None:
     assert "---------+-----------+" in ran.out
     assert "            /   \\\n  fifo-n-1 KCM  fifo-1-n KCM" in ran.out
     assert "             rsc ...\n" in ran.out
+
+
+def test_events_in_a_drawing_tell_their_words(tmp_path: Path, run: Run) -> None:
+    file, drawing = tmp_path / "log.jsonl", tmp_path / "out.svg"
+    send = '{"process": "p", "seq": %d, "kind": "send", "message": "m%d", "to": ["q"], "label": "pay <%d>"}\n'
+    receive = '{"process": "q", "seq": %d, "kind": "receive", "message": "m%d"}\n'
+    file.write_text(
+        send % (1, 1, 1) + send % (2, 2, 2) + receive % (1, 2) + receive % (2, 1), encoding="utf-8"
+    )
+    run("order", str(file), "--explain", "fifo-1-1", "--svg", str(drawing))
+    said = drawing.read_text(encoding="utf-8")
+    assert "<title>p:1 &quot;pay &lt;1&gt;&quot;</title>" in said
+    assert "<title>q:2</title>" in said

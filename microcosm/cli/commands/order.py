@@ -116,8 +116,9 @@ def order(
     answers: dict[str, dict[str, object]] = {}
     for log in logs:
         with gc_paused():
+            events = [*log.events] if svg is not None else log.events
             computation, execution = communication(
-                log.events, log.files[0], level, log.report, ordered=len(log.files) == 1
+                events, log.files[0], level, log.report, ordered=len(log.files) == 1
             )
             told_rest(log.report)
             verdicts = classify(computation, execution)
@@ -127,8 +128,9 @@ def order(
             one = Ordering(explain)
             witnesses = panels(computation, execution, one, verdicts[one], rows[one])
             if svg is not None:
+                words = {event.id: event.label for event in events if event.label}
                 with files.writing(svg) as drawing:
-                    drawing.write(picture(headline(one, rows[one]), witnesses))
+                    drawing.write(picture(headline(one, rows[one]), witnesses, words))
         why_vacuous = vacuous(computation, log.report)
         if json:
             shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}

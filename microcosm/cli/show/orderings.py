@@ -13,6 +13,7 @@ from microcosm.orderings.closures import along_messages, shortest
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import Verdict
+from microcosm.text.names import string
 
 Row = tuple[bool | None, bool | None, bool | None]
 """Execution, closure and interior; None: not known."""
@@ -235,8 +236,10 @@ def diagram(computation: Computation, execution: Sequence[int] | None = None) ->
 _COLUMN, _ROW, _HEAD, _MARGIN = 46, 52, 110, 18
 
 
-def svg(title: str, panels: Sequence[Panel]) -> str:
+def svg(title: str, panels: Sequence[Panel], words: Mapping[str, str] | None = None) -> str:
     """The panels one below the other, as an SVG file that needs nothing else; the same bytes every time.
+
+    Pointed at, an event tells its name and its `words`.
 
     >>> from microcosm.orderings.computation import parse
     >>> svg("crown", [Panel("a < b", parse("s1 r2|s2 r1"))]).count("<circle")
@@ -247,7 +250,7 @@ def svg(title: str, panels: Sequence[Panel]) -> str:
     top = 34
     for panel in panels:
         parts.append(_text(panel.caption, _MARGIN, top + 14))
-        parts += _drawn(panel, top + 24, wide)
+        parts += _drawn(panel, top + 24, wide, words or {})
         top += 48 + _ROW * len(panel.computation.peers)
     style = 'font-family="sans-serif" font-size="12" stroke-width="1.2"'
     arrow = (
@@ -267,7 +270,7 @@ def _wide(panel: Panel) -> int:
     return max(_HEAD + _COLUMN * len(panel.order()), 7 * len(panel.caption))
 
 
-def _drawn(panel: Panel, top: int, wide: int) -> Iterator[str]:
+def _drawn(panel: Panel, top: int, wide: int, words: Mapping[str, str]) -> Iterator[str]:
     """The lines of the peers, the arrows of the messages, the events."""
     of = panel.computation
     place = {
@@ -291,7 +294,9 @@ def _drawn(panel: Panel, top: int, wide: int) -> Iterator[str]:
             yield 'stroke-dasharray="3 3"/>'
     for event, (x, y) in place.items():
         m = of.message[event]
-        title = f"<title>{escape(_readable(of.names[event]))}</title>"
+        name = of.names[event]
+        told = f"{name} {string(words[name])}" if name in words else name
+        title = f"<title>{escape(_readable(told))}</title>"
         yield f'<circle cx="{x}" cy="{y}" r="4" fill="{_colour(panel, m)}">{title}</circle>'
         if of.sends(event):
             yield _text(of.messages[m], x - 4, y - 9, short=True)
