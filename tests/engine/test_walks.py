@@ -1,6 +1,7 @@
 """How far an answer goes: the functions and files that it enters, and nothing built that it does not need.
 
-`online` aims at 40 functions in 12 files; what is over is the rows of an order, and the names of the givens.
+`online` aims at 40 functions in 12 files; what is over is the rows of an order, the names of the givens,
+and the garbage collector, which pauses while sets of edges are made.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def test_a_first_order_is_told_by_few() -> None:
     verdict, walked = walk(lambda: Microcosm(givens).online("a", "c"))
     assert verdict is Relation.BEFORE
     functions, files = len(walked), len({file for file, _ in walked})
-    assert functions <= 47 and files <= 13, sorted(walked)  # noqa: PT018
+    assert functions <= 47 and files <= 14, sorted(walked)  # noqa: PT018
 
 
 @pytest.mark.usefixtures("warm")
