@@ -288,3 +288,22 @@ def test_progress_is_told_where_it_takes_long_and_people_look_on(
         counted.done = 5
         sleep(0.3)
     assert "counting" in capsys.readouterr().err
+
+
+def test_of_a_complete_log_online_tells_what_follows_offline(tmp_path: Path, run: Run) -> None:
+    given = "send a = m p -> q\nreceive b = m q\nsend c = n r -> q\nreceive d = n q\na < b\nc < d\nb < d\n"
+    file, proof = tmp_path / "whole.mc", tmp_path / "proof.json"
+    file.write_text(given, encoding="utf-8")
+    assert run("online", str(file), "a", "c").code == 3
+    file.write_text(f"{given}complete\n", encoding="utf-8")
+    told = run("online", str(file), "a", "c", "--json")
+    assert told.code == 0
+    assert told.json["verdict"] == "||"
+    assert told.json["derivation"]["conclusion"]["judgement"] == "offline"
+    proof.write_text(told.out, encoding="utf-8")
+    assert run("verify", str(file), str(proof)).code == 0
+    proof.write_text(told.out.replace('"verdict": "||"', '"verdict": "<"'), encoding="utf-8")
+    assert run("verify", str(file), str(proof)).code == 1
+    file.write_text(given, encoding="utf-8")
+    proof.write_text(told.out, encoding="utf-8")
+    assert run("verify", str(file), str(proof)).code == 1

@@ -61,6 +61,10 @@ def test_three_commands_from_the_logs_to_the_proof(ask: Ask, logs: list[str]) ->
     code, silent = ask("online", "alice.log:4", "bob.log:3")
     assert code == 3
     assert "say --complete" in silent
+    code, told = ask("online", "alice.log:4", "bob.log:3", "--complete")
+    assert code == 0
+    assert told.startswith('alice:4 "write x=1" || bob:3 "write x=2"   (concurrent)\n')
+    assert "concluded offline" in told
     code, proved = ask("offline", "/alice.*write x=1/", "/bob.*write x=2/", "--complete")
     assert code == 0
     assert proved.startswith('alice:4 "write x=1" || bob:3 "write x=2"   (concurrent)\n')

@@ -10,12 +10,14 @@ import typer
 from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
+    BY_COMPLETE,
     note_unknown_events,
     premise_lines,
     show_hint,
     show_proof,
     show_prose,
     show_verdict,
+    told_by_complete,
     unknown_events,
     verdict_exit,
     verdict_fields,
@@ -57,6 +59,11 @@ def online(
     left, right = reading.pair_of(known, left, right)
     with progress.told("proving"):
         verdict, proof = known.online(left, right, must_exist=must_exist), known.why(left, right)
+        offline = False
+        if known.givens.complete and verdict_exit(verdict) == exits.UNDECIDED:
+            found, by = told_by_complete(known, left, right)
+            if found is not None and by is not None:
+                verdict, proof, offline = found, by, True
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
     if json:
@@ -67,6 +74,9 @@ def online(
         if proof is not None:
             output.say("")
             show_proof(known, proof)
+        if offline:
+            output.say("")
+            show_prose(BY_COMPLETE)
         show_hint(known, left, verdict, right)
     return verdict_exit(verdict)
 

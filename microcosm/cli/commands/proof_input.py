@@ -99,7 +99,8 @@ def _online(stated: dict[str, Any], left: str, right: str) -> Claims:
         return Claims(
             "online", fault="the answer's verdict is no relation that online decision making concludes"
         )
-    if not _concludes(derivation, "online", left, verdict, right):
+    told_by_complete = verdict == "||" and _concludes(derivation, "offline", left, verdict, right)
+    if not told_by_complete and not _concludes(derivation, "online", left, verdict, right):
         return Claims("online", fault="the derivation does not conclude what the answer says of its pair")
     return Claims("online", [derivation])
 

@@ -44,6 +44,8 @@ def verdict_exit(verdict: Relation) -> int:
 
 COMPLETE = "if every message of this system is in the log, say --complete: then they are concurrent"
 
+BY_COMPLETE = "concluded offline (⊩), as the log is said to be complete"
+
 STATED = "the log is said to be complete: by that, offline decision making concludes {}"
 
 MOST_EVENTS = 20_000
@@ -60,19 +62,28 @@ def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | No
     if verdict not in (Relation.UNKNOWN, Relation.SILENT):
         return None
     if known.givens.complete:
-        if left not in known or right not in known or len(known.events) > MOST_EVENTS:
-            return None
-        from microcosm.queries.offline import Inconsistent
-
-        try:
-            found = known.offline(left, right, depth=0).relation
-        except Inconsistent:
-            return None
+        found, _ = told_by_complete(known, left, right)
         return None if found is None else STATED.format(statement(left, str(found), right))
     if not may_be_complete(known):
         return None
     told = covered(replace(known.givens, complete=True))  # of others a complete log says no more
     return COMPLETE if left in told and right in told else None
+
+
+def told_by_complete(known: Microcosm, left: str, right: str) -> tuple[Relation | None, Derivation | None]:
+    """What offline decision making concludes of two events as the log is said to be complete, and its proof.
+
+    That is no online conclusion: a later correspondence may take it away (docs/reading-004.md).
+    """
+    from microcosm.queries.offline import Inconsistent
+
+    if left not in known or right not in known or len(known.events) > MOST_EVENTS:
+        return None, None
+    try:
+        found = known.offline(left, right, depth=0)
+    except Inconsistent:
+        return None, None
+    return found.relation, found.derivations.get(str(found.relation))
 
 
 def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:
