@@ -32,8 +32,11 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "simulation": {"errors", "givens", "order", "protocol"},
     "spark": {*FOUNDATION, "engine", "queries", "state", "compare", "traces", "questions", "__init__"},
     "replica": {*FOUNDATION, "engine", "queries", "state", "protocol", "__init__"},
+    "page": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "questions"},
+    "record": {"errors", "files"},
+    "collect": {"errors", "files", "tuning", "givens", "order", "traces", "record"},
     "cli": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "orderings", "protocol"}
-    | {"questions", "simulation", "spark", "replica", "__init__"},
+    | {"questions", "simulation", "spark", "replica", "page", "collect", "__init__"},
     "testing": {"errors", "files", "questions", "state", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
@@ -41,12 +44,20 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
 """The parts of the package, and what each may import besides itself: the table of CONTRIBUTING.md."""
 
 OUTSIDE = {
+    "aiohttp": {"record"},
     "cryptography": {"replica"},
+    "google": {"collect"},
+    "grpc": {"collect", "record"},
+    "httpx": {"record"},
     "lark": {"logic", "text", "questions"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"queries", "state"},
     "numpy": {"order", "spark", "queries", "questions", "state"},
     "pandas": {"queries", "state"},
+    "opentelemetry": {"collect", "record"},
+    "requests": {"record"},
+    "starlette": {"collect", "page"},
+    "uvicorn": {"collect", "page"},
     "zstandard": {"traces"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "queries", "state", "traces"},

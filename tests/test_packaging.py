@@ -51,7 +51,7 @@ def test_the_metadata(wheel: ZipFile) -> None:
     assert (metadata["Name"], metadata["License-Expression"]) == ("microcosm", "Apache-2.0")
     assert metadata["Requires-Python"] == ">=3.11"
     core = {line.split(">=")[0] for line in metadata.get_all("Requires-Dist", []) if "extra" not in line}
-    assert core == {"lark", "msgpack", "networkx", "prompt-toolkit", "rich", "typer"}
+    assert core == {"lark", "msgpack", "networkx", "prompt-toolkit", "rich", "starlette", "typer", "uvicorn"}
     scripts = wheel.read(record.replace("METADATA", "entry_points.txt")).decode()
     assert "microcosm = microcosm.cli.app:main" in scripts
 

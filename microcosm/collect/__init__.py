@@ -1,0 +1,1 @@
+"""Receives spans over OTLP and writes them as logs."""
