@@ -33,6 +33,7 @@ COMMANDS = {
     "assert": "commands.questions",
     "settle": "commands.questions",
     "events": "commands.events",
+    "page": "commands.page",
     "evolve": "commands.evolve",
     "merge": "commands.evolve",
     "bisim": "commands.bisim",
@@ -57,7 +58,7 @@ ASKING: dict[str, tuple[Callable[..., None], ...]] = {
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
-    **dict.fromkeys(("find", "assert", "settle"), _MICROCOSMS),
+    **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),
     **dict.fromkeys(("trace", "order"), _LOGS),
 }
 """The commands that read logs, and what they are told of how."""
@@ -177,6 +178,8 @@ def _as_written(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
             parameter._runtime_param = AsTyped()
+        if getattr(parameter, "multiple", False) and len(words := (parameter.metavar or "").split()) > 1:
+            parameter.nargs = len(words)  # a value for each word, again and again
         if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
             parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]
     for part in getattr(command, "commands", {}).values():
