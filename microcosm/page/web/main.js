@@ -24,7 +24,7 @@ function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
 
 /** The scale at which the whole log is in view. */
 function wholeScale() {
-    return Math.min(140, (size().width - 2 * MARGIN) / Math.max(1e-9, scene.at.end || 1));
+    return Math.min(200, (size().width - 2 * MARGIN) / Math.max(1e-9, scene.at.end || 1));
 }
 
 function showWhole() {
@@ -112,9 +112,10 @@ function frameMinimap() {
     const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end + 1);
     pen.drawImage(whole.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
-    pen.fillStyle = scene.colours.ink;
-    pen.globalAlpha = 0.08;
-    pen.fillRect(x, 0, wide, height);
+    pen.fillStyle = scene.colours.paper;
+    pen.globalAlpha = 0.6;
+    pen.fillRect(0, 0, x, height);
+    pen.fillRect(x + wide, 0, width, height);
     pen.globalAlpha = 1;
     pen.strokeStyle = scene.colours.ink;
     pen.lineWidth = 1.5;
