@@ -57,6 +57,9 @@ OVERVIEW = {
         "extract": Entry("commands.logs", "The microcosm of a log."),
         "trace": Entry("commands.logs", "Convert a log to the own format, JSON lines or Parquet."),
     },
+    "See": {
+        "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
+    },
     "Orderings and protocols": {
         "order": Entry("commands.order", "Which message orderings a log keeps, and could have kept."),
         "simulate": Entry("commands.simulate", "Run a delivery protocol on a simulated network."),
@@ -80,7 +83,7 @@ ASKING: dict[str, tuple[Callable[..., None], ...]] = {
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
-    **dict.fromkeys(("find", "assert", "settle"), _MICROCOSMS),
+    **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),
     **dict.fromkeys(("trace", "order"), _LOGS),
 }
 """The commands that read logs, and what they are told of how."""
@@ -220,6 +223,8 @@ def _as_written(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
             parameter._runtime_param = AsTyped()
+        if getattr(parameter, "multiple", False) and len(words := (parameter.metavar or "").split()) > 1:
+            parameter.nargs = len(words)  # a value for each word, again and again
         if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
             parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]
     for part in getattr(command, "commands", {}).values():
