@@ -69,9 +69,15 @@ class Strand:
         self.seq = 0
         self.before = f'{{"process":{quoted(process)},"seq":'
         self.life = f',"life":"{life}","kind":"'
+        self.named = f"{process}~{life}"
+        """Its name beside other lives."""
         self.shown = shown(process)
         self.after: list[tuple[str, str]] = []
         """What the next event comes after besides the last one, and what these links are called."""
+
+    def event(self) -> str:
+        """What other chains call its last event."""
+        return f"{self.named}:{self.seq}"
 
 
 class Recorder:
@@ -80,7 +86,7 @@ class Recorder:
     `flush` says when lines are written: `each` at once, so that a process that is killed has lost none;
     `interval` every fifth of a second; `exit` at the end. `resume`: the process goes on where its last life
     in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path, and one
-    program at a time. Safe between threads. After a fork the child is a new process that begins after the fork.
+    program at a time. Safe between threads. After a fork the child is a new process, after the fork.
 
     No method raises because something cannot be recorded: `lost` counts events that could not be written,
     `foreign` headers that were none. Cost: an event takes about 2 µs, beside the write. Raises `TextError`
@@ -233,7 +239,7 @@ class Recorder:
     def _after_fork_in_child(self) -> None:
         strand = self._strand
         if strand is not None and strand.seq:
-            self._forked = (f"{strand.process}:{strand.seq}", "fork")
+            self._forked = (strand.event(), "fork")
         self._strand = None
         self._names.forget()
         self._lines.after_fork()

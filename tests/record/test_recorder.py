@@ -11,6 +11,8 @@ from pathlib import Path
 from microcosm import Microcosm, Relation
 from microcosm.record import Recorder
 from microcosm.record.header import LONGEST
+from microcosm.traces.reading import read
+from microcosm.traces.report import Report
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -91,3 +93,21 @@ def test_importing_it_imports_nothing_heavy() -> None:
     assert loaded.isdisjoint(
         {"lark", "networkx", "typer", "rich", "numpy", "opentelemetry", "asyncio", "starlette"}
     )
+
+
+def test_two_programs_of_one_name_are_told_apart_and_reported(tmp_path: Path) -> None:
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        with Recorder("alice", tmp_path / folder / "alice.jsonl") as alice:
+            alice.event(f"first, {folder}")
+            alice.event(f"second, {folder}")
+    there = tmp_path / "there" / "alice.jsonl"
+    there.write_text(
+        "".join(there.read_text(encoding="utf-8").splitlines(keepends=True)[1:]), encoding="utf-8"
+    )
+    report = Report()
+    events = [*read([tmp_path / "here" / "alice.jsonl", there], report=report)]
+    assert [event.id for event in events][:2] == ["alice:1", "alice:2"]
+    assert events[2].id.startswith("alice~")
+    assert report.counts["another-life"] == 1
+    assert not any("life" in event.attributes for event in events)
