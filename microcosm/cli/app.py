@@ -39,6 +39,7 @@ COMMANDS = {
     "diff": "commands.bisim",
     "extract": "commands.logs",
     "trace": "commands.logs",
+    "collect": "commands.collect",
     "order": "commands.order",
     "simulate": "commands.simulate",
     "explore": "commands.explore",
