@@ -88,6 +88,7 @@ def _listening(host: str, port: int) -> socket.socket:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
+            listener.listen(CONNECTIONS)  # from now on nobody is turned away
         except OSError:
             listener.close()
             raise

@@ -127,7 +127,11 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
 def test_a_span_without_ids_is_left_out_of_protobuf() -> None:
     request = ExportTraceServiceRequest()
     spans = request.resource_spans.add().scope_spans.add().spans
-    for trace, own, name in ((b"t" * 16, b"s" * 8, "good"), (b"", b"s" * 8, "bad"), (b"t" * 16, bytes(8), "bad")):
+    for trace, own, name in (
+        (b"t" * 16, b"s" * 8, "good"),
+        (b"", b"s" * 8, "bad"),
+        (b"t" * 16, bytes(8), "bad"),
+    ):
         spans.add(trace_id=trace, span_id=own, name=name)
     found = spans_of(request.SerializeToString(), PROTOBUF)
     assert (found.kept, found.rejected) == (1, 2)
@@ -162,7 +166,9 @@ def test_json_that_is_no_request(body: bytes, reason: Reason) -> None:
 
 def test_protobuf_that_lies_about_its_length() -> None:
     request = ExportTraceServiceRequest()
-    request.resource_spans.add().scope_spans.add().spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, name="x" * 50)
+    request.resource_spans.add().scope_spans.add().spans.add(
+        trace_id=b"t" * 16, span_id=b"s" * 8, name="x" * 50
+    )
     body = request.SerializeToString()
     assert why(body[:-7], PROTOBUF) == refused.BAD_PROTOBUF
     assert why(body[:1] + b"\xff\xff\xff\x7f" + body[2:], PROTOBUF) == refused.BAD_PROTOBUF
@@ -184,7 +190,14 @@ def test_gzip_is_unpacked_as_far_as_it_may_be() -> None:
     assert unpacked(body, "gzip", 2) == b"{}"
     assert why(body, encoding="gzip", largest=1) == refused.TOO_LARGE
     assert why(gzip.compress(bytes(10**8)), encoding="gzip", largest=10**6) == refused.TOO_LARGE
-    for broken in (body[:-1], body[:5], b"", body[:12] + b"\xff" + body[13:], body + b"x", zlib.compress(b"{}")):
+    for broken in (
+        body[:-1],
+        body[:5],
+        b"",
+        body[:12] + b"\xff" + body[13:],
+        body + b"x",
+        zlib.compress(b"{}"),
+    ):
         assert why(broken, encoding="gzip") == refused.BAD_GZIP
     assert why(b"{}", encoding="br") == refused.CONTENT_ENCODING
 
