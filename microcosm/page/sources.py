@@ -26,7 +26,7 @@ LONGEST = 2_000
 """Of a longer line the beginning is shown."""
 
 
-def said(model: PageModel, files: Sequence[str]) -> Iterator[Column]:
+def log_columns(model: PageModel, files: Sequence[str]) -> Iterator[Column]:
     """The columns `attributes`, JSON of each event, and `log`, of each file its name and its lines.
 
     Cost: linear in the files, which are read once more if they are small.

@@ -73,7 +73,8 @@ const answers = {
     /** What is left of `<`, `>` and `||`, and proofs of what is not. */
     possible(/** @type {number} */ a, /** @type {number} */ b) {
         const here = possibilities(a, b);
-        return answered(here && {possible: here, derivations: {}}, `offline ${quoted(model.name(a))} ${quoted(model.name(b))}`,
+        const not = (/** @type {string} */ sign) => here?.includes(sign) ? null : refutation(a, sign, b);
+        return answered(here && {possible: here, derivations: {'!<': not('<'), '!||': not('||'), '!>': not('>')}}, `offline ${quoted(model.name(a))} ${quoted(model.name(b))}`,
             (told) => told);
     },
 
@@ -85,6 +86,6 @@ const answers = {
 
     /** What would follow, were it so: `{possible, follows, derivation}`. */
     async whatIf(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
-        return await answered(null, `what if ${stated(a, sign, b)}`, (told) => told) ?? whatIf(a, sign, b);
+        return await answered(null, `what if ${stated(a, sign, b)}`, (told) => told) ?? supposed(a, sign, b);
     },
 };

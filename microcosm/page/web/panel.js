@@ -61,10 +61,9 @@ function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
     const odd = [kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log',
         kind & 32 && 'events are missing before it',
         ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])];
-    return el('section', {class: 'card', 'aria-label': `${letter}: ${model.name(i)}`},
-        el('h2', {}, el('span', {class: 'letter', text: letter}), model.name(i),
+    return el('details', {class: 'card', open: app.state.b < 0},
+        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ' ', model.label(i),
             button('×', () => app.set(letter === 'A' ? {a: app.state.b, b: -1} : {b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'})),
-        model.label(i) ? el('p', {text: model.label(i)}) : null,
         el('p', {class: 'dim', text: `${laneName(i)}, ${did}`}),
         attributesOf(i),
         sourceLine(i),
@@ -173,8 +172,7 @@ function openLeaf(/** @type {any} */ leaf) {
     const i = ends.find((event) => model.line(event) === line) ?? ends[0];
     if (i !== undefined) app.set({focus: i});
     find('opened')?.remove();
-    const box = el('div', {id: 'opened'}, el('p', {class: 'dim', text: `${left} ${leaf.conclusion.relation} ${right ?? ''}: ${said}`}),
-        file && line ? logLines(file, line, 2) : null);
+    const box = el('div', {id: 'opened'}, file && line ? logLines(file, line, 2) : el('p', {class: 'dim', text: `${left} ${leaf.conclusion.relation} ${right ?? ''}: ${said}`}));
     document.activeElement?.closest('[role=tree]')?.after(box);
     box.scrollIntoView({block: 'nearest'});
     app.say(`${said} ${box.querySelector('.here')?.textContent ?? ''}`);

@@ -40,9 +40,10 @@ function absence(/** @type {string} */ left, /** @type {string} */ relation, /**
 
 /** What a leaf rests on: its source in words and its place. */
 function sourceWords(/** @type {any} */ {rule, source, clocks, token}) {
-    const place = source?.file && source.line ? `${source.file}:${source.line}` : '';
-    const said = clocks ? `clocks ${Object.values(clocks).join(', ')}` : token ? `token ${token}` : source?.text;
-    return [said === place ? '' : said, place].filter(Boolean).join(', ') || (rule === 'Init' ? 'given' : rule);
+    const {file, line, text} = source ?? {}, whole = file && line ? `${file}:${line}` : '';
+    const place = whole && (model.head.files.length > 2 ? whole.replace(/^.*\//, '') : `line ${line}`);
+    const said = clocks ? `clocks ${Object.values(clocks).join(', ')}` : token ? `token ${token}` : text;
+    return [said === whole ? '' : said, place].filter(Boolean).join(', ') || (rule === 'Init' ? 'given' : rule);
 }
 
 function resolved(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
