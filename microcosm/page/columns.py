@@ -59,7 +59,9 @@ class PageModel:
         self.table: EventTable | None = givens.events
         universe = engine.universe
         position = universe.position
-        places = list(position) if not universe.vacant else [universe.names[at] for at in bits(universe.named)]
+        places = (
+            list(position) if not universe.vacant else [universe.names[at] for at in bits(universe.named)]
+        )
         if self.table is not None:
             places += [name for name in self.table.names if name not in position]
         place = {name: at for at, name in enumerate(places)}
@@ -306,7 +308,10 @@ class PageModel:
                 yield steps("time", times)
         if self.executions:
             at = {name: number for number, name in enumerate(self.executions)}
-            runs = [at[clock.execution] + 1 if (clock := self.givens.clocks.get(name)) else 0 for name in self.names]
+            runs = [
+                at[clock.execution] + 1 if (clock := self.givens.clocks.get(name)) else 0
+                for name in self.names
+            ]
             yield naturals("run", runs)
 
     @cached_property

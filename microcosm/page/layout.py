@@ -203,9 +203,7 @@ def _best_place(order: Sequence[int], own: Mapping[int, int], beside: Sequence[M
         right -= many
         left += many
         above += left
-        over += sum(
-            w if place[other] > at else -w for other, w in beside[lane].items() if other in place
-        )
+        over += sum(w if place[other] > at else -w for other, w in beside[lane].items() if other in place)
         if above + below + over < least:
             best, least = at + 1, above + below + over
     return best

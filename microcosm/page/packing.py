@@ -28,7 +28,9 @@ class Column:
     @property
     def packed(self) -> str:
         """The bytes as gzip in base64; the same bytes give the same text. Cost: linear."""
-        return base64.b64encode(gzip.compress(self.data, 9 if len(self.data) < 1 << 20 else 6, mtime=0)).decode()
+        return base64.b64encode(
+            gzip.compress(self.data, 9 if len(self.data) < 1 << 20 else 6, mtime=0)
+        ).decode()
 
 
 def leb(number: int) -> bytes:

@@ -24,7 +24,20 @@ from microcosm.traces.report import Report
 
 SCHEMA = "microcosm-page/1"
 
-SCRIPTS = ("app", "model", "verdicts", "signs", "place", "draw", "list", "panel", "keys", "share", "live", "main")
+SCRIPTS = (
+    "app",
+    "model",
+    "verdicts",
+    "signs",
+    "place",
+    "draw",
+    "list",
+    "panel",
+    "keys",
+    "share",
+    "live",
+    "main",
+)
 """The scripts in the order in which they are joined: one scope, as if they were one file."""
 
 LIVE = "live"

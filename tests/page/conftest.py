@@ -37,7 +37,9 @@ class Opened:
 
     def run(self, script: str, argument: Any = None) -> Any:
         """What an expression of the page's own scope is, or what a promise of it becomes."""
-        return self.tab.evaluate("([script, argument]) => window.inside(script, argument)", [script, argument])
+        return self.tab.evaluate(
+            "([script, argument]) => window.inside(script, argument)", [script, argument]
+        )
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +48,9 @@ def chromium() -> Iterator[Any]:
     program = os.environ.get("MICROCOSM_CHROMIUM") or shutil.which("chromium")
     if program is None:
         pytest.skip("no Chromium: set MICROCOSM_CHROMIUM")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install 'microcosm[browser]'")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="no Playwright: pip install 'microcosm[browser]'"
+    )
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser
@@ -101,7 +105,9 @@ def page_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         tab.on("request", lambda request: found.requests.append(request.url))
         tab.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
         if door:
-            tab.wait_for_function("window.inside && window.inside('() => app.model !== null')", timeout=30_000)
+            tab.wait_for_function(
+                "window.inside && window.inside('() => app.model !== null')", timeout=30_000
+            )
         return found
 
     yield opening

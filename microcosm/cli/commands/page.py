@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, progress
 
 app = typer.Typer()
 
@@ -18,7 +18,9 @@ PROOFS = ("all", "pairs", "none")
 def page(
     files: options.Files,
     out: options.Out = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="T", help="What the page is called.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="T", help="What the page is called.")
+    ] = None,
     pair: Annotated[
         list[str],  # of pairs, by the two words of its metavar
         typer.Option("--pair", metavar="A B", help="Two events to begin with; their proof is in the page."),
