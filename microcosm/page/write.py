@@ -31,11 +31,13 @@ SCRIPTS = (
     "signs",
     "place",
     "draw",
+    "arrows",
     "list",
     "panel",
     "keys",
     "share",
     "live",
+    "pointer",
     "main",
 )
 """The scripts in the order in which they are joined: one scope, as if they were one file."""

@@ -6,7 +6,7 @@
 /** @typedef {'<'|'>'|'||'|'<>'|'?'|'silent'|'unsaid'} Verdict */
 
 /** Verdicts as the column `table` has them. @type {Verdict[]} */
-const SIGNS = ['silent', '<', '>', '||', '<>', '?'];
+const IN_TABLE = ['silent', '<', '>', '||', '<>', '?'];
 
 /** @type {Record<string, Verdict>} */
 const CONVERSE = { '<': '>', '>': '<' };
