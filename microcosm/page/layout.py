@@ -32,7 +32,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The chains, each a list of events in its order, and the lane of each; `order` lists lanes from above."""
+    """The chains, each a list of events in order, and the lane of each; `order` lists lanes from above."""
 
     chains: list[list[int]]
     lane: list[int]
@@ -203,9 +203,7 @@ def _best_place(order: Sequence[int], own: Mapping[int, int], beside: Sequence[M
         right -= many
         left += many
         above += left
-        over += sum(
-            w if place[other] > at else -w for other, w in beside[lane].items() if other in place
-        )
+        over += sum(w if place[other] > at else -w for other, w in beside[lane].items() if other in place)
         if above + below + over < least:
             best, least = at + 1, above + below + over
     return best
