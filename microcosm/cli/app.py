@@ -199,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     asked = arguments[0] if arguments else ""
-    arguments = [f"{options.COMPLETE}=" if each == options.COMPLETE else each for each in arguments]
+    arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
     command = typer.main.get_command(program([asked] if asked in COMMANDS else COMMANDS))
     _share(command, _options_of(_shared))
     _as_written(command)
