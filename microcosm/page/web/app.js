@@ -1,8 +1,7 @@
 /*
  * What every part of the page shares: its state, who hears of a change, and how elements are made.
  *
- * The scripts are joined in this order into one function: app model verdicts signs place draw list panel keys
- * share live main. A part says what it does once the columns are read with `app.start`, and what it does when
+ * The scripts are joined into one function, this one first and main.js last. A part says what it does once the columns are read with `app.start`, and what it does when
  * something of the state changes with `app.on`; only `main.js` runs anything by itself.
  */
 
@@ -27,6 +26,7 @@
  * @property {boolean} letters whether single letters are keys
  * @property {number[]} lit events that a step of the proof lights
  * @property {Set<number>} hidden lanes not shown
+ * @property {Int32Array|null} order lanes from above, where somebody moved one
  */
 
 const app = {
@@ -34,7 +34,7 @@ const app = {
     state: {
         a: -1, b: -1, focus: -1, axis: 'steps', x0: 0, k: 0, y0: 0, theme: 'auto', find: '',
         found: new Int32Array(0), whatif: null, cut: false, table: false, list: false, panel: true,
-        letters: true, lit: [], hidden: new Set(),
+        letters: true, lit: [], hidden: new Set(), order: null,
     },
 
     /** What the file says; null until it is read. @type {any} */
