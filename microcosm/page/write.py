@@ -26,6 +26,7 @@ from microcosm.page.packing import Column
 from microcosm.page.sources import log_columns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
+from microcosm.tuning import gc_paused
 
 SCHEMA = "microcosm-page/1"
 
@@ -153,6 +154,18 @@ def contents(
     files: Sequence[str] = (),
 ) -> tuple[dict[str, Any], list[Column]]:
     """The head of a page and its columns; see `page`."""
+    with gc_paused():
+        return _contents(known, title, report, proofs, pairs, files)
+
+
+def _contents(
+    known: Microcosm,
+    title: str | None,
+    report: Report | None,
+    proofs: str,
+    pairs: Sequence[tuple[str, str]],
+    files: Sequence[str],
+) -> tuple[dict[str, Any], list[Column]]:
     if (many := max(len(known), len(known.events_table or ()))) > EVENTS:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
     model = PageModel(known._engine, known.givens, report)
