@@ -23,7 +23,7 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
         if (!edges.length) continue;
         pen.strokeStyle = pen.fillStyle = style === 'back' ? colours.gap : style === 'step' ? colours.lane : colours.ink;
         pen.lineWidth = style === 'step' ? 1.2 : 1;
-        pen.globalAlpha = style === 'step' ? 1 : heads ? 0.75 : Math.max(0.25, 0.75 - edges.length / 6000);
+        pen.globalAlpha = style === 'step' ? 1 : heads ? 0.75 : Math.max(0.16, Math.min(0.6, 200 / edges.length));
         pen.setLineDash(style === 'clock' ? [6, 2, 1, 2] : []);
         const curves = edges.map((edge) => curveOf(view, edge, heads && style !== 'step'));
         pen.beginPath();
@@ -140,7 +140,8 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
             pen.lineWidth = 1.5;
             if (k < 5) {
                 pen.beginPath();
-                zigzag(pen, x, y, r);
+                if (kind & 32) zigzag(pen, x, y, r);
+                else disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
                 pen.stroke();
                 return;
             }

@@ -109,7 +109,7 @@ function frameMinimap() {
         Object.assign(whole, {key, found: state.found});
         drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
     }
-    const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end + 1);
+    const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
     pen.drawImage(whole.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
     pen.fillStyle = scene.colours.paper;

@@ -80,7 +80,7 @@ function hearPointer() {
     }, {passive: false});
     const map = find('minimap'), jump = (/** @type {PointerEvent} */ event) => {
         const box = map.getBoundingClientRect(), {k} = app.state;
-        const x = (event.clientX - box.left - 6) / (box.width - 12) * (scene.at.end + 1);
+        const x = (event.clientX - box.left - 6) / (box.width - 12) * scene.at.end;
         app.set({x0: held(x - size().width / 2 / k, k)});
     };
     map.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => { map.setPointerCapture(event.pointerId); jump(event); });
