@@ -33,6 +33,7 @@ COMMANDS = {
     "assert": "commands.questions",
     "settle": "commands.questions",
     "events": "commands.events",
+    "draw": "commands.draw",
     "evolve": "commands.evolve",
     "merge": "commands.evolve",
     "bisim": "commands.bisim",
@@ -54,7 +55,7 @@ _LOGS = (options.readers_of_logs,)
 _MICROCOSMS = (options.readers_of_logs, options.readers_of_microcosms)
 ASKING: dict[str, tuple[Callable[..., None], ...]] = {
     **dict.fromkeys(
-        ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
+        ("online", "offline", "why", "why-not", "possible", "table", "check", "events", "draw"), _MICROCOSMS
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
     **dict.fromkeys(("find", "assert", "settle"), _MICROCOSMS),
