@@ -1,4 +1,4 @@
-"""The model of a page: the events of a microcosm, numbered chain by chain, and what is said of each, in columns.
+"""The model of a page: the events of a microcosm, numbered chain by chain, and what is said of each.
 
 What the page can work out itself (depth, vectors, cones) does not go into the file. What the log says of its
 events (labels, places, gaps, lost messages) is shown, and nothing is deduced from it.
@@ -7,7 +7,7 @@ events (labels, places, gaps, lost messages) is shown, and nothing is deduced fr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -29,8 +29,11 @@ from microcosm.traces.report import Irregularity, Report
 MESSAGE, LINK, CLOCK, STATED = range(4)
 """Why an event is before another: what the column `why` says."""
 
-UNHEARD, UNSENT, CLOCKED, GAP, ODD = 4, 8, 16, 32, 64
-"""Bits of the column `kind`, above the two that say internal, send or receive."""
+UNHEARD, UNSENT, CLOCKED, GAP, ODD, TIMED = 4, 8, 16, 32, 64, 128
+"""Bits of the column `kind`, above the two that say internal, send or receive.
+
+`CLOCKED` has a clock that tells of every other such event how the two stand; `TIMED` another clock.
+"""
 
 DRAWN = ("seq-gap", "clock-gap", "unmatched-receive", "unreceived-send", "isolated-event")
 """Irregularities that the picture has signs of its own for."""
@@ -209,7 +212,7 @@ class PageModel:
         received = {message for kind, message in zip(kinds, messages, strict=True) if kind == 2}
         found: dict[int, list[str]] = {}
         for at, (kind, message) in enumerate(zip(kinds, messages, strict=True)):
-            if message and (kind == 1 and message not in received or kind == 2 and message not in sent):
+            if message and ((kind == 1 and message not in received) or (kind == 2 and message not in sent)):
                 found[at] = []
         if self.givens.told is None:  # else nobody knows any receiver
             heard = {(m.message, m.process) for m in self.givens.messages if m.kind == "receive"}
@@ -276,8 +279,7 @@ class PageModel:
             if event is not None and one.kind not in DRAWN:
                 kinds[event] |= ODD
         for name, clock in self.givens.clocks.items():
-            if clock.ticked and clock.own > 0:  # of two such the clocks tell all
-                kinds[self.number[name]] |= CLOCKED
+            kinds[self.number[name]] |= CLOCKED if clock.ticked and clock.own > 0 else TIMED
         return kinds
 
     def given(self) -> Iterator[list[object]]:
@@ -307,10 +309,16 @@ class PageModel:
             if times is not None:
                 yield steps("time", times)
         if self.executions:
+<<<<<<< HEAD
             at = {name: number for number, name in enumerate(self.executions)}
             runs = [
                 at[clock.execution] + 1 if (clock := self.givens.clocks.get(name)) else 0
                 for name in self.names
+=======
+            run = {name: number for number, name in enumerate(self.executions)}
+            runs = [
+                run[clock.execution] if (clock := self.givens.clocks.get(name)) else 0 for name in self.names
+>>>>>>> feat-pagedata
             ]
             yield naturals("run", runs)
 
@@ -328,7 +336,7 @@ class PageModel:
     def _edge_columns(self) -> Iterator[Column]:
         chain, offset = self.chain, self.offset
         yield steps("dst", [b for b, _, _ in self.edges])
-        apart = []
+        apart: list[int] = []
         for b, a, _ in self.edges:
             to, of = chain[b], chain[a]
             apart += (of - to, (a - offset[of]) - (b - offset[to]))
@@ -364,7 +372,7 @@ def _reason(source: str | None) -> int:
 
 
 def _moments(times: Sequence[object]) -> list[int] | None:
-    """Times of day as whole numbers of microseconds, or as they are if they are numbers; None if one is not."""
+    """Times of day as whole numbers of microseconds; None where one is not known."""
     found: list[int] = []
     for time in times:
         if isinstance(time, bool) or time is None:
@@ -374,11 +382,11 @@ def _moments(times: Sequence[object]) -> list[int] | None:
                 found.append(int(time * 1_000_000))
             else:
                 moment = datetime.fromisoformat(str(time))
-                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
                 found.append(int((moment - _EPOCH).total_seconds() * 1_000_000))
         except (ValueError, OverflowError):
             return None
     return found or None
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

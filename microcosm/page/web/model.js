@@ -3,9 +3,6 @@
 // Decoding and what follows from it at once (a topological order, steps, vectors) is done by `unpack` in a worker
 // made from its own text, or here where no worker can be made. Names, labels and messages stay UTF-8 bytes until
 // somebody asks for one.
-//
-// model.past(i) and model.future(i) are Int32Arrays with an entry for each chain: how many events of it, from the
-// first, are before i; the index of the first that is after i. They are kept for no longer than the next calls.
 
 /**
  * @typedef {{name: string, type: string, count: number}} ColumnHead
@@ -179,8 +176,8 @@ class Model {
     this.arrange(this.order);
     /** @type {Map<string, number> | null} */
     this.byName = null;
-    /** @type {Map<number, Int32Array>} */
-    this.pasts = new Map();
+    /** What verdicts.js remembers. @type {Record<string, any>} */
+    this.memo = {};
     this.apartFrom();
   }
 
