@@ -55,6 +55,7 @@ OVERVIEW = {
     "Logs": {
         "events": Entry("commands.events", "The events of a log, with their words, in natural order."),
         "extract": Entry("commands.logs", "The microcosm of a log."),
+        "collect": Entry("commands.collect", "Receive the spans of running programs, over OTLP."),
         "trace": Entry("commands.logs", "Convert a log to the own format, JSON lines or Parquet."),
     },
     "See": {
