@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64encode
+from typing import Any
 
 KEY = "causality"
 """What the header is called where messages have headers: in HTTP, gRPC and Kafka."""
@@ -82,3 +83,41 @@ def message_of(header: object) -> str | None:
         header = bytes(header).decode("latin-1")
     found = _header.fullmatch(header) if isinstance(header, str) else None
     return found[1] if found else None
+
+
+def inject(headers: Any, header: str) -> Any:
+    """Put a header among those of a message, and return these.
+
+    `headers` may be a mapping, a list of pairs with values of bytes, as Kafka's clients have, or None.
+
+    >>> inject({"a": "1"}, "1~alice:6~pZ8_k3f9x2a")
+    {'a': '1', 'causality': '1~alice:6~pZ8_k3f9x2a'}
+    >>> inject(None, "1~alice:6~pZ8_k3f9x2a")
+    [('causality', b'1~alice:6~pZ8_k3f9x2a')]
+    """
+    if headers is None:
+        headers = []
+    if isinstance(headers, list):
+        headers.append((KEY, header.encode("ascii")))
+    else:
+        headers[KEY] = header
+    return headers
+
+
+def extract(headers: Any) -> str | bytes | None:
+    """The header among those of a message, a mapping or pairs; None where there is none. Raises nothing.
+
+    >>> extract([("a", b"1"), ("causality", b"1~alice:6~pZ8_k3f9x2a")])
+    b'1~alice:6~pZ8_k3f9x2a'
+    >>> extract({"Causality": "1~alice:6~pZ8_k3f9x2a"}), extract(None)
+    ('1~alice:6~pZ8_k3f9x2a', None)
+    """
+    try:
+        pairs = headers.items() if hasattr(headers, "items") else headers or ()
+        for pair in pairs:
+            name, value = pair[0], pair[1]
+            if (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == KEY:
+                return value if isinstance(value, str | bytes) else str(value)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        pass
+    return None
