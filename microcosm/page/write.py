@@ -26,6 +26,7 @@ from microcosm.page.packing import Column
 from microcosm.page.sources import log_columns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
+from microcosm.tuning import gc_paused
 
 SCHEMA = "microcosm-page/1"
 
@@ -97,6 +98,23 @@ def policy(script: str, style: str, *, live: bool = False) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
 
 
+def shell() -> tuple[str, str]:
+    """The page of a session without what the log says, which it asks for; and its policy. Cost: constant."""
+    return html({"title": "microcosm"}, (), live=True), policy(
+        scripts(live=True), _read("page.css"), live=True
+    )
+
+
+def packed(head: dict[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
+    """What a page of a session asks for, as JSON: the head, and each column as it would stand in the file.
+
+    Cost: linear.
+    """
+    found = [*columns]
+    kinds = [{"name": c.name, "type": c.kind, "count": c.count} for c in found]
+    return {"head": {**head, "columns": kinds}, "columns": {c.name: c.packed for c in found}}
+
+
 def in_script(value: object) -> str:
     """JSON that can stand in an element `script`, whatever texts are in it: ASCII, and no `<`."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
@@ -153,6 +171,18 @@ def contents(
     files: Sequence[str] = (),
 ) -> tuple[dict[str, Any], list[Column]]:
     """The head of a page and its columns; see `page`."""
+    with gc_paused():
+        return _contents(known, title, report, proofs, pairs, files)
+
+
+def _contents(
+    known: Microcosm,
+    title: str | None,
+    report: Report | None,
+    proofs: str,
+    pairs: Sequence[tuple[str, str]],
+    files: Sequence[str],
+) -> tuple[dict[str, Any], list[Column]]:
     if (many := max(len(known), len(known.events_table or ()))) > EVENTS:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
     model = PageModel(known._engine, known.givens, report)

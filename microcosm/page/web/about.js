@@ -15,13 +15,6 @@ app.on(['a', 'b'], () => showChosen());
 app.on(['whatif', 'a', 'b'], () => showWhatIf());
 app.on(['find'], () => seek());
 
-/** Supposes `<` of A and B, then `||`, then `>`, then nothing: what the key w does. */
-function askWhatIf() {
-    const {a, b, whatif} = app.state, signs = ['<', '||', '>'], sign = signs[whatif ? signs.indexOf(whatif.sign) + 1 : 0];
-    if (b < 0) app.say('Choose two events first.');
-    else app.set({whatif: sign ? {a, sign, b} : null, panel: true});
-}
-
 /** Says what would follow of what is supposed; nothing is changed by asking. */
 async function showWhatIf() {
     const {whatif, a, b} = app.state, box = find('whatif'), mine = turn;
@@ -93,7 +86,7 @@ async function seek() {
                 : el('p', {class: 'dim', text: 'No pair fits.'}),
                 unsaid ? el('p', {class: 'dim', text: `Of ${unsaid.toLocaleString('en')} pairs this page does not say whether they are unknown or silent.`}) : '',
                 through ? '' : el('p', {class: 'dim', text: 'Not all pairs were looked at: narrow it by words.'})));
-            app.set({found: Int32Array.from(new Set(pairs.flat())).sort()});
+            app.set({found: Int32Array.from(new Set(pairs.flat())).sort(inOrderOf)});
         }
     } catch (error) {
         hits.textContent = '';
@@ -101,6 +94,16 @@ async function seek() {
         app.set({found: new Int32Array(0)});
     }
     app.say(hits.textContent || box.textContent);
+}
+
+/** To the event found after the focus in causal order, or before it; round about. */
+function nextFound(/** @type {number} */ way) {
+    const {found} = app.state, from = standing();
+    if (!found.length) return app.say('Nothing is found.');
+    const at = way > 0 ? found.findIndex((i) => inOrderOf(i, from) > 0) : found.findLastIndex((i) => inOrderOf(i, from) < 0);
+    const next = at >= 0 && from >= 0 ? at : way > 0 ? 0 : found.length - 1;
+    app.set({focus: found[next]});
+    find('hits').textContent = `${next + 1} of ${found.length.toLocaleString('en')}`;
 }
 
 // -- questions, replicas, the log -------------------------------------------------------------------------------

@@ -28,6 +28,11 @@ function causal() {
     return inOrder.events;
 }
 
+/** Which of two events the list has first. */
+function inOrderOf(/** @type {number} */ i, /** @type {number} */ j) {
+    return model.step[i] - model.step[j] || i - j;
+}
+
 /** The list's own state: what it shows, and which of it. */
 const listed = {
     /** @type {any} */ box: null, /** @type {any} */ inner: null,
@@ -159,7 +164,7 @@ function drawTable() {
         box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${model.n.toLocaleString('en')}.`}));
         return;
     }
-    const events = Array.from(causal()).sort((i, j) => model.row(model.lane(i)) - model.row(model.lane(j)) || model.step[i] - model.step[j] || i - j);
+    const events = Array.from(causal()).sort((i, j) => model.row(model.lane(i)) - model.row(model.lane(j)) || inOrderOf(i, j));
     const made = el('table', {role: 'grid', 'aria-label': 'How each event stands to each other', onkeydown: tableKeys,
         onclick: (/** @type {any} */ event) => chooseCell(event.target.closest('td'))},
         el('thead', {}, el('tr', {}, el('td', {}), ...events.map((i) => el('th', {scope: 'col', title: model.label(i) || null}, el('span', {text: model.name(i)}))))),

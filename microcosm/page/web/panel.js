@@ -127,7 +127,7 @@ async function showChosen() {
         sign in SIGNS && sign.length < 3 && sign !== '?' ? button('Copy statement', () => copy(stated(a, sign, b), 'the statement')) : null);
     pair.replaceChildren(el('section', {class: 'verdict', 'aria-label': 'A and B'},
         el('h2', {}, signOf(sign, {class: `mark badge ${SIGNS[sign][0]}`}), sentence),
-        MEANS[sign] ? el('p', {class: 'dim', text: MEANS[sign]}) : null, left, actions), why, more);
+        MEANS[sign] ? el('p', {class: 'dim', text: MEANS[sign]}) : null, left, actions), ...MEANS[sign] ? [more, why] : [why, more]);
     if (sign === '<' || sign === '>') more.append(pathPart(a, b, sign));
     if (MEANS[sign] || sign === '<>') more.append(whatIfPart(a, b));
     const [found, may] = await Promise.all([answers.proof(a, sign, b), answers.possible(a, b)]);

@@ -7,7 +7,7 @@
 const FLAT = 400;
 
 /** So many steps are open from the beginning. */
-const OPENED = 40;
+const OPENED = 24;
 
 /** Steps of one process that are folded, at least. */
 const FOLDED = 3;
@@ -15,6 +15,7 @@ const FOLDED = 3;
 /** @typedef {{label: string, note: string, events: number[], leaf: any, parts: () => Step[]}} Step */
 
 const TURNSTILE = /** @type {Record<string, string>} */ ({initial: '⊢₀', online: '⊢', offline: '⊩'});
+const ABSENT = /** @type {Record<string, string>} */ ({initial: '⊬₀', online: '⊬', offline: '⊮'});
 
 /** A step of a derivation as what is shown of it. @returns {Step} */
 function stepOf(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
@@ -23,9 +24,9 @@ function stepOf(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
     const events = [left, right].filter((name) => name != null).map((name) => model.find(name));
     const absent = rule === 'absent', sign = absent ? '' : TURNSTILE[judgement] + ' ';
     return {
-        label: absent ? `${judgement === 'initial' ? '⊬₀' : judgement === 'online' ? '⊬' : '⊮'} ${absence(left, relation, right)}`
+        label: relation === 'in-both' ? `⊬₀ ${left} _ e, ${right} _ e` : absent ? `${ABSENT[judgement]} ${left} ${relation} ${right ?? ''}`
             : right == null ? `${sign}${relation}` : `${sign}${left} ${relation} ${right}`,
-        note: premises.length ? rule : sourceWords(full),
+        note: relation === 'in-both' ? 'no event e is related to both' : absent ? 'nothing says so' : premises.length ? rule : sourceWords(full),
         events, leaf: premises.length || absent ? null : full,
         parts: () => {
             const chain = transitive(full, lemmas) ? links(full, lemmas) : [];
@@ -34,15 +35,11 @@ function stepOf(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
     };
 }
 
-function absence(/** @type {string} */ left, /** @type {string} */ relation, /** @type {string} */ right) {
-    return relation === 'in-both' ? `no event is related to both ${left} and ${right}` : `${left} ${relation} ${right ?? ''}`;
-}
-
 /** What a leaf rests on: its source in words and its place. */
 function sourceWords(/** @type {any} */ {rule, source, clocks, token}) {
     const {file, line, text} = source ?? {}, whole = file && line ? `${file}:${line}` : '';
     const place = whole && (model.head.files.length > 2 ? whole.replace(/^.*\//, '') : `line ${line}`);
-    const said = clocks ? `clocks ${Object.values(clocks).join(', ')}` : token ? `token ${token}` : text;
+    const said = clocks ? Object.values(clocks).map(([process, known]) => `${process} {${Object.entries(known).map((one) => one.join(': ')).join(', ')}}`).join(', ') : token ? `token ${token}` : text;
     return [said === whole ? '' : said, place].filter(Boolean).join(', ') || (rule === 'Init' ? 'given' : rule);
 }
 
