@@ -34,6 +34,7 @@ SCRIPTS = (
     "app",
     "model",
     "verdicts",
+    "why",
     "signs",
     "place",
     "arrows",
