@@ -34,6 +34,7 @@ SCRIPTS = (
     "app",
     "model",
     "verdicts",
+    "why",
     "signs",
     "place",
     "arrows",
@@ -66,9 +67,13 @@ _web = resources("microcosm.page").joinpath("web")
 
 
 def scripts(*, live: bool = False) -> str:
-    """All scripts of a page as one."""
+    """All scripts of a page as one, without their comments: these are for who reads the sources."""
     parts = [part for name in SCRIPTS if (live or name != LIVE) and (part := _read(f"{name}.js"))]
-    return "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
+    return "(() => {\n'use strict';\n" + _comments.sub("", "\n".join(parts)) + "\n})();\n"
+
+
+_comments = re.compile(r"^[ \t]*(?://.*|/\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|/\*\*[^*\n]*\*/ ?", re.MULTILINE)
+"""Comments on lines of their own, and types."""
 
 
 def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False) -> str:
