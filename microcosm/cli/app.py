@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -19,36 +20,62 @@ NAME = "microcosm"
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
-COMMANDS = {
-    "demo": "commands.demo",
-    "online": "commands.online",
-    "offline": "commands.offline",
-    "why": "commands.online",
-    "why-not": "commands.online",
-    "possible": "commands.offline",
-    "table": "commands.table",
-    "verify": "commands.verify",
-    "check": "commands.offline",
-    "find": "commands.questions",
-    "assert": "commands.questions",
-    "settle": "commands.questions",
-    "events": "commands.events",
-    "evolve": "commands.evolve",
-    "merge": "commands.evolve",
-    "bisim": "commands.bisim",
-    "diff": "commands.bisim",
-    "extract": "commands.logs",
-    "trace": "commands.logs",
-    "order": "commands.order",
-    "simulate": "commands.simulate",
-    "explore": "commands.explore",
-    "rules": "commands.rules",
-    "spark": "commands.spark",
-    "replica": "replica.files",
-    "doctor": "commands.demo",
-    "repl": "commands.repl",
+
+class Entry(NamedTuple):
+    """Where a command is written, below `microcosm.cli`, and what the overview of all commands says of it."""
+
+    module: str
+    told: str
+
+
+OVERVIEW = {
+    "Ask": {
+        "demo": Entry("commands.demo", "A tour in one screen."),
+        "online": Entry("commands.online", "The verdict on two events, and its proof."),
+        "offline": Entry("commands.offline", "What cannot be and what must be of two events."),
+        "why": Entry("commands.online", "Why the verdict is what it is, in words and as a tree."),
+        "why-not": Entry("commands.online", "Why a relation is not the verdict, rule by rule."),
+        "possible": Entry("commands.offline", "Which of <, > and || can be true of two events."),
+        "table": Entry("commands.table", "The verdicts on all pairs of events."),
+        "verify": Entry("commands.verify", "Check a proof, or a whole answer, with the kernel."),
+        "check": Entry("commands.offline", "Whether all that is given can be true together."),
+        "repl": Entry("commands.repl", "Ask and change a microcosm in a session."),
+    },
+    "Questions about a whole log": {
+        "find": Entry("commands.questions", "Find the events, or tuples of them, that match."),
+        "assert": Entry("commands.questions", "Each question holds, is violated or stays open."),
+        "settle": Entry("commands.questions", "Which observations would decide what is open."),
+    },
+    "Change and compare": {
+        "evolve": Entry("commands.evolve", "Evolve a microcosm, step by step or not at all."),
+        "merge": Entry("commands.evolve", "The union of what several microcosms know."),
+        "bisim": Entry("commands.bisim", "Whether two microcosms will ever deduce differently."),
+        "diff": Entry("commands.bisim", "What each of two microcosms knows that the other does not."),
+    },
+    "Logs": {
+        "events": Entry("commands.events", "The events of a log, with their words, in natural order."),
+        "extract": Entry("commands.logs", "The microcosm of a log."),
+        "collect": Entry("commands.collect", "Receive the spans of running programs, over OTLP."),
+        "trace": Entry("commands.logs", "Convert a log to the own format, JSON lines or Parquet."),
+    },
+    "See": {
+        "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
+    },
+    "Orderings and protocols": {
+        "order": Entry("commands.order", "Which message orderings a log keeps, and could have kept."),
+        "simulate": Entry("commands.simulate", "Run a delivery protocol on a simulated network."),
+        "explore": Entry("commands.explore", "Follow every interleaving of a few messages."),
+    },
+    "Replicas, Spark and the rest": {
+        "replica": Entry("replica.files", "A durable microcosm that exchanges what it knows."),
+        "spark": Entry("commands.spark", "Many microcosms and traces at once, on Spark."),
+        "rules": Entry("commands.rules", "The rules of the calculus: list, show, check them."),
+        "doctor": Entry("commands.demo", "What this installation can do."),
+    },
 }
-"""Each command, in the order of the help, and its module: only the one that is asked for is loaded."""
+"""The commands as the overview groups them. Only the module of the one that is asked for is loaded."""
+
+COMMANDS = {name: entry for group in OVERVIEW.values() for name, entry in group.items()}
 
 _LOGS = (options.readers_of_logs,)
 _MICROCOSMS = (options.readers_of_logs, options.readers_of_microcosms)
@@ -57,7 +84,7 @@ ASKING: dict[str, tuple[Callable[..., None], ...]] = {
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
-    **dict.fromkeys(("find", "assert", "settle"), _MICROCOSMS),
+    **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),
     **dict.fromkeys(("trace", "order"), _LOGS),
 }
 """The commands that read logs, and what they are told of how."""
@@ -81,7 +108,32 @@ class AsTyped:
 
 
 class Commands(TyperGroup):
-    """The commands; an exception that leaves one becomes a line on standard error and an exit code."""
+    """The commands, each loaded when asked for; an exception that leaves one becomes a line and a code."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The names of all commands, as the overview has them."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        """The command of a name, None where there is none."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.add_command(_loaded(cmd_name), cmd_name)
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """The overview of `--help`, which loads no command."""
+        for title, entries in OVERVIEW.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.told) for name, entry in entries.items()])
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        """The command that the arguments ask for. What nobody knows is answered with what is near."""
+        name, *_ = args
+        if name not in COMMANDS and name[:1].isalnum():
+            near = [repr(each) for each in get_close_matches(name, COMMANDS)]
+            meant = f" Did you mean {', '.join(near)}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{meant}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command that was asked for; its exit code."""
@@ -91,6 +143,21 @@ class Commands(TyperGroup):
             raise
         except Exception as error:
             return exits.failure(error, " ".join(filter(None, (NAME, ctx.invoked_subcommand))))
+
+
+def _loaded(name: str) -> Any:
+    """The command of a name, with the options that it shares with others."""
+    part: typer.Typer = import_module(f"microcosm.cli.{COMMANDS[name].module}").app
+    one = typer.Typer(context_settings=SETTINGS, rich_markup_mode=None)
+    one.callback()(lambda: None)  # or typer would take a single command for the whole program
+    if name in GROUPS:
+        one.add_typer(part, name=name)
+    else:
+        one.registered_commands += [each for each in part.registered_commands if each.name == name]
+    command: Any = vars(typer.main.get_command(one))["commands"][name]
+    _share(command, _options_of(_shared), name)
+    _as_written(command)
+    return command
 
 
 def _version(asked: bool) -> None:
@@ -116,26 +183,6 @@ def describe(
     """
 
 
-def program(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line as typer knows it, with these commands."""
-    app = typer.Typer(
-        name=NAME,
-        cls=Commands,
-        callback=describe,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        no_args_is_help=True,
-        context_settings=SETTINGS,
-    )
-    for name in names:
-        part: typer.Typer = import_module(f"microcosm.cli.{COMMANDS[name]}").app
-        if name in GROUPS:
-            app.add_typer(part, name=name)
-        else:
-            app.registered_commands += [each for each in part.registered_commands if each.name == name]
-    return app
-
-
 def _hush(asked: bool) -> None:
     output.hush(asked)
 
@@ -155,15 +202,15 @@ def _shared(
     """What every command takes beside what is its own."""
 
 
-def _share(command: Any, shared: Sequence[Any], name: str = "", *, inside: bool = False) -> None:
-    """Give the shared options to a command, or to those of a group."""
+def _share(command: Any, shared: Sequence[Any], name: str = "") -> None:
+    """Give the shared options to a command of a name, or to those of a group."""
     parts = getattr(command, "commands", None)
     if parts is None:
         command.params += shared
-        for group in ASKING.get(name, ()) if not inside else ():
+        for group in ASKING.get(name, ()):
             command.params += _options_of(group)
-    for called, part in (parts or {}).items():
-        _share(part, shared, called, inside=bool(name))
+    for part in (parts or {}).values():
+        _share(part, shared)
 
 
 def _options_of(function: Callable[..., None]) -> Sequence[Any]:
@@ -177,6 +224,8 @@ def _as_written(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
             parameter._runtime_param = AsTyped()
+        if getattr(parameter, "multiple", False) and len(words := (parameter.metavar or "").split()) > 1:
+            parameter.nargs = len(words)  # a value for each word, again and again
         if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
             parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]
     for part in getattr(command, "commands", {}).values():
@@ -198,10 +247,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    asked = arguments[0] if arguments else ""
     arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
-    command = typer.main.get_command(program([asked] if asked in COMMANDS else COMMANDS))
-    _share(command, _options_of(_shared))
+    app = typer.Typer(
+        name=NAME,
+        cls=Commands,
+        callback=describe,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings=SETTINGS,
+    )
+    command = typer.main.get_command(app)
     _as_written(command)
     try:
         code = command.main(arguments, prog_name=NAME, standalone_mode=False)

@@ -19,6 +19,7 @@ from microcosm.questions.evidence import ATOMS, Atom, Deriver, because, decide
 from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.patterns import Interval
 from microcosm.questions.settle import Observation
+from microcosm.questions.states import at_once
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -160,15 +161,15 @@ class Answers:
         kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
         exact = True
         if isinstance(formula, Quantified):
-            at_once = self.evaluation.at_once(formula, Scope()) if formula.some else None
-            if at_once is not None:
-                counts[VALUES[at_once[0]]] = 1
-                if at_once[1]:
-                    kept[TRUE].append(at_once[1])
+            seen = at_once(self.asked, formula, Scope())
+            if seen is not None:
+                counts[VALUES[seen[0]]] = 1
+                if seen[1]:
+                    kept[TRUE].append(seen[1])
             else:
                 exact = self._tally(formula, counts, kept)
             value = _together(formula, counts, self.asked.complete)
-            tuples = sum(counts.values()) if at_once is None else 0
+            tuples = sum(counts.values()) if seen is None else 0
             vacuous = not tuples and self._matches_nothing(formula)
         else:
             value = self.evaluation.value(formula, Scope())

@@ -37,11 +37,9 @@ from microcosm.questions.language import (
     operands,
     within,
 )
-from microcosm.questions.patterns import Interval, getter, on_chains, seen_at_once
+from microcosm.questions.patterns import Interval, getter
+from microcosm.questions.states import at_once, in_each_run, overlap
 from microcosm.worlds.search import Stop
-
-COMBINATIONS = 100_000
-"""So many choices of processes for the states of one `possibly` are looked at."""
 
 
 class Evaluation:
@@ -80,7 +78,8 @@ class Evaluation:
             case Related(left, relation, right):
                 one, other = scope.variables[left], scope.variables[right]
                 if relation is None and not formula.same:
-                    return self.overlap(one.interval, other.interval)
+                    judged = in_each_run if formula.surely else overlap
+                    return judged(self.asked, one.interval, other.interval)
                 possible = self.asked.judged.frame((other.event,)).possible(one.event)
                 return _kleene(possible.decided(relation, 1))
             case Is():
@@ -91,7 +90,7 @@ class Evaluation:
         return TRUE if self.test(formula, scope) else FALSE
 
     def _quantified(self, formula: Quantified, scope: Scope) -> int:
-        if formula.some and (found := self.at_once(formula, scope)) is not None:
+        if (found := at_once(self.asked, formula, scope)) is not None:
             return found[0]
         seen = True
         for part in self.tuples(formula, scope):
@@ -150,19 +149,6 @@ class Evaluation:
             found = frozenset(group.candidates.events[member] for member in group.members)
             self._is[reference, named] = found
         return found
-
-    def overlap(self, one: Interval, other: Interval) -> int:
-        """Whether two intervals can be seen at once."""
-        blocked = max(self.ends_before(one, other), self.ends_before(other, one))
-        return OPEN if blocked == FALSE and (one.broken or other.broken) else -blocked
-
-    def ends_before(self, one: Interval, other: Interval) -> int:
-        """Whether an interval ends at or before the start of another."""
-        possible = self.asked.judged.frame((other.begin,)).possible(one.until)
-        if one.end is not None:
-            true, false = possible.decided(Relation.BEFORE, 1)
-            return TRUE if true or possible.same else FALSE if false else OPEN
-        return FALSE if self.asked.complete or not possible.before else OPEN
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -317,6 +303,8 @@ class Evaluation:
             other, relation = scope.variables[right], relation.converse if relation is not None else None
         else:
             other = scope.variables[left]
+        if formula.surely:
+            return self._in_each_run(other.interval, group)
         if relation is None and not formula.same:
             return self._overlaps(other.interval, group)
         return group.frame.possible(other.event).decided(relation, group.every)
@@ -338,55 +326,21 @@ class Evaluation:
         whole = 0 if one.broken else every & ~group.broken
         return free & begun & whole, blocked | ended
 
-    # -- more than two states at once ----------------------------------------------------------------------
-
-    def at_once(self, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
-        """Whether states can all be seen at once, and intervals that show it; None for any other formula.
-
-        By elimination, for each choice of parameters and processes. Cost: O(k²·m) for each of these choices.
-        """
-        names = [name for name, _ in formula.binders]
-        if len(names) < 3 or formula.where is not None or not isinstance(formula.body, And):
-            return None
-        atoms = {
-            (part.left, part.right)
-            for part in formula.body.parts
-            if isinstance(part, Related) and part.relation is None and not part.same
-        }
-        if len(atoms) != len(formula.body.parts) or atoms != {
-            (a, b) for i, a in enumerate(names) for b in names[i + 1 :]
-        }:
-            return None
-        left, certain = COMBINATIONS, True
-        for chains in self._combinations(formula, 0, scope, []):
-            left -= 1
-            if not left:
-                raise Undefined(
-                    f"more than {COMBINATIONS:,} choices of processes for one `possibly`: name some"
-                )
-            shown = seen_at_once(
-                [[one for one in chain if not one.broken] for chain in chains],
-                lambda a, b: self.ends_before(a, b) != FALSE,
-            )
-            if shown is not None:
-                return TRUE, shown
-            certain = certain and seen_at_once(chains, lambda a, b: self.ends_before(a, b) == TRUE) is None
-        return (FALSE if certain and self.asked.complete else OPEN), []
-
-    def _combinations(
-        self, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
-    ) -> Iterator[list[list[Interval]]]:
-        if depth == len(formula.binders):
-            yield chains
-            return
-        name, reference = formula.binders[depth]
-        group = self.asked.group(reference, scope.parameters)
-        states = group.candidates.states
-        assert states is not None
-        numbers = {id(states[member]): member for member in group.members}
-        for chain in on_chains([states[member] for member in sorted(group.members)], self.asked.table):
-            chosen = scope.with_choice(name, reference, group.candidates, numbers[id(chain[0])])
-            yield from self._combinations(formula, depth + 1, chosen, [*chains, chain])
+    def _in_each_run(self, one: Interval, group: Group) -> Row:
+        """Which intervals of a group are seen at once with one in each run, and which in some run are not."""
+        every, complete = group.every, self.asked.complete
+        starts = group.frame.possible(one.until)
+        begun, late = starts.decided(Relation.AFTER, every)
+        if one.end is None:
+            begun, late = (every if complete else begun | starts.same), 0
+        ends = group.ends.possible(one.begin)
+        open_, ended = ends.decided(Relation.BEFORE, every)
+        open_, ended = (
+            open_ | (group.endless if complete else ends.same & group.endless),
+            ended & ~group.endless,
+        )
+        whole = 0 if one.broken else every & ~group.broken
+        return begun & open_ & whole, late | ended
 
 
 def _only(group: Group, number: int) -> int:

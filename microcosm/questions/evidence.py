@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Prover
@@ -24,8 +25,9 @@ from microcosm.queries.possible import Worlds
 from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.judged import Judgements
-from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related
+from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related, within
 from microcosm.questions.patterns import Interval
+from microcosm.questions.states import at_once, begins_before_end, ends_before
 from microcosm.worlds.possible import Undecided
 from microcosm.worlds.search import Stop
 
@@ -73,19 +75,21 @@ def because(evaluation: Evaluation, formula: Formula, scope: Scope, value: int) 
 
 def _of_atom(evaluation: Evaluation, formula: Related, scope: Scope, value: int) -> Iterator[Atom]:
     one, other = scope.variables[formula.left], scope.variables[formula.right]
-    if formula.relation is None and not formula.same:
-        yield from overlap(evaluation, one.interval, other.interval, value)
+    if formula.surely:
+        yield from in_each_run(evaluation.asked, one.interval, other.interval, value)
+    elif formula.relation is None and not formula.same:
+        yield from overlap(evaluation.asked, one.interval, other.interval, value)
     elif formula.relation is not None and one.event != other.event:
         yield Atom(one.event, formula.relation, other.event, value)
 
 
-def overlap(evaluation: Evaluation, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+def overlap(asked: Asked, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
     """Why two intervals can be seen at once, or cannot, or why that is open."""
     for first, second in ((one, other), (other, one)):
-        ended = evaluation.ends_before(first, second)
+        ended = ends_before(asked, first, second)
         wanted = (value == FALSE and ended == TRUE) or (value == TRUE) or (value == OPEN and ended == OPEN)
         if wanted and first.until != second.begin:
-            if value == TRUE and first.end is None and evaluation.asked.complete:
+            if value == TRUE and first.end is None and asked.complete:
                 continue  # it has no end at all
             yield Atom(first.until, Relation.BEFORE, second.begin, ended)
             if value == FALSE:
@@ -94,13 +98,24 @@ def overlap(evaluation: Evaluation, one: Interval, other: Interval, value: int) 
             return  # one event ends the one and begins the other
 
 
+def in_each_run(asked: Asked, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+    """Why two intervals are seen at once in each run, or in some run are not, or why that is open."""
+    for first, second in ((one, other), (other, one)):
+        begun = begins_before_end(asked, first, second)
+        if first.begin == second.until or (second.end is None and asked.complete):
+            continue  # the end is after its own event; or there is none at all
+        if value in (TRUE, begun):
+            yield Atom(first.begin, Relation.BEFORE, second.until, begun)
+            if value == FALSE:
+                return
+
+
 def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, value: int) -> Iterator[Atom]:
-    found = evaluation.at_once(formula, scope) if formula.some and value == TRUE else None
+    found = at_once(evaluation.asked, formula, scope) if formula.some and value == TRUE else None
     if found is not None:
-        shown = found[1]
-        for i, one in enumerate(shown):
-            for other in shown[i + 1 :]:
-                yield from overlap(evaluation, one, other, TRUE)
+        why = in_each_run if any(isinstance(p, Related) and p.surely for p in within(formula)) else overlap
+        for one, other in combinations(found[1], 2):
+            yield from why(evaluation.asked, one, other, TRUE)
         return
     alone = TRUE if formula.some else FALSE
     for part in evaluation.tuples(formula, scope):

@@ -88,7 +88,8 @@ class Present:
 class Related:
     """`left R right` for two variables: an atom, of events; `while`, of states (`relation` None).
 
-    `same` says that the two are one event.
+    `same` says that the two are one event, `surely` that the states are seen at once in each run, not in
+    some.
     """
 
     left: str
@@ -96,6 +97,7 @@ class Related:
     right: str
     place: Place
     same: bool = False
+    surely: bool = False
 
 
 @dataclass(frozen=True)

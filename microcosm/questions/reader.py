@@ -1,11 +1,12 @@
 """The reader of questions: a text becomes patterns, what is known, and formulas.
 
-What abbreviates a formula (never, every, possibly) becomes that formula here and nowhere else.
+What abbreviates a formula (never, every, possibly, definitely) becomes that formula here and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import SPELLINGS, Relation
@@ -171,12 +172,19 @@ class _Reader(FormulaReader):
         self._pair(tree, str_of="every")
 
     def _possibly(self, tree: Node) -> None:
+        self._states(tree, surely=False)
+
+    def _definitely(self, tree: Node) -> None:
+        self._states(tree, surely=True)
+
+    def _states(self, tree: Node, surely: bool) -> None:
+        """States that are to be seen at once, in some run or in each."""
         place = place_of(tree)
         binders = self._named([self._reference(part) for part in trees(tree, "reference")])
         for _, reference in binders:
-            self._expect_kind(reference, StatePattern, "possible at once")
+            self._expect_kind(reference, StatePattern, "seen at once")
         names = [name for name, _ in binders]
-        pairs = [Related(a, None, b, place) for i, a in enumerate(names) for b in names[i + 1 :]]
+        pairs = [Related(a, None, b, place, surely=surely) for a, b in combinations(names, 2)]
         self._ask(tree, Quantified(True, tuple(binders), None, And(tuple(pairs)), place))
 
     def _assertion(self, tree: Node) -> None:

@@ -28,6 +28,7 @@ KINDS = {
     "line-order": "the lines of a process are not in the order of its own clock component",
     "duplicate-event": "an event appears twice; the first is kept",
     "scattered-process": "a process without positions stands in several files; each part is by itself",
+    "another-life": "a process lived again, or twice at a time; each life is a process by itself",
     "misnamed-field": "a field is not known, and like one that is (told once a name); it is an attribute",
     "restart": "a process begins again: what follows is taken for another execution",
     "seq-against-clock": "a process's positions contradict its clocks; the clocks are believed",

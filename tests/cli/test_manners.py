@@ -79,3 +79,15 @@ def test_prose_has_three_dots_where_there_is_no_ellipsis(run: Run, tmp_path: Pat
     assert "\\u" not in ran.out
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     assert output.plain("a…", stream) == "a…"
+
+
+def test_the_overview_of_all_commands_loads_none_of_them() -> None:
+    code = (
+        "import sys\nfrom microcosm.cli.app import main\nassert main(['--help']) == 0\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('microcosm.')), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ran.stderr.split()
+    assert "microcosm.cli.app" in loaded
+    assert not [name for name in loaded if name.startswith("microcosm.cli.") and name.count(".") > 2]
+    assert all(f"\n  {name} " in ran.stdout for name in COMMANDS)

@@ -87,7 +87,7 @@ WRONG = [
     ("never a(k) || a(k, k)", "1:", "has 1 parameters (k), not 2"),
     ("never a(k) || b where a || b", "1:", "`where` compares values"),
     ("event c where exists x: a: x < x; never c", "1:", "has no `for all`"),
-    ("possibly a and s(k)", "1:", "states are possible at once"),
+    ("possibly a and s(k)", "1:", "states are seen at once"),
     ("know s(k) < b; never b", "1:", "events are known"),
     ("never aa(k)", "1:", "nothing above defines aa"),
     ("state t on z from x until y", "1:", "z is no parameter of t"),

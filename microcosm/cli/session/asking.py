@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from microcosm.questions.language import Questions
     from microcosm.text.sentences import Sentence
 
-QUESTIONS = ("never", "every", "possibly", "assert")
+QUESTIONS = ("never", "every", "possibly", "definitely", "assert")
 """The words that questions begin with."""
 
 FOUND = 20
@@ -35,8 +35,8 @@ def define(session: Session, sentence: Sentence) -> Answer:
 
 
 def ask(session: Session, sentence: Sentence) -> Answer:
-    """`never …`, `every …`, `possibly …`, `assert …`: whether it holds, with witnesses and what would settle
-    it.
+    """`never …`, `every …`, `possibly …`, `definitely …`, `assert …`: whether it holds, with witnesses and
+    what would settle it.
     """
     from microcosm.cli.commands.questions import fields, report
     from microcosm.questions.answers import PROVED

@@ -205,6 +205,12 @@ COMMANDS: dict[str, Command] = {
     "possibly": Command(
         "possibly S and T", "whether some consistent cut sees these states", asking.ask, ("possibly a and b",)
     ),
+    "definitely": Command(
+        "definitely S and T",
+        "whether each run goes through one that does",
+        asking.ask,
+        ("definitely a and b",),
+    ),
     "assert": Command(
         "assert FORMULA", "the same of any formula", asking.ask, ("assert for all w: write(_): w = w",)
     ),

@@ -25,6 +25,8 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated, in_execution
 from microcosm.traces.formats.left_out import SHARED, LeftOut
+from microcosm.traces.formats.lives import SHARED as LIVES
+from microcosm.traces.formats.lives import EachByItsLife
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
@@ -274,6 +276,7 @@ class _EachAlone(Options):
     def __init__(self) -> None:
         super().__init__()
         self.state[SHARED] = _Stated(self)
+        self.state[LIVES] = EachByItsLife(Report())
 
     def positions_of(self, trace: str | None, process: str) -> Positions:
         return _FREE

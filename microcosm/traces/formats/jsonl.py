@@ -27,6 +27,7 @@ from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
 from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, check_names, meant
+from microcosm.traces.formats.lives import Lives
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine, NotJson, json_object
@@ -103,12 +104,15 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     assert isinstance(shared, LeftOut)
     left_out, known = shared, shared.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
-    known.update(FIELDS, ("links", "counted", "origin"))
+    lives = Lives.of(options, report)
+    known.update(FIELDS, ("links", "counted", "origin", "life"))
     for number, text in stream:
         if not text or text.isspace():
             continue
         try:
             record = json_object(text)
+            if "life" in record:
+                lives.settle(record, file, number)
             if "stamp" in record:
                 _make_exact(record, text)
             if "seq" in record and "kind" in record:

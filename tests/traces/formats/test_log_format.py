@@ -54,7 +54,7 @@ def test_a_line_that_says_nothing_is_no_event(valid: Any) -> None:
 
 def test_the_page_has_the_fields_of_the_schema() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
-    assert set(rows) == set(SCHEMA["properties"]) == FIELDS | {"links", "counted", "origin"}
+    assert set(rows) == set(SCHEMA["properties"]) == FIELDS | {"links", "counted", "origin", "life"}
 
 
 def test_the_example_of_the_page_means_what_it_says() -> None:

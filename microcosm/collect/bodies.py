@@ -1,0 +1,255 @@
+"""What the body of a request holds, as one line of OTLP's JSON, which every command reads.
+
+A span without a trace id of 16 bytes and an id of 8 is none, by OTLP's own words: it is left out and counted,
+and the sender is told (partial success). Everything else is kept, whether anybody knows what it means; of
+protobuf, every field that the installed opentelemetry-proto knows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import accumulate
+from json.encoder import encode_basestring_ascii as quoted
+from math import isfinite, isnan
+from typing import Any, NamedTuple
+
+from microcosm.collect import refused
+from microcosm.collect.refused import JSON, PROTOBUF, Refused
+
+DEEPEST = 100
+"""So deep may JSON be nested, as protobuf's own reader has it for its form."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NO_BRACKETS = re.compile(r"[^\[\]{}]+")
+_DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
+_TRACE, _SPAN = re.compile(r"[0-9a-fA-F]{32}"), re.compile(r"[0-9a-fA-F]{16}")
+_NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
+
+
+class Spans(NamedTuple):
+    """What a request gave: a line for so many spans, `kept`, and how many were none, `rejected`.
+
+    `said` is what the sender should know of what is odd.
+    """
+
+    line: bytes
+    kept: int
+    rejected: int
+    said: str
+
+
+def media_of(content_type: str) -> str:
+    """Which of the two forms a body has, by its `Content-Type`. Raises `Refused`."""
+    media = content_type.partition(";")[0].strip().lower()
+    if media in (PROTOBUF, JSON):
+        return media
+    said = f"{media!r} is" if media else "what is sent is"
+    raise Refused(refused.CONTENT_TYPE, f"{said} not taken here; it is {PROTOBUF} or {JSON}")
+
+
+def unpacked(body: bytes, encoding: str, largest: int) -> bytes:
+    """A body without its `Content-Encoding`, of at most so many bytes. Raises `Refused`."""
+    match encoding.strip().lower():
+        case "" | "identity":
+            return body
+        case "gzip":
+            return _gunzip(body, largest)
+    raise Refused(
+        refused.CONTENT_ENCODING, f"the encoding {encoding!r} is not taken here; it is gzip or none"
+    )
+
+
+def _gunzip(body: bytes, largest: int) -> bytes:
+    """One member, as exporters write it: of many small ones each would cost a copy of the rest."""
+    packed = zlib.decompressobj(wbits=31)
+    try:
+        content = packed.decompress(body, largest + 1)
+    except zlib.error as error:
+        raise Refused(refused.BAD_GZIP, f"the gzip is broken: {error}") from None
+    if len(content) > largest:
+        raise Refused(refused.TOO_LARGE, f"unpacked, the request is larger than {largest:,} bytes")
+    if not packed.eof:
+        raise Refused(refused.BAD_GZIP, "the gzip is cut off")
+    if packed.unused_data:
+        raise Refused(refused.BAD_GZIP, "bytes stand behind the end of the gzip")
+    return content
+
+
+def spans_of(body: bytes, media: str) -> Spans:
+    """The spans of a body. Raises `Refused` where it is no request. Cost: linear."""
+    return _of_protobuf(body) if media == PROTOBUF else _of_json(body)
+
+
+def _said(count: int, rejected: int, body: bytes) -> str:
+    if rejected:
+        return f"{rejected} without a trace id of 16 bytes and a span id of 8 were left out"
+    return "" if count or body in (b"", b"{}") else "the request holds no spans"
+
+
+def has_protobuf() -> bool:
+    """Whether the library is there that knows OTLP's protobuf."""
+    try:
+        import opentelemetry.proto.collector.trace.v1.trace_service_pb2  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _of_protobuf(body: bytes) -> Spans:
+    if not has_protobuf():
+        said = "protobuf needs opentelemetry-proto here: pip install 'microcosm[collect]'; JSON needs nothing"
+        raise Refused(refused.NO_PROTOBUF, said)
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    try:
+        request = ExportTraceServiceRequest.FromString(body)
+    except DecodeError as error:
+        raise Refused(refused.BAD_PROTOBUF, f"not a request in OTLP's protobuf: {error}") from None
+    count = rejected = 0
+    for resource in request.resource_spans:
+        for scope in resource.scope_spans:
+            spans = scope.spans
+            for at in [at for at, span in enumerate(spans) if not _has_ids(span)][::-1]:
+                del spans[at]
+                rejected += 1
+            count += len(spans)
+    return Spans(_message(request).encode() + b"\n", count, rejected, _said(count, rejected, body))
+
+
+def _has_ids(span: Any) -> bool:
+    trace, own = span.trace_id, span.span_id
+    return len(trace) == 16 and len(own) == 8 and trace != _NO_TRACE and own != _NO_SPAN
+
+
+def _of_json(body: bytes) -> Spans:
+    try:
+        text = body.decode("utf-8-sig")
+        if _depth(text) > DEEPEST:
+            raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}")
+        request = json.loads(text, parse_constant=_no_constant)
+        count, rejected = _count(request)
+        line = json.dumps(request, allow_nan=False, separators=(",", ":"))
+    except ValueError as error:  # UnicodeDecodeError is one, and so are numbers that nothing can hold
+        raise Refused(refused.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
+    except RecursionError:
+        raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
+    return Spans(line.encode() + b"\n", count, rejected, _said(count, rejected, body))
+
+
+def _depth(text: str) -> int:
+    """How deep brackets are nested outside strings.
+
+    >>> _depth('{"a": [1, "[[[", {}]}')
+    3
+    """
+    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text))
+    return max(accumulate(map(_DEPTHS.__getitem__, brackets)), default=0)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _count(request: object) -> tuple[int, int]:
+    """How many spans a request has; what is none is counted and taken out of it. Raises `ValueError`."""
+    if type(request) is not dict:
+        raise ValueError("an object with `resourceSpans` is expected")
+    count = rejected = 0
+    for resource in _objects(request, "resourceSpans"):
+        for scope in _objects(resource, "scopeSpans"):
+            spans = [*_objects(scope, "spans")]
+            known = [span for span in spans if _are_ids(span.get("traceId"), span.get("spanId"))]
+            if len(known) < len(spans):
+                scope["spans"] = known
+            count += len(known)
+            rejected += len(spans) - len(known)
+    return count, rejected
+
+
+def _objects(holder: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    value = holder.get(name)
+    if value is None:
+        return
+    if type(value) is not list or not all(type(one) is dict for one in value):
+        raise ValueError(f"`{name}` is an array of objects")
+    yield from value
+
+
+def _are_ids(trace: object, span: object) -> bool:
+    if (
+        type(trace) is not str
+        or type(span) is not str
+        or not _TRACE.fullmatch(trace)
+        or not _SPAN.fullmatch(span)
+    ):
+        return False
+    return trace.strip("0") != "" and span.strip("0") != ""
+
+
+Writer = Callable[[Any], str]
+_HEXADECIMAL = ("traceId", "spanId", "parentSpanId")
+_plans: dict[object, dict[int, tuple[str, Writer, bool]]] = {}
+"""Of each kind of message, by the number of a field: its name in JSON, what writes it, if it is a list."""
+
+
+def _message(message: Any) -> str:
+    """A message as OTLP's JSON has it: ids in hexadecimal, numbers of 64 bits as text, enums as numbers.
+
+    `google.protobuf.json_format` writes ids in base64, and takes ten times as long.
+    """
+    plan = _plans.get(message.DESCRIPTOR)
+    if plan is None:
+        plan = _plans[message.DESCRIPTOR] = {
+            field.number: _field(field) for field in message.DESCRIPTOR.fields
+        }
+    parts = []
+    for field, value in message.ListFields():
+        name, write, many = plan[field.number]
+        parts.append(f"{name}[{','.join(map(write, value))}]" if many else name + write(value))
+    return "{" + ",".join(parts) + "}"
+
+
+def _field(field: Any) -> tuple[str, Writer, bool]:
+    name = field.json_name
+    writers: dict[int, Writer] = {
+        field.TYPE_STRING: quoted,
+        field.TYPE_BOOL: lambda value: "true" if value else "false",
+        field.TYPE_DOUBLE: _double,
+        field.TYPE_BYTES: _hexadecimal if name in _HEXADECIMAL else _base64,
+        field.TYPE_MESSAGE: _message,
+        **dict.fromkeys((field.TYPE_INT64, field.TYPE_UINT64, field.TYPE_FIXED64), '"{}"'.format),
+    }
+    write = writers.get(field.type, str)
+    if field.type == field.TYPE_MESSAGE and field.message_type.name == "KeyValue":
+        write = _attribute
+    return f'"{name}":', write, field.is_repeated
+
+
+_key = lru_cache(4096)(quoted)
+
+
+def _attribute(attribute: Any) -> str:
+    """An attribute, mostly a text under one of a few keys."""
+    if (text := attribute.value.string_value) and (key := attribute.key):
+        return f'{{"key":{_key(key)},"value":{{"stringValue":{quoted(text)}}}}}'
+    return _message(attribute)
+
+
+def _hexadecimal(value: bytes) -> str:
+    return f'"{value.hex()}"'
+
+
+def _base64(value: bytes) -> str:
+    return f'"{b64encode(value).decode()}"'
+
+
+def _double(value: float) -> str:
+    if isfinite(value):
+        return repr(value)
+    return '"NaN"' if isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'

@@ -1,0 +1,102 @@
+"""Runs the ways in until somebody says stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import uvicorn
+
+from microcosm.collect import over_grpc
+from microcosm.collect.intake import Intake
+from microcosm.collect.over_http import application
+from microcosm.errors import MicrocosmError
+
+GRACE = 10
+"""Seconds for requests that are under way at the end."""
+CONNECTIONS = 1000
+"""At most so many are held open; more are answered 503 by the server itself."""
+
+
+class Listening(NamedTuple):
+    """Where requests are taken."""
+
+    http: str
+    grpc: str | None
+
+
+async def serve(
+    intake: Intake, host: str, http: int, grpc: int | None, begun: Callable[[Listening], None]
+) -> None:
+    """Take requests until SIGINT or SIGTERM; those that are under way then are answered.
+
+    A port of 0 is any; `begun` is told which. Raises `MicrocosmError` where an address cannot be listened on.
+    """
+    with _listening(host, http) as listener:
+        bound = None
+        server = _Server(
+            uvicorn.Config(
+                application(intake),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                limit_concurrency=CONNECTIONS,
+                timeout_graceful_shutdown=GRACE,
+            )
+        )
+        remote = None
+        if grpc is not None:
+            remote, bound = await over_grpc.started(intake, host, grpc)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, server.stop)
+        try:
+            begun(
+                Listening(_url(host, listener.getsockname()[1]), None if bound is None else _url(host, bound))
+            )
+            await server.serve(sockets=[listener])
+        finally:
+            if remote is not None:
+                await remote.stop(GRACE)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it."""
+
+    def stop(self) -> None:
+        """Stop in order; told a second time, at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, number)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(CONNECTIONS)  # from now on nobody is turned away
+        except OSError:
+            listener.close()
+            raise
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise MicrocosmError(f"cannot listen on {host} port {port}: {reason}") from None
+    return listener
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,384 @@
+"""The model of a page: the events of a microcosm, numbered chain by chain, and what is said of each, in columns.
+
+What the page can work out itself (depth, vectors, cones) does not go into the file. What the log says of its
+events (labels, places, gaps, lost messages) is shown, and nothing is deduced from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any
+
+from microcosm.compare.verdict_rows import seeds_own
+from microcosm.engine.engine import Engine
+from microcosm.engine.ground import INTERNAL, Processes
+from microcosm.engine.lowering import online
+from microcosm.engine.views import Closure
+from microcosm.givens.event_table import EventTable
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.order.bits import bits
+from microcosm.page.layout import Layout, laid_out
+from microcosm.page.packing import Column, integers, lines, naturals, small, steps
+from microcosm.traces.event import ANSWERED, SENDS
+from microcosm.traces.report import Irregularity, Report
+
+MESSAGE, LINK, CLOCK, STATED = range(4)
+"""Why an event is before another: what the column `why` says."""
+
+UNHEARD, UNSENT, CLOCKED, GAP, ODD = 4, 8, 16, 32, 64
+"""Bits of the column `kind`, above the two that say internal, send or receive."""
+
+DRAWN = ("seq-gap", "clock-gap", "unmatched-receive", "unreceived-send", "isolated-event")
+"""Irregularities that the picture has signs of its own for."""
+
+IRREGULARITIES = 5_000
+"""So many irregularities are told one by one."""
+
+_KINDS = {"": 0, "internal": 0} | dict.fromkeys(SENDS, 1) | dict.fromkeys(ANSWERED, 2)
+
+
+Edge = tuple[int, int, int]
+"""A given pair that no chain shows: the event to which it leads, that from which it comes, and why."""
+
+_OF_PROCESS = "process "
+
+
+class PageModel:
+    """The events of one microcosm by their numbers in the page, and what is said of each.
+
+    Named events, and those of its log that nothing relates. Raises `Undefined`. Cost: linear in the givens,
+    and in lanes as `lane_order`.
+    """
+
+    def __init__(self, engine: Engine, givens: Givens, report: Report | None = None) -> None:
+        self.engine, self.givens, self.report = engine, givens, report
+        self.table: EventTable | None = givens.events
+        universe = engine.universe
+        position = universe.position
+        places = (
+            list(position) if not universe.vacant else [universe.names[at] for at in bits(universe.named)]
+        )
+        if self.table is not None:
+            places += [name for name in self.table.names if name not in position]
+        place = {name: at for at, name in enumerate(places)}
+        rows = [-1] * len(places)
+        if self.table is not None:
+            for row, name in enumerate(self.table.names):
+                rows[place[name]] = row
+        whose = self._whose(places, rows)
+        stated = self._stated(place)
+        self.layout: Layout = laid_out(stated[0], stated[1], whose)
+        order = [at for members in self.layout.chains for at in members]
+        number = [0] * len(order)
+        for new, at in enumerate(order):
+            number[at] = new
+        self.names = [places[at] for at in order]
+        """Of each event, chain by chain, each chain in its order."""
+        self.rows = [rows[at] for at in order]
+        """Of each event its row in the event table, or -1."""
+        self.offset = [0]
+        for members in self.layout.chains:
+            self.offset.append(self.offset[-1] + len(members))
+        self.chain = [c for c, members in enumerate(self.layout.chains) for _ in members]
+        self.causal = [number[at] for at in self.layout.causal]
+        lefts, rights = (map(number.__getitem__, column) for column in stated[:2])
+        self.edges = self._crossing(lefts, rights, stated[2])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The number of each event by its name."""
+        return {name: at for at, name in enumerate(self.names)}
+
+    def lane(self, event: int) -> int:
+        """The lane of an event."""
+        return self.layout.lane[self.chain[event]]
+
+    # -- what is before what -------------------------------------------------------------------------------
+
+    def _whose(self, places: Sequence[str], rows: Sequence[int]) -> list[str | None]:
+        """The process of each event as the log has it; else as clocks, messages, ids or sources tell."""
+        found: list[str | None] = [None] * len(places)
+        if self.table is not None:
+            processes = [*self.table.processes]
+            found = [processes[row] or None if row >= 0 else None for row in rows]
+        if None in found:
+            told = Processes(self.givens, self.engine.universe)
+            position = self.engine.universe.position
+            by_source = self._by_source()
+            for at, name in enumerate(places):
+                if found[at] is None and name in position:
+                    process = told(position[name])
+                    if process is INTERNAL:
+                        process = self.givens.name or "internal events"
+                    found[at] = by_source.get(name) if process is None else str(process)
+        return found
+
+    def _by_source(self) -> dict[str, str]:
+        """The process of events whose order is given from `process P`."""
+        if self.givens.links is not None:
+            return {}
+        found = {}
+        for fact in self.givens.external.values():
+            source = fact.source
+            if source is not None and fact.relation is Relation.BEFORE and source.startswith(_OF_PROCESS):
+                found[fact.left] = found[fact.right] = source.removeprefix(_OF_PROCESS)
+        return found
+
+    def _stated(self, place: dict[str, int]) -> tuple[list[int], list[int], list[int]]:
+        """Pairs from which happens-before follows, as columns of left ends, right ends and reasons."""
+        lefts: list[int] = []
+        rights: list[int] = []
+        why: list[int] = []
+        givens, links = self.givens, self.givens.links
+        if links is not None:
+            at = [*map(place.__getitem__, links.names)]
+            lefts += map(at.__getitem__, links.lefts)
+            rights += map(at.__getitem__, links.rights)
+            why += map(_reason, chain.from_iterable(links.sources))
+        else:
+            facts = [fact for fact in givens.external.values() if fact.relation is Relation.BEFORE]
+            lefts += [place[fact.left] for fact in facts]
+            rights += [place[fact.right] for fact in facts]
+            why += [_reason(fact.source) for fact in facts]
+        names = self.engine.universe.names
+        others = [(place[a], place[b], STATED) for a, b in pairwise(givens.internal)]
+        others += [(place[names[a]], place[names[b]], CLOCK) for a, b in self.engine.ground.clocks.cover()]
+        if not self.shortcuts:
+            closed = self.engine.memo.judged(online(Relation.BEFORE))
+            if isinstance(closed, Closure):
+                others += [(place[names[a]], place[names[b]], STATED) for a, b in closed.order.edges()]
+        if others:
+            more = zip(*others, strict=True)
+            for column, values in zip((lefts, rights, why), more, strict=True):
+                column.extend(values)
+        return lefts, rights, why
+
+    def _crossing(self, sources: Iterable[int], targets: Iterable[int], why: Iterable[int]) -> list[Edge]:
+        """The pairs that no chain of a process shows, once each, by the event to which they lead."""
+        chain, lane, lanes = self.chain, self.layout.lane, self.layout.lanes
+        drawn = [lanes[number].known for number in lane]
+        found: dict[tuple[int, int], int] = {}
+        for a, b, reason in zip(sources, targets, why, strict=True):
+            if b != a + 1 or chain[a] != chain[b] or not drawn[chain[a]] or reason == MESSAGE:
+                found.setdefault((b, a), reason)
+        return [(b, a, found[b, a]) for b, a in sorted(found)]
+
+    @cached_property
+    def shortcuts(self) -> bool:
+        """Whether the rules are those of which it is known what follows from what."""
+        return seeds_own(self.engine.rules)
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether `<` is the closure of what is given, so that chains and edges say all of it."""
+        return self.shortcuts or isinstance(self.engine.memo.judged(online(Relation.BEFORE)), Closure)
+
+    # -- what the log says of its events -------------------------------------------------------------------
+
+    def told(self, column: str, absent: Any) -> list[Any]:
+        """A column of the event table by the numbers of the page."""
+        if self.table is None:
+            return [absent] * len(self)
+        values = [*getattr(self.table, column)]
+        return [values[row] if row >= 0 else absent for row in self.rows]
+
+    @cached_property
+    def messages(self) -> tuple[bytearray, list[str]]:
+        """Of each event whether it sends (1) or receives (2), and what."""
+        kinds = bytearray(map(_KINDS.__getitem__, self.told("kinds", "")))
+        messages = [message or "" for message in self.told("messages", None)]
+        if -1 in self.rows:
+            for message in self.givens.messages:
+                at = self.number[message.event]
+                if self.rows[at] < 0:
+                    kinds[at], messages[at] = 1 + (message.kind == "receive"), message.message
+        return kinds, messages
+
+    @cached_property
+    def lost(self) -> dict[int, list[str]]:
+        """The events whose message has no other end in the log: of a sending those that should receive it."""
+        kinds, messages = self.messages
+        sent = {message for kind, message in zip(kinds, messages, strict=True) if kind == 1}
+        received = {message for kind, message in zip(kinds, messages, strict=True) if kind == 2}
+        found: dict[int, list[str]] = {}
+        for at, (kind, message) in enumerate(zip(kinds, messages, strict=True)):
+            if message and (kind == 1 and message not in received or kind == 2 and message not in sent):
+                found[at] = []
+        if self.givens.told is None:  # else nobody knows any receiver
+            heard = {(m.message, m.process) for m in self.givens.messages if m.kind == "receive"}
+            for m in self.givens.messages:
+                if m.kind == "send" and m.receivers:
+                    missing = [to for to in m.receivers if (m.message, to) not in heard]
+                    if missing:
+                        found[self.number[m.event]] = missing
+        return found
+
+    @cached_property
+    def gaps(self) -> list[tuple[int, int | None]]:
+        """The events before which some of their process are missing, and how many, where that is known.
+
+        By their own clock values, where both have one; else by positions.
+        """
+        seqs, clocks = self.told("seqs", 0), self.givens.clocks
+        found: list[tuple[int, int | None]] = []
+        for number, members in enumerate(self.layout.chains):
+            if not self.layout.lanes[self.layout.lane[number]].known:
+                continue
+            first = self.offset[number]
+            last_seq = last_own = 0
+            timed = True
+            for at in range(first, first + len(members)):
+                clock = clocks.get(self.names[at]) if clocks else None
+                missing = seqs[at] - last_seq - 1 if seqs[at] else 0
+                if clock is not None and timed:
+                    missing = max(missing if at > first else 0, clock.own - last_own - 1)
+                if missing > 0 and not (at == first and self._scattered(number)):
+                    found.append((at, missing))
+                last_seq = seqs[at] or last_seq + 1
+                timed = clock is not None
+                last_own = clock.own if clock is not None else 0
+        return found
+
+    def _scattered(self, number: int) -> bool:
+        """Whether a chain is not the first one of its lane: then nothing says what comes before it."""
+        return number > 0 and self.layout.lane[number - 1] == self.layout.lane[number]
+
+    @cached_property
+    def irregularities(self) -> list[tuple[Irregularity, int | None]]:
+        """What the reader of the log found odd, with the event at that place, if there is one."""
+        if self.report is None:
+            return []
+        found = self.report.findings[:IRREGULARITIES]
+        places = {(one.file, one.line) for one in found}
+        at_place = {
+            place: at
+            for at, place in enumerate(zip(self.told("files", ""), self.told("lines", 0), strict=True))
+            if place in places
+        }
+        return [(one, at_place.get((one.file, one.line or 0))) for one in found]
+
+    @cached_property
+    def kinds(self) -> bytearray:
+        """The column `kind`."""
+        kinds = bytearray(self.messages[0])
+        for at in self.lost:
+            kinds[at] |= UNHEARD if kinds[at] & 3 == 1 else UNSENT
+        for at, _ in self.gaps:
+            kinds[at] |= GAP
+        for one, event in self.irregularities:
+            if event is not None and one.kind not in DRAWN:
+                kinds[event] |= ODD
+        for name, clock in self.givens.clocks.items():
+            if clock.ticked and clock.own > 0:  # of two such the clocks tell all
+                kinds[self.number[name]] |= CLOCKED
+        return kinds
+
+    def given(self) -> Iterator[list[object]]:
+        """What is given besides orders: `[a, sign, b, source]` for each `||`, `<>` and `!<`."""
+        givens = self.givens
+        stated = () if givens.links is not None else givens.external.values()
+        for fact in chain(stated, givens.refuted.values()):
+            if fact.relation is not Relation.BEFORE:
+                yield [self.number[fact.left], fact.relation.value, self.number[fact.right], fact.source]
+
+    def columns(self) -> Iterator[Column]:
+        """The columns of the events and of the pairs between chains. Cost: linear."""
+        yield small("kind", self.kinds)
+        yield from self._edge_columns()
+        yield from self._name_columns()
+        labels = self.told("labels", None)
+        if any(labels):
+            yield lines("labels", [label or "" for label in labels])
+        if any(self.messages[1]):
+            yield lines("messages", self.messages[1])
+        if self.table is not None:
+            yield steps("line", self.told("lines", 0))
+            if len(self.files) > 2:
+                at = {file: number for number, file in enumerate(self.files)}
+                yield steps("file", [at[file] for file in self.told("files", "")])
+            times = _moments(self.told("times", None))
+            if times is not None:
+                yield steps("time", times)
+        if self.executions:
+            at = {name: number for number, name in enumerate(self.executions)}
+            runs = [
+                at[clock.execution] + 1 if (clock := self.givens.clocks.get(name)) else 0
+                for name in self.names
+            ]
+            yield naturals("run", runs)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The files of the log; the first one is no file, for events of which no place is known."""
+        return [*dict.fromkeys(["", *self.told("files", "")])]
+
+    @cached_property
+    def executions(self) -> list[str | None]:
+        """The executions of which there are clocks, where they are several."""
+        found = dict.fromkeys(clock.execution for clock in self.givens.clocks.values())
+        return [*found] if len(found) > 1 else []
+
+    def _edge_columns(self) -> Iterator[Column]:
+        chain, offset = self.chain, self.offset
+        yield steps("dst", [b for b, _, _ in self.edges])
+        apart = []
+        for b, a, _ in self.edges:
+            to, of = chain[b], chain[a]
+            apart += (of - to, (a - offset[of]) - (b - offset[to]))
+        yield integers("src", apart)
+        yield small("why", bytes([why for _, _, why in self.edges]))
+
+    def _name_columns(self) -> Iterator[Column]:
+        """Positions in their processes, and the names that are not made of these."""
+        lanes, seqs = self.layout.lanes, self.told("seqs", 0)
+        made: list[bool] = []
+        for number, members in enumerate(self.layout.chains):
+            lane, first = lanes[self.layout.lane[number]], self.offset[number]
+            begin = f"{lane.name}:"
+            made += [
+                lane.known and seqs[at] > 0 and self.names[at] == f"{begin}{seqs[at]}"
+                for at in range(first, first + len(members))
+            ]
+        if any(seqs):
+            yield steps("seq", seqs)
+        if not all(made):
+            yield lines("names", ["" if own else name for own, name in zip(made, self.names, strict=True)])
+
+
+def _reason(source: str | None) -> int:
+    """Why a pair is given, by what its source says."""
+    if source is None:
+        return STATED
+    if source.startswith("message "):
+        return MESSAGE
+    if source.startswith("vector time"):
+        return CLOCK
+    return LINK if source in ("link", "parent", "span link") else STATED
+
+
+def _moments(times: Sequence[object]) -> list[int] | None:
+    """Times of day as whole numbers of microseconds, or as they are if they are numbers; None if one is not."""
+    found: list[int] = []
+    for time in times:
+        if isinstance(time, bool) or time is None:
+            return None
+        try:
+            if isinstance(time, int | float):
+                found.append(int(time * 1_000_000))
+            else:
+                moment = datetime.fromisoformat(str(time))
+                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+                found.append(int((moment - _EPOCH).total_seconds() * 1_000_000))
+        except (ValueError, OverflowError):
+            return None
+    return found or None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

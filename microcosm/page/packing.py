@@ -1,0 +1,121 @@
+"""Columns as bytes: numbers as LEB128 or single bytes, texts as lines; each packed to stand in an HTML file.
+
+A table of the small numbers, which nearly all are, makes the pass over a column one look-up a number.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+Kind = Literal["u8", "leb", "zigzag", "lines", "json"]
+"""How the bytes of a column are to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a page: `count` entries as bytes, which are told to the page by its `kind`."""
+
+    name: str
+    kind: Kind
+    count: int
+    data: bytes
+
+    @property
+    def packed(self) -> str:
+        """The bytes as gzip in base64; the same bytes give the same text. Cost: linear."""
+        return base64.b64encode(
+            gzip.compress(self.data, 9 if len(self.data) < 1 << 20 else 6, mtime=0)
+        ).decode()
+
+
+def leb(number: int) -> bytes:
+    """A number from 0 on, seven bits a byte, the lowest first.
+
+    >>> leb(0), leb(127), leb(300)
+    (b'\\x00', b'\\x7f', b'\\xac\\x02')
+    """
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def zigzag(number: int) -> int:
+    """A number from 0 on for any number, small for those near 0.
+
+    >>> [zigzag(number) for number in (0, -1, 1, -2)]
+    [0, 1, 2, 3]
+    """
+    return 2 * number if number >= 0 else -2 * number - 1
+
+
+class _Natural(dict[int, bytes]):
+    """Numbers from 0 on as bytes, each worked out once."""
+
+    def __missing__(self, number: int) -> bytes:
+        found = self[number] = leb(number)
+        return found
+
+
+class _Any(dict[int, bytes]):
+    """Numbers as bytes, those near 0 shortest."""
+
+    def __missing__(self, number: int) -> bytes:
+        found = self[number] = leb(zigzag(number))
+        return found
+
+
+def naturals(name: str, numbers: Iterable[int]) -> Column:
+    """A column of numbers from 0 on. Cost: linear."""
+    parts = [*map(_Natural().__getitem__, numbers)]
+    return Column(name, "leb", len(parts), b"".join(parts))
+
+
+def integers(name: str, numbers: Iterable[int]) -> Column:
+    """A column of any whole numbers. Cost: linear."""
+    parts = [*map(_Any().__getitem__, numbers)]
+    return Column(name, "zigzag", len(parts), b"".join(parts))
+
+
+def steps(name: str, numbers: Iterable[int]) -> Column:
+    """A column of how much each number is above the one before it, the first above 0. Cost: linear."""
+    listed = [0, *numbers]
+    return integers(name, [b - a for a, b in pairwise(listed)])
+
+
+def small(name: str, numbers: bytes | bytearray) -> Column:
+    """A column of bytes."""
+    return Column(name, "u8", len(numbers), bytes(numbers))
+
+
+def lines(name: str, texts: Iterable[str]) -> Column:
+    r"""A column of texts, a line each: what would break a line, a backslash and half characters are escaped.
+
+    >>> lines("names", ["a\nb", "\\", "\ud800", "é"]).data.decode()
+    'a\\nb\n\\\\\n\\ud800\né\n'
+    """
+    listed = [*texts]
+    whole = "\n".join(listed)
+    if whole.count("\n") >= len(listed) or "\\" in whole or "\r" in whole or not _writable(whole):
+        listed = [*map(_escaped, listed)]
+    return Column(name, "lines", len(listed), "".join([f"{text}\n" for text in listed]).encode())
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return text if _writable(text) else "".join(c if _writable(c) else f"\\u{ord(c):04x}" for c in text)
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

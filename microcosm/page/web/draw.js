@@ -1,0 +1,389 @@
+/*
+ * The picture: lanes, events, arrows, gaps, what was lost, the cone of A, the pair, the minimap. Every function
+ * draws with the pen that it is handed: a canvas, or the recorder of share.js. A frame costs what is in view.
+ */
+
+/** Height of the axis above the lanes. */
+const RULER = 26;
+/** Beyond so many in view, messages are counted and not drawn. */
+const MOST_ARROWS = 4000;
+/** Beyond so many, they are drawn as lines without heads, and not bent. */
+const MOST_HEADS = 700;
+
+/**
+ * What a frame is drawn by. @typedef {object} View
+ * @property {number} x0 @property {number} k @property {number} y0
+ * @property {number} width @property {number} height
+ * @property {Record<string, string>} colours
+ * @property {number} r radius of an event
+ */
+
+/** What is kept from frame to frame: made anew when what it stands for changes. */
+const scene = {
+    /** @type {Places} */ at: /** @type {any} */ (null),
+    /** @type {ReturnType<typeof rows>} */ rows: /** @type {any} */ (null),
+    /** @type {Record<string, string>} */ colours: {},
+    /** Events with something missing or irregular, by lane. @type {any} */ marks: null,
+    /** Events found, by lane. @type {any} */ found: null,
+    /** @type {Uint8Array} */ ringed: new Uint8Array(0),
+    /** How many are missing before an event. @type {Map<number, number|null>} */ missing: new Map(),
+    /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
+    /** Offsets of arrows that go round an event, at the scale `bendsAt`. @type {Map<number, number>} */ bends: new Map(),
+    bendsAt: '',
+    /** Chains by lane, and where each lane's begin in them. */ chains: new Int32Array(0), chainsFrom: new Int32Array(1),
+    /** Cones and signs beside A, and the path of the pair. @type {any} */ cone: null,
+    /** @type {(event: number) => string} */ sign: () => '',
+    /** @type {{event: number, edge: number}[]} */ path: [],
+    verdict: '',
+};
+
+const px = (/** @type {View} */ view, /** @type {number} */ event) => (scene.at.x[event] - view.x0) * view.k;
+const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => RULER + scene.rows.y[lane] - view.y0;
+
+/** y of a chain: its track, spread about the middle of its lane. */
+function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
+    const lane = model.chains.lane[chain], tracks = scene.at.tracks[lane];
+    const apart = scene.rows.tall[lane] * 0.8 / tracks;
+    return laneY(view, lane) + (scene.at.track[chain] - (tracks - 1) / 2) * apart;
+}
+
+const py = (/** @type {View} */ view, /** @type {number} */ event) => chainY(view, model.chainOf(event));
+
+/** The lanes of which something is in view, top to bottom. */
+function lanesIn(/** @type {View} */ view) {
+    const {y, tall, shown} = scene.rows;
+    return shown.filter((lane) => y[lane] + tall[lane] / 2 >= view.y0 - 1
+        && y[lane] - tall[lane] / 2 <= view.y0 + view.height - RULER + 1);
+}
+
+/** Draws the whole picture. */
+function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    const {state} = app, {colours, width, height, k} = view, lanes = lanesIn(view);
+    const left = view.x0 - 12 / k, right = view.x0 + (width + 12) / k;
+    pen.fillStyle = colours.paper;
+    pen.fillRect(0, 0, width, height);
+    pen.lineCap = 'butt';
+    pen.lineJoin = 'round';
+    if (scene.cone) drawTint(pen, view, lanes);
+    for (const lane of lanes) drawLane(pen, view, lane, left, right);
+    const crowd = crossing(scene.at, left, right);
+    if (crowd <= MOST_ARROWS) drawArrows(pen, view, left, right, k >= 12 && crowd <= MOST_HEADS);
+    drawGivens(pen, view);
+    drawMissing(pen, view, lanes, left, right);
+    if (state.cut && scene.cone) drawCut(pen, view, lanes);
+    if (state.b >= 0) drawPair(pen, view);
+    if (k >= 5) drawEvents(pen, view, lanes, left, right);
+    drawRings(pen, view, lanes, left, right);
+    if (k >= 42) drawNames(pen, view, lanes, left, right);
+    if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
+    drawRuler(pen, view);
+}
+
+/** The axis: numbers a hand apart, and what they are. */
+function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    const {colours, width, k, x0} = view, {axis} = app.state;
+    pen.fillStyle = colours.paper;
+    pen.fillRect(0, 0, width, RULER - 4);
+    pen.strokeStyle = colours.rule;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(0, RULER - 4.5);
+    pen.lineTo(width, RULER - 4.5);
+    const rough = 90 / k, ten = 10 ** Math.floor(Math.log10(rough));
+    const apart = Math.max(axis === 'time' ? 0 : 1, [1, 2, 5, 10].map((m) => m * ten).find((m) => m >= rough) || ten);
+    const ticks = [];
+    for (let x = Math.max(0, Math.ceil(x0 / apart) * apart); x <= Math.min(scene.at.end, x0 + width / k); x += apart) {
+        ticks.push(x);
+        pen.moveTo((x - x0) * k, RULER - 9);
+        pen.lineTo((x - x0) * k, RULER - 4);
+    }
+    pen.stroke();
+    pen.fillStyle = colours.dim;
+    pen.font = font(11);
+    pen.textBaseline = 'middle';
+    pen.textAlign = 'center';
+    for (const x of ticks) {
+        const word = scene.at.label(x), at = (x - x0) * k, wide = pen.measureText(word).width / 2;
+        if (at > wide + 2 && at < width - wide - 60) pen.fillText(word, at, 9);
+    }
+    pen.textAlign = 'right';
+    pen.fillText({steps: 'step →', lines: 'line →', time: 'time →'}[axis], width - 8, 9);
+}
+
+/** Where each chain stops being past, and begins to be future: pixels, NaN where it never does. */
+function edgesOfCone(/** @type {View} */ view, /** @type {number} */ chain) {
+    const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]];
+    const past = scene.cone.past[chain], future = scene.cone.future[chain];
+    const reach = Math.min(14, view.k / 2);
+    const after = (/** @type {number} */ i) => px(view, i) + Math.min(reach, i + 1 < to ? (px(view, i + 1) - px(view, i)) / 2 : reach);
+    const before = (/** @type {number} */ i) => px(view, i) - Math.min(reach, i > from ? (px(view, i) - px(view, i - 1)) / 2 : reach);
+    return {
+        past: past > from ? after(past - 1) : NaN, future: future < to ? before(future) : NaN,
+        first: before(from), last: after(to - 1),
+    };
+}
+
+/** The chains of a lane, in the order of their first events. */
+function chainsOf(/** @type {number} */ lane) {
+    return scene.chains.subarray(scene.chainsFrom[lane], scene.chainsFrom[lane + 1]);
+}
+
+/** The past and the future of A in each lane, and where they end. */
+function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes) {
+    const {colours, width} = view;
+    for (const lane of lanes) {
+        const alone = chainsOf(lane).length === 1;
+        for (const chain of chainsOf(lane)) {
+            const {past, future, first, last} = edgesOfCone(view, chain), y = chainY(view, chain);
+            const high = Math.min(44, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
+            const band = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour, /** @type {number} */ bar) => {
+                const from = Math.max(-2, x1), to = Math.min(width + 2, x2);
+                pen.fillStyle = colour;
+                pen.globalAlpha = 0.15;
+                if (to > from) pen.fillRect(from, y - high / 2, to - from, high);
+                pen.globalAlpha = 1;
+                if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high / 2, 1.5, high);
+            };
+            if (!Number.isNaN(past)) band(alone ? -2 : first, past, colours.before, past);
+            if (!Number.isNaN(future)) band(future, alone ? width + 2 : last, colours.after, future);
+        }
+    }
+}
+
+/** A lane's line, from its first event to its last; below five pixels a step, how dense it is. */
+function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane, /** @type {number} */ left,
+    /** @type {number} */ right) {
+    const {colours, width, k} = view, known = model.head.lanes[lane].known;
+    pen.strokeStyle = colours.rule;
+    pen.lineWidth = 1;
+    if (scene.rows.unit > 20) {
+        const bottom = Math.round(laneY(view, lane) + scene.rows.tall[lane] / 2) - 0.5;
+        pen.beginPath();
+        pen.moveTo(0, bottom);
+        pen.lineTo(width, bottom);
+        pen.globalAlpha = 0.55;
+        pen.stroke();
+        pen.globalAlpha = 1;
+    }
+    if (k < 5) drawDensity(pen, view, lane);
+    if (!known && k < 5) return;
+    pen.strokeStyle = colours.lane;
+    pen.lineWidth = known ? 1.2 : 1;
+    pen.globalAlpha = known ? 1 : 0.8;
+    pen.beginPath();
+    for (const chain of chainsOf(lane)) {
+        const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]], y = chainY(view, chain);
+        if (to - from < 2 && !known || scene.at.x[to - 1] < left || scene.at.x[from] > right) continue;
+        const stretch = known && to - from < 2 ? 9 : 0;
+        pen.moveTo(Math.max(-4, px(view, from) - stretch), y);
+        pen.lineTo(Math.min(width + 4, px(view, to - 1) + stretch), y);
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
+}
+
+/** A strip as high as the lane is dense, coloured where the past and the future of A are. */
+function drawDensity(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane) {
+    const {colours, width, k} = view, tall = Math.min(34, scene.rows.tall[lane] * 0.8) / 2, y = laneY(view, lane);
+    const wide = Math.max(1, Math.ceil(2 / k)), left = Math.floor(view.x0 / wide) * wide;
+    const bins = Math.ceil(width / k / wide) + 2, counts = density(scene.at, lane, left, wide, bins);
+    const full = wide * scene.at.tracks[lane], step = wide * k, start = (left - view.x0 - 0.5) * k;
+    const tops = Array.from(counts, (count) => count ? Math.max(1.5, Math.round(2 * tall * Math.sqrt(Math.min(1, count / full))) / 2) : 0);
+    const strip = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour) => {
+        const from = Math.max(0, Math.round((x1 - start) / step)), to = Math.min(bins, Math.round((x2 - start) / step));
+        pen.beginPath();
+        for (let bin = from; bin < to;) {
+            let same = bin + 1;
+            while (same < to && tops[same] === tops[bin]) same++;
+            if (tops[bin]) pen.rect(start + bin * step, y - tops[bin], (same - bin) * step, 2 * tops[bin]);
+            bin = same;
+        }
+        pen.fillStyle = colour;
+        pen.fill();
+    };
+    if (!scene.cone || scene.at.tracks[lane] > 1) return strip(0, width, colours.lane);
+    let past = -1, future = width + 1;
+    for (const chain of chainsOf(lane)) {
+        const ends = edgesOfCone(view, chain);
+        if (ends.past > past) past = ends.past;
+        if (ends.future < future) future = ends.future;
+    }
+    strip(0, past, colours.before);
+    strip(past, future, colours.lane);
+    strip(future, width, colours.after);
+}
+
+/** The events, one sign each: what it is beside A, or that it is. */
+function drawEvents(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
+    /** @type {number} */ left, /** @type {number} */ right) {
+    /** @type {Map<string, number[]>} */
+    const groups = new Map();
+    for (const lane of lanes) {
+        along(scene.at, scene.at.x, lane, left, right, 0, (event) => {
+            const sign = event === app.state.a ? '' : scene.sign(event);
+            const group = groups.get(sign);
+            if (group) group.push(event); else groups.set(sign, [event]);
+        });
+    }
+    for (const [sign, events] of groups) {
+        pen.beginPath();
+        for (const event of events) {
+            if (pen.mark) pen.mark(event);
+            outline(pen, sign, px(view, event), py(view, event), view.r);
+        }
+        if (!FILLED.has(sign) && view.r > 3) {
+            pen.fillStyle = view.colours.paper;
+            pen.fill();
+        }
+        finish(pen, sign, colourOf(view.colours, sign), view.r);
+    }
+}
+
+/** Rings about what is found, lit by a step of the proof, has the focus, or is A or B, at every scale. */
+function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
+    /** @type {number} */ left, /** @type {number} */ right) {
+    const {state} = app, {colours, r} = view;
+    pen.strokeStyle = colours.ink;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    if (scene.found) {
+        for (const lane of lanes) {
+            along(scene.found, scene.at.x, lane, left, right, view.k < 5 ? 3 / view.k : 0, (event) => {
+                disc(pen, px(view, event), py(view, event), r + 4);
+            });
+        }
+    }
+    for (const event of state.lit) if (inRows(event)) disc(pen, px(view, event), py(view, event), r + 4);
+    pen.stroke();
+    if (state.focus >= 0 && inRows(state.focus)) {
+        const x = px(view, state.focus), y = py(view, state.focus);
+        for (const [colour, width] of /** @type {[string, number][]} */ ([[colours.paper, 5], [colours.focus, 2]])) {
+            pen.strokeStyle = colour;
+            pen.lineWidth = width;
+            pen.beginPath();
+            pen.rect(x - r - 6, y - r - 6, 2 * r + 12, 2 * r + 12);
+            pen.stroke();
+        }
+    }
+    for (const [event, letter] of /** @type {[number, string][]} */ ([[state.b, 'B'], [state.a, 'A']])) {
+        if (event < 0 || !inRows(event)) continue;
+        const x = px(view, event), y = py(view, event);
+        pen.beginPath();
+        disc(pen, x, y, 9.5);
+        pen.fillStyle = letter === 'A' ? colours.ink : colours.paper;
+        pen.fill();
+        pen.strokeStyle = colours.ink;
+        pen.lineWidth = 2;
+        pen.stroke();
+        pen.fillStyle = letter === 'A' ? colours.paper : colours.ink;
+        pen.font = font(12, 700);
+        pen.textAlign = 'center';
+        pen.textBaseline = 'middle';
+        pen.fillText(letter, x, y + 0.5);
+    }
+}
+
+const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] >= 0;
+
+/** Names beside their events: on the side that no arrow of theirs takes, and cut where the next name begins. */
+function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
+    /** @type {number} */ left, /** @type {number} */ right) {
+    const size = scene.rows.unit > 30 ? 12 : 10;
+    pen.font = font(size);
+    pen.textAlign = 'center';
+    pen.textBaseline = 'middle';
+    for (const lane of lanes) {
+        if (scene.rows.unit < 16) continue;
+        /** @type {Map<string, number>} */
+        const taken = new Map();
+        along(scene.at, scene.at.x, lane, left - 1, right + 1, 0, (event) => {
+            const x = px(view, event), y = py(view, event), prefer = sideOf(event);
+            let name = model.name(event), wide = pen.measureText(name).width;
+            const room = (/** @type {number} */ side) => x - (taken.get(y + ' ' + side) ?? -1e9);
+            const side = room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
+            const most = Math.max(view.k * 1.7, 64);
+            const fits = Math.min(most, 2 * (room(side) - 6));
+            if (fits < 18) return;
+            if (wide > fits) {
+                const keep = Math.max(1, Math.floor(name.length * (fits - 8) / wide));
+                name = Array.from(name).slice(0, keep).join('') + '…';
+                wide = pen.measureText(name).width;
+            }
+            taken.set(y + ' ' + side, x + wide / 2);
+            pen.fillStyle = event === app.state.a || event === app.state.b ? view.colours.ink : view.colours.dim;
+            haloed(pen, name, x, y + side * (view.r + size * 0.5 + 7), view.colours.paper);
+        });
+    }
+}
+
+/** Where the name of an event stands: above, or below where its arrow goes up. */
+function sideOf(/** @type {number} */ event) {
+    const here = scene.rows.y[model.lane(event)];
+    for (const edges of [model.out(event), model.in(event)]) {
+        for (const edge of edges) {
+            const other = model.edges.src[edge] === event ? model.edges.dst[edge] : model.edges.src[edge];
+            if (scene.rows.y[model.lane(other)] !== here) return scene.rows.y[model.lane(other)] < here ? 1 : -1;
+        }
+    }
+    return -1;
+}
+
+/** The lanes cut where A ends to know: what lies beyond fades, the frontier is ringed. */
+function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes) {
+    const {colours, width} = view, line = [];
+    for (const lane of lanes) {
+        for (const chain of chainsOf(lane)) {
+            const past = scene.cone.past[chain], from = model.chains.offset[chain];
+            const own = model.chainOf(app.state.a) === chain ? app.state.a : past - 1;
+            const x = own < from ? -2 : Math.min(width + 2, px(view, own) + Math.min(14, view.k / 2));
+            const y = chainY(view, chain), high = scene.rows.tall[lane] / scene.at.tracks[lane];
+            pen.globalAlpha = 0.7;
+            pen.fillStyle = colours.paper;
+            if (x < width) pen.fillRect(Math.max(0, x), y - high / 2, width - Math.max(0, x), high);
+            pen.globalAlpha = 1;
+            line.push([x, y - high / 2], [x, y + high / 2]);
+            if (own < from || px(view, own) < -9 || px(view, own) > width + 9) continue;
+            pen.strokeStyle = colours.before;
+            pen.lineWidth = 2;
+            pen.beginPath();
+            disc(pen, px(view, own), y, view.r + 5);
+            pen.stroke();
+        }
+    }
+    pen.strokeStyle = colours.before;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    line.forEach(([x, y], at) => at ? pen.lineTo(x, y) : pen.moveTo(x, y));
+    pen.stroke();
+}
+
+/** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
+function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
+    /** @type {number} */ height) {
+    const {at, rows: {shown}} = scene, pad = 6, wide = Math.max(1e-9, (at.end + 1) / (width - 2 * pad));
+    const bins = Math.max(1, Math.floor((width - 2 * pad) / 2));
+    const lane = (height - 10) / Math.max(1, shown.length);
+    pen.fillStyle = colours.raised;
+    pen.fillRect(0, 0, width, height);
+    shown.forEach((/** @type {number} */ number, /** @type {number} */ row) => {
+        const y = 5 + (row + 0.5) * lane, thick = Math.max(1, Math.min(5, lane * 0.6));
+        const counts = density(at, number, 0, wide * 2, bins);
+        pen.beginPath();
+        for (let bin = 0; bin < bins; bin++) if (counts[bin]) pen.rect(pad + bin * 2, y - thick / 2, 2, thick);
+        pen.fillStyle = colours.lane;
+        pen.fill();
+        pen.beginPath();
+        along(scene.marks, at.x, number, 0, at.end, wide * 3, (event) => {
+            pen.rect(pad + at.x[event] / wide - 1, y - Math.max(2.5, thick / 2 + 1), 2, Math.max(5, thick + 2));
+        });
+        pen.fillStyle = colours.gap;
+        pen.fill();
+    });
+    if (!scene.found) return;
+    pen.beginPath();
+    shown.forEach((/** @type {number} */ number) => along(scene.found, at.x, number, 0, at.end, wide * 2, (event) => {
+        pen.rect(pad + at.x[event] / wide - 0.5, 0, 1.5, 5);
+    }));
+    pen.fillStyle = colours.ink;
+    pen.fill();
+}

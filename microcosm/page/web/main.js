@@ -1,0 +1,412 @@
+/*
+ * Begins the page: reads the columns, makes the bar, the lanes' names and the legend, hears the pointer, and has
+ * the picture drawn before the next frame whenever something changed.
+ */
+
+/** What the columns say; every part reads it. @type {any} */
+let model;
+
+/** Room at the left and right of the whole log, in pixels. */
+const MARGIN = 34;
+
+/** The size of the picture. */
+function size() {
+    const {clientWidth, clientHeight} = find('picture');
+    return {width: Math.max(1, clientWidth), height: Math.max(1, clientHeight)};
+}
+
+/** What a frame is drawn by, at this scale. @returns {View} */
+function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
+    const {x0, k, y0} = app.state, {unit} = scene.rows;
+    const r = Math.max(1.6, Math.min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
+    return {x0, k, y0, width, height, colours: scene.colours, r};
+}
+
+/** The scale at which the whole log is in view. */
+function wholeScale() {
+    return Math.min(140, (size().width - 2 * MARGIN) / Math.max(1e-9, scene.at.end || 1));
+}
+
+function showWhole() {
+    const k = wholeScale();
+    app.set({k, x0: -MARGIN / k, y0: 0});
+}
+
+/** Zooms so that what stands at a pixel stays there. */
+function zoomAbout(/** @type {number} */ by, /** @type {number} */ pixel) {
+    const {x0, k} = app.state, closer = Math.max(wholeScale() / 2, Math.min(400, k * by));
+    app.set({k: closer, x0: held(x0 + pixel / k - pixel / closer, closer)});
+}
+
+/** An x at the left edge that keeps some of the log in view. */
+function held(/** @type {number} */ x0, /** @type {number} */ k) {
+    const {width} = size(), half = width / 2 / k;
+    return Math.max(-half, Math.min(scene.at.end + half - width / k + half, x0));
+}
+
+/** Pans by a part of the width, and by pixels of height. */
+function pan(/** @type {number} */ part, /** @type {number} */ down) {
+    const {x0, k, y0} = app.state, {width, height} = size();
+    const lowest = Math.max(0, scene.rows.height - (height - RULER));
+    app.set({x0: held(x0 + part * width / k, k), y0: Math.max(0, Math.min(lowest, y0 + down))});
+}
+
+/** Pans so that an event is in view, away from the rims. */
+function reveal(/** @type {number} */ event) {
+    const {k, y0} = app.state, {width, height} = size(), rim = Math.min(70, width / 5);
+    const at = (scene.at.x[event] - app.state.x0) * k, lane = model.lane(event);
+    if (scene.rows.y[lane] < 0) return;
+    const top = scene.rows.y[lane] - scene.rows.tall[lane] / 2, low = top + scene.rows.tall[lane];
+    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < rim ? 3 : 1.5) / k;
+    app.set({x0, y0: top < y0 ? top : low > y0 + height - RULER ? low - height + RULER : y0});
+}
+
+/** What an event is, in words: its name, its process, its line, and how it stands to A. */
+function described(/** @type {number} */ event) {
+    const {a} = app.state, line = model.line(event), lane = model.head.lanes[model.lane(event)];
+    const sign = a >= 0 && a !== event ? `${SIGNS[scene.sign(event)][2]} ${model.name(a)}` : a === event ? 'chosen as A' : '';
+    return [model.name(event), lane.known ? `process ${lane.name}` : '', line ? `line ${line}` : '',
+        event === app.state.b ? 'chosen as B' : '', sign].filter(Boolean).join(', ');
+}
+
+// -- frames -----------------------------------------------------------------------------------------------------
+
+let asked = 0;
+
+app.redraw = () => {
+    if (!asked && scene.at) asked = requestAnimationFrame(frame);
+};
+
+/** A canvas as sharp as the screen, its pen in the pixels of the page. @returns {CanvasRenderingContext2D} */
+function sharp(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ width, /** @type {number} */ height) {
+    const scale = window.devicePixelRatio || 1, [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
+    if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    return pen;
+}
+
+function frame() {
+    const began = performance.now(), {width, height} = size();
+    asked = 0;
+    scene.rows = rows(scene.at, height - RULER - 6);
+    if (!app.state.k) showWhole();
+    drawPicture(sharp(find('picture'), width, height), viewNow(width, height));
+    frameMinimap();
+    performance.clearMeasures('draw');
+    performance.measure('draw', {start: began});
+    frameLanes();
+}
+
+/** The minimap but for what is in view, kept until it would change. */
+const whole = {canvas: document.createElement('canvas'), key: ''};
+
+function frameMinimap() {
+    const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
+    if (!width || !height) return;
+    const key = [width, height, state.axis, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
+    if (whole.key !== key || whole.found !== state.found) {
+        Object.assign(whole, {key, found: state.found});
+        drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
+    }
+    const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end + 1);
+    pen.drawImage(whole.canvas, 0, 0, width, height);
+    const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
+    pen.fillStyle = scene.colours.ink;
+    pen.globalAlpha = 0.08;
+    pen.fillRect(x, 0, wide, height);
+    pen.globalAlpha = 1;
+    pen.strokeStyle = scene.colours.ink;
+    pen.lineWidth = 1.5;
+    pen.strokeRect(Math.max(0.75, x), 0.75, Math.min(width - 1.5, x + wide) - Math.max(0.75, x), height - 1.5);
+}
+
+/** The names of the lanes in view, beside them. */
+function frameLanes() {
+    const box = find('lanes'), {y0} = app.state, {shown, y, unit} = scene.rows, {height} = size();
+    const focused = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
+    const lanes = shown.filter((lane) => y[lane] - y0 > -20 && y[lane] - y0 < height + 20);
+    box.classList.toggle('small', unit < 18);
+    while (box.children.length > lanes.length) box.lastChild.remove();
+    while (box.children.length < lanes.length) box.append(el('span'));
+    lanes.forEach((lane, at) => {
+        const name = box.children[at], {name: text, known} = model.head.lanes[lane];
+        if (name.textContent !== text) name.textContent = name.title = text;
+        name.dataset.lane = lane;
+        name.className = [known ? '' : 'unknown', lane === focused ? 'here' : ''].join(' ').trim();
+        name.style.top = `${RULER + y[lane] - y0}px`;
+    });
+}
+
+// -- what changes what is drawn ---------------------------------------------------------------------------------
+
+/** Signs beside A are worked out where they are seen, and kept. */
+const SIGN_LIST = ['', ...Object.keys(SIGNS)];
+
+function newCone() {
+    const {a, b} = app.state;
+    scene.cone = a < 0 ? null : coneOf(a);
+    scene.sign = () => '';
+    if (a >= 0) {
+        const {sign} = regions(a), kept = new Uint8Array(model.n), {offset} = model.chains, {past, future} = scene.cone;
+        scene.sign = (event) => {
+            if (!kept[event]) {
+                const chain = model.chainOf(event);
+                kept[event] = event < past[chain] ? 1 : event >= future[chain] ? 2 : SIGN_LIST.indexOf(sign(event));
+            }
+            return SIGN_LIST[kept[event]];
+        };
+        if (!offset.length) scene.cone = null;
+    }
+    scene.verdict = a >= 0 && b >= 0 ? verdict(a, b) : '';
+    scene.path = scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : [];
+}
+
+/** The cone of an event by the numbers of events: the first of each chain that is not before, the first after. */
+function coneOf(/** @type {number} */ a) {
+    const {past, future} = cone(a), {offset} = model.chains;
+    return {past: past.map((/** @type {number} */ at, /** @type {number} */ c) => offset[c] + at),
+        future: future.map((/** @type {number} */ at, /** @type {number} */ c) => offset[c] + at)};
+}
+
+function newAxis() {
+    scene.at = places(app.state.axis);
+    const odd = [];
+    for (let i = 0; i < model.n; i++) if (model.kind[i] & 108) odd.push(i);
+    scene.marks = byLane(odd, scene.at.x);
+    newFound();
+}
+
+function newFound() {
+    const {found} = app.state;
+    scene.found = found.length ? byLane(found, scene.at.x) : null;
+}
+
+/** Who talks to whom, the lanes that do so most first. Cost: linear, once. */
+function talking() {
+    const lanes = model.head.lanes.length, {src, dst, why} = model.edges;
+    /** @type {Map<number, number>} */
+    const counts = new Map();
+    for (let edge = 0; edge < src.length; edge++) {
+        const from = model.lane(src[edge]), to = model.lane(dst[edge]);
+        if (from === to || why[edge] > 1) continue;
+        const pair = Math.min(from, to) * lanes + Math.max(from, to);
+        counts.set(pair, (counts.get(pair) || 0) + 1);
+    }
+    return [...counts].sort((one, other) => other[1] - one[1]).slice(0, 120)
+        .map(([pair, count]) => /** @type {[number, number, number]} */ ([Math.floor(pair / lanes), pair % lanes, count]));
+}
+
+function newColours() {
+    const root = document.documentElement, {theme} = app.state;
+    if (theme === 'auto') delete root.dataset.theme; else root.dataset.theme = theme;
+    scene.colours = palette();
+    app.redraw();
+}
+
+// -- the pointer ------------------------------------------------------------------------------------------------
+
+/** The event nearest to a point of the picture, -1 if none is near. */
+function eventAt(/** @type {number} */ x, /** @type {number} */ y) {
+    const {width, height} = size(), view = viewNow(width, height);
+    let best = -1, least = 14;
+    for (const lane of lanesIn(view)) {
+        if (Math.abs(laneY(view, lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
+        const at = view.x0 + x / view.k;
+        along(scene.at, scene.at.x, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
+            const far = Math.hypot(px(view, event) - x, py(view, event) - y);
+            if (far < least) { least = far; best = event; }
+        });
+    }
+    return best;
+}
+
+/** The words beside the pointer. */
+function showTip(/** @type {number} */ event, /** @type {number} */ x, /** @type {number} */ y) {
+    const tip = find('tip'), box = find('picture'), {offsetLeft: left} = box;
+    tip.hidden = event < 0;
+    if (event < 0) return;
+    const kind = model.kind[event], message = model.message(event);
+    tip.replaceChildren(el('b', {text: model.name(event)}), model.label(event) || '',
+        el('span', {text: described(event).split(', ').slice(1).join(', ')}),
+        ...message ? [el('span', {text: `${['', 'sends ', 'receives '][kind & 3]}${message}`})] : [],
+        ...kind & 12 ? [el('span', {text: kind & 4 ? 'its reception is not in the log' : 'its sending is not in the log'})] : []);
+    const {width, height} = size();
+    tip.style.left = `${Math.max(4, Math.min(left + width - tip.offsetWidth - 6, left + x + 14))}px`;
+    tip.style.top = `${y + 18 + tip.offsetHeight < height ? y + 18 : Math.max(2, y - tip.offsetHeight - 12)}px`;
+}
+
+function hearPointer() {
+    const picture = find('picture');
+    /** @type {Map<number, {x: number, y: number}>} */
+    const down = new Map();
+    let moved = 0;
+    const place = (/** @type {any} */ event) => {
+        const box = picture.getBoundingClientRect();
+        return {x: event.clientX - box.left, y: event.clientY - box.top};
+    };
+    picture.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
+        down.set(event.pointerId, place(event));
+        picture.setPointerCapture(event.pointerId);
+        moved = 0;
+    });
+    picture.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
+        const here = place(event), before = down.get(event.pointerId), {k} = app.state;
+        if (!before) return showTip(eventAt(here.x, here.y), here.x, here.y);
+        const other = [...down].find(([id]) => id !== event.pointerId);
+        moved += Math.hypot(here.x - before.x, here.y - before.y);
+        if (other) {
+            const far = (/** @type {{x: number}} */ one) => Math.max(20, Math.abs(one.x - other[1].x));
+            zoomAbout(far(here) / far(before), (here.x + other[1].x) / 2);
+        } else if (moved > 4) {
+            picture.classList.add('dragged');
+            showTip(-1, 0, 0);
+            pan((before.x - here.x) / size().width, before.y - here.y);
+        }
+        if (moved > 4 || other) down.set(event.pointerId, here);
+        if (!k) showWhole();
+    });
+    picture.addEventListener('pointerup', (/** @type {PointerEvent} */ event) => {
+        const {x, y} = place(event), hit = moved <= 4 ? eventAt(x, y) : -1;
+        down.delete(event.pointerId);
+        picture.classList.remove('dragged');
+        if (hit >= 0) choose(hit, event.shiftKey);
+    });
+    picture.addEventListener('pointercancel', (/** @type {PointerEvent} */ event) => down.delete(event.pointerId));
+    picture.addEventListener('pointerleave', () => showTip(-1, 0, 0));
+    picture.addEventListener('wheel', (/** @type {WheelEvent} */ event) => {
+        const across = Math.abs(event.deltaX) > Math.abs(event.deltaY), flows = matchMedia('(max-width: 900px)').matches;
+        if (flows && !event.ctrlKey && !across) return;
+        event.preventDefault();
+        const lines = event.deltaMode ? 30 : 1;
+        if (across || event.shiftKey) pan((event.deltaX || event.deltaY) * lines / size().width, 0);
+        else zoomAbout(2 ** (-event.deltaY * lines / (event.ctrlKey ? 120 : 360)), place(event).x);
+    }, {passive: false});
+    const map = find('minimap'), jump = (/** @type {PointerEvent} */ event) => {
+        const box = map.getBoundingClientRect(), {k} = app.state;
+        const x = (event.clientX - box.left - 6) / (box.width - 12) * (scene.at.end + 1);
+        app.set({x0: held(x - size().width / 2 / k, k)});
+    };
+    map.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => { map.setPointerCapture(event.pointerId); jump(event); });
+    map.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => { if (event.buttons) jump(event); });
+    hearLanes();
+}
+
+/** A lane's name is dragged to another place. */
+function hearLanes() {
+    const box = find('lanes');
+    let lane = -1;
+    box.addEventListener('pointerdown', (/** @type {any} */ event) => {
+        lane = +(event.target.dataset.lane ?? -1);
+        box.setPointerCapture(event.pointerId);
+    });
+    box.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
+        if (lane < 0 || !event.buttons) return;
+        const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0, {shown, y, tall} = scene.rows;
+        const over = shown.find((/** @type {number} */ other) => Math.abs(down - y[other]) < tall[other] / 2);
+        if (over === undefined || over === lane) return;
+        const order = Array.from(model.order).filter((other) => other !== lane);
+        order.splice(order.indexOf(over) + (y[over] > y[lane] ? 1 : 0), 0, lane);
+        app.set({order: Int32Array.from(order)});
+    });
+    box.addEventListener('pointerup', () => { lane = -1; });
+}
+
+// -- the bar ----------------------------------------------------------------------------------------------------
+
+function makeBar() {
+    const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
+    const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
+        [head.gaps.length, 'gap'], [lost, 'lost message']];
+    find('counts').textContent = parts.filter(([count]) => count).map(([count, word]) =>
+        `${count.toLocaleString('en')} ${word}${count === 1 ? '' : word === 'process' ? 'es' : 's'}`).join(', ');
+    const press = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {any} */ more = {}) =>
+        el('button', {type: 'button', text, title, onclick, ...more});
+    const switches = /** @type {['panel'|'list'|'table', string][]} */ ([['panel', 'Panel'], ['list', 'List'], ['table', 'Table']]);
+    find('buttons').append(
+        press('−', 'Zoom out (-)', () => zoom(1 / 1.4), {'aria-label': 'Zoom out'}),
+        press('+', 'Zoom in (+)', () => zoom(1.4), {'aria-label': 'Zoom in'}),
+        press('Whole', 'The whole log (0)', showWhole),
+        press('', 'What x is (t)', () => app.set({axis: nextOf(axes(), app.state.axis)}), {id: 'axis'}),
+        ...switches.map(([name, text]) => press(text, `${text} (${name === 'table' ? 'T' : name[0]})`, () => toggle(name), {id: `show-${name}`})),
+        press('', 'Colours (d)', () => app.set({theme: nextOf(/** @type {const} */ (['auto', 'light', 'dark']), app.state.theme)}), {id: 'theme'}),
+        el('select', {id: 'save', 'aria-label': 'Save the picture', onchange: (/** @type {any} */ event) => {
+            save(event.target.value);
+            event.target.value = '';
+        }}, [['', 'Save'], ['svg', 'as SVG'], ['png', 'as PNG'], ['print', 'Print']].map(([value, text]) => el('option', {value, text}))),
+        press('?', 'Keys (?)', showHelp, {'aria-label': 'Keys and help'}));
+    const show = () => {
+        find('axis').textContent = {steps: 'Steps', lines: 'Lines', time: 'Time'}[app.state.axis];
+        find('theme').textContent = {auto: 'Auto', light: 'Light', dark: 'Dark'}[app.state.theme];
+        find('axis').setAttribute('aria-label', `Axis: ${app.state.axis}`);
+        find('theme').setAttribute('aria-label', `Theme: ${app.state.theme}`);
+        for (const [name] of switches) {
+            find(name).hidden = !app.state[name];
+            find(`show-${name}`).setAttribute('aria-pressed', String(app.state[name]));
+        }
+    };
+    app.on(['axis', 'theme', 'panel', 'list', 'table'], show);
+    show();
+    const words = find('find');
+    let typing = 0;
+    words.addEventListener('input', () => {
+        clearTimeout(typing);
+        typing = window.setTimeout(() => app.set({find: words.value}), 150);
+    });
+    find('search').addEventListener('submit', (/** @type {Event} */ event) => {
+        event.preventDefault();
+        clearTimeout(typing);
+        app.set({find: words.value});
+        find('picture').focus();
+    });
+    app.on(['find'], (state) => { if (words.value !== state.find) words.value = state.find; });
+    find('note').lastElementChild.addEventListener('click', () => note(''));
+}
+
+function makeLegend() {
+    const {head} = model, icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !head.shortcuts);
+    find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
+        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'));
+}
+
+/** Reads the columns and begins; what cannot be read is said. */
+async function begun() {
+    app.model = model = await readModel();
+    const {chains, head} = model, count = chains.lane.length;
+    scene.missing = new Map(head.gaps);
+    scene.chainsFrom = new Int32Array(head.lanes.length + 1);
+    for (let chain = 0; chain < count; chain++) scene.chainsFrom[chains.lane[chain] + 1]++;
+    for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
+    scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
+    scene.talk = talking();
+    newAxis();
+    newColours();
+    makeBar();
+    makeLegend();
+    hearPointer();
+    app.on(['axis'], () => { newAxis(); showWhole(); });
+    app.on(['a', 'b'], newCone);
+    app.on(['found'], newFound);
+    app.on(['order'], (state) => { if (state.order) model.arrange(state.order); });
+    app.on(['theme'], newColours);
+    app.on(['focus', 'a', 'b'], ({focus, a}, changed) => {
+        const event = focus >= 0 ? focus : a;
+        if (event < 0) return;
+        const words = described(event);
+        find('picture').setAttribute('aria-label', words);
+        if (!changed.includes('focus')) return;
+        reveal(event);
+        if (document.activeElement === find('picture')) app.say(words);
+    });
+    for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
+        matchMedia(query).addEventListener('change', newColours);
+    }
+    new ResizeObserver(() => app.redraw()).observe(find('stage'));
+    for (const begin of app.starts) begin(model);
+    document.body.dataset.ready = 'true';
+}
+
+begun().catch((error) => {
+    note(`This page could not be read: ${error.message}`);
+    throw error;
+});

@@ -1,0 +1,266 @@
+// The model: what the file says, as typed arrays. Events are numbers 0..n-1, chain by chain.
+//
+// Decoding and what follows from it at once (a topological order, steps, vectors) is done by `unpack` in a worker
+// made from its own text, or here where no worker can be made. Names, labels and messages stay UTF-8 bytes until
+// somebody asks for one.
+//
+// model.past(i) and model.future(i) are Int32Arrays with an entry for each chain: how many events of it, from the
+// first, are before i; the index of the first that is after i. They are kept for no longer than the next calls.
+
+/**
+ * @typedef {{name: string, type: string, count: number}} ColumnHead
+ * @typedef {Record<string, any>} Head
+ * @typedef {{bytes: Uint8Array, at: Uint32Array}} Texts
+ */
+
+/** So many numbers of vectors are kept (4 bytes each); a page that would need more works them out one by one. */
+const VECTORS = 30e6;
+
+/**
+ * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
+ * @param {Head} head
+ * @param {Record<string, string>} texts base64 of gzip, by column
+ * @param {number} most so many numbers of vectors
+ */
+async function unpack(head, texts, most) {
+  /** @param {string} text */
+  const bytesOf = async text => {
+    const raw = atob(text), packed = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+  /** @type {Record<string, any>} */
+  const columns = {};
+  for (const { name, type, count } of head.columns) {
+    const bytes = await bytesOf(texts[name]);
+    if (type === 'u8') columns[name] = bytes;
+    else if (type === 'json') columns[name] = JSON.parse(new TextDecoder().decode(bytes));
+    else if (type === 'lines') {
+      const at = new Uint32Array(count + 1);
+      for (let i = 0, line = 1; line <= count; i++) if (bytes[i] === 10) at[line++] = i + 1;
+      columns[name] = { bytes, at };
+    } else {
+      const found = name === 'time' ? new Float64Array(count) : new Int32Array(count);
+      for (let i = 0, at = 0; i < count; i++) {
+        let number = 0, scale = 1, byte;
+        do { byte = bytes[at++]; number += (byte & 127) * scale; scale *= 128; } while (byte > 127);
+        found[i] = type === 'leb' ? number : number % 2 ? -(number + 1) / 2 : number / 2;
+      }
+      columns[name] = found;
+    }
+  }
+  for (const name of ['dst', 'line', 'file', 'time', 'seq']) {  // each is said by how much it is above the last
+    const column = columns[name];
+    for (let i = 1; column && i < column.length; i++) column[i] += column[i - 1];
+  }
+
+  const offset = Int32Array.from(head.chains.offset), chains = offset.length - 1, n = offset[chains];
+  const chain = new Int32Array(n);
+  for (let c = 0; c < chains; c++) chain.fill(c, offset[c], offset[c + 1]);
+  const dst = columns.dst, why = columns.why, edges = dst.length, src = new Int32Array(edges);
+  const into = new Int32Array(n + 1), from = new Int32Array(n + 1), leaving = new Int32Array(edges);
+  for (let e = 0; e < edges; e++) {
+    const b = dst[e], to = chain[b], of = to + columns.src[2 * e];
+    src[e] = offset[of] + (b - offset[to]) + columns.src[2 * e + 1];
+    into[b + 1]++;
+    from[src[e] + 1]++;
+  }
+  for (let i = 0; i < n; i++) { into[i + 1] += into[i]; from[i + 1] += from[i]; }
+  const next = from.slice(0, n);
+  for (let e = 0; e < edges; e++) leaving[next[src[e]]++] = e;
+
+  // Chain after chain goes on as far as it can: until an event waits for one that was not met yet.
+  const order = new Int32Array(n), step = new Int32Array(n), met = new Uint8Array(n), reached = offset.slice(0, chains);
+  const waiting = new Int32Array(n);  // of an event: how many chains wait for it, as a list linked through `queue`
+  const first = new Int32Array(n).fill(-1), behind = new Int32Array(chains).fill(-1);
+  const ready = new Int32Array(chains + 1);
+  let count = 0, top = 0;
+  for (let c = chains - 1; c >= 0; c--) ready[top++] = c;
+  while (top) {
+    const c = ready[--top];
+    let i = reached[c];
+    advance: for (; i < offset[c + 1]; i++) {
+      let depth = i > offset[c] ? step[i - 1] + 1 : 0;
+      for (let e = into[i]; e < into[i + 1]; e++) {
+        const a = src[e];
+        if (!met[a]) { behind[c] = first[a]; first[a] = c; break advance; }
+        if (step[a] >= depth) depth = step[a] + 1;
+      }
+      step[i] = depth;
+      met[i] = 1;
+      order[count++] = i;
+      for (let other = first[i]; other >= 0;) {
+        const after = behind[other];
+        ready[top++] = other;
+        other = after;
+      }
+      first[i] = -1;
+    }
+    reached[c] = i;
+  }
+
+  // One vector for each run of events of a chain that hear of nothing new between them.
+  const row = new Int32Array(n);
+  let rows = 0;
+  for (let i = 0; i < n; i++) {
+    if (i === offset[chain[i]] || into[i] < into[i + 1]) rows++;
+    row[i] = rows - 1;
+  }
+  const kept = rows * chains <= most, vectors = kept ? new Int32Array(rows * chains) : null;
+  for (let k = 0; kept && k < count; k++) {
+    const i = order[k], c = chain[i], at = row[i] * chains, start = i === offset[c];
+    if (!start && into[i] === into[i + 1]) continue;
+    if (!start) vectors.copyWithin(at, row[i - 1] * chains, row[i - 1] * chains + chains);
+    for (let e = into[i]; e < into[i + 1]; e++) {
+      const a = src[e], other = row[a] * chains, of = chain[a];
+      for (let d = 0; d < chains; d++) if (vectors[other + d] > vectors[at + d]) vectors[at + d] = vectors[other + d];
+      if (a - offset[of] + 1 > vectors[at + of]) vectors[at + of] = a - offset[of] + 1;
+    }
+  }
+  return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, order, step, row, vectors };
+}
+
+/** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string>} texts */
+function unpacked(head, texts) {
+  const program = `${unpack};onmessage = async ({data}) => {
+    const found = await unpack(...data), moved = new Set();
+    const look = value => { if (ArrayBuffer.isView(value)) moved.add(value.buffer); else if (value && typeof value === 'object') Object.values(value).forEach(look); };
+    look(found);
+    postMessage(found, [...moved]);
+  }`;
+  return new Promise(resolve => {
+    const here = () => resolve(unpack(head, texts, VECTORS));
+    try {
+      const address = URL.createObjectURL(new Blob([program], { type: 'text/javascript' }));
+      const worker = new Worker(address);
+      worker.onmessage = ({ data }) => { resolve(data); worker.terminate(); URL.revokeObjectURL(address); };
+      worker.onerror = here;
+      worker.postMessage([head, texts, VECTORS]);
+    } catch { here(); }
+  });
+}
+
+/** The head and the columns that stand in this document, which are taken out of it. */
+function readDocument() {
+  const head = JSON.parse(document.getElementById('head')?.textContent ?? '');
+  /** @type {Record<string, string>} */
+  const texts = {};
+  for (const { name } of head.columns) {
+    const element = document.getElementById(`col-${name}`);
+    texts[name] = element?.textContent ?? '';
+    element?.remove();
+  }
+  return { head, texts };
+}
+
+/** What the file says. @returns {Promise<Model>} */
+async function readModel() {
+  const { head, texts } = readDocument();
+  return new Model(head, await unpacked(head, texts));
+}
+
+class Model {
+  /** @param {Head} head @param {any} found what `unpack` found */
+  constructor(head, found) {
+    const { columns } = found;
+    this.head = head;
+    this.n = found.n;
+    this.chains = { offset: found.offset, lane: Int32Array.from(head.chains.lane) };
+    this.edges = { src: found.src, dst: found.dst, why: found.why };
+    this.kind = columns.kind;
+    this.step = found.step;
+    this.causal = found.order;
+    this.run = columns.run ?? null;
+    this.columns = columns;
+    this.order = Int32Array.from(head.order);
+    this.rows = new Int32Array(head.lanes.length);
+    this.found = found;
+    this.arrange(this.order);
+    /** @type {Map<string, number> | null} */
+    this.byName = null;
+    /** @type {Map<number, Int32Array>} */
+    this.pasts = new Map();
+    this.apartFrom();
+  }
+
+  /** Lanes from above. @param {ArrayLike<number>} order */
+  arrange(order) {
+    this.order = Int32Array.from(order);
+    this.order.forEach((lane, row) => { this.rows[lane] = row; });
+  }
+
+  /** The row of a lane. @param {number} lane */
+  row(lane) { return this.rows[lane]; }
+
+  /** @param {number} i */
+  chainOf(i) { return this.found.chain[i]; }
+
+  /** @param {number} i */
+  lane(i) { return this.chains.lane[this.found.chain[i]]; }
+
+  /** Events that nothing relates stand side by side: each has a step of its own on its lane. */
+  apartFrom() {
+    const { offset, lane } = this.chains, { into, from } = this.found, used = new Map();
+    for (let c = 0; c < lane.length; c++) {
+      const i = offset[c];
+      if (offset[c + 1] !== i + 1 || into[i] !== into[i + 1] || from[i] !== from[i + 1]) continue;
+      const at = used.get(lane[c]) ?? 0;
+      this.step[i] = at;
+      used.set(lane[c], at + 1);
+    }
+  }
+
+  /** The edges that leave an event, without that to the next of its chain. @param {number} i */
+  *out(i) {
+    const { from, leaving } = this.found;
+    for (let at = from[i]; at < from[i + 1]; at++) yield leaving[at];
+  }
+
+  /** The edges that lead to an event, without that from the one before it on its chain. @param {number} i */
+  *in(i) {
+    const { into } = this.found;
+    for (let e = into[i]; e < into[i + 1]; e++) yield e;
+  }
+
+  /** @param {string} column @param {number} i @returns {string} */
+  text(column, i) {
+    const texts = this.columns[column];
+    if (!texts) return '';
+    const line = new TextDecoder().decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
+    return line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
+      said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line;
+  }
+
+  /** @param {number} i */
+  name(i) {
+    return this.text('names', i) || (this.columns.seq ? `${this.head.lanes[this.lane(i)].name}:${this.columns.seq[i]}` : '');
+  }
+
+  /** What the log calls an event; empty where it says nothing. @param {number} i */
+  label(i) { return this.text('labels', i); }
+
+  /** What an event sends or receives. @param {number} i */
+  message(i) { return this.text('messages', i); }
+
+  /** The line of the log; 0 where nobody knows. @param {number} i */
+  line(i) { return this.columns.line ? this.columns.line[i] : 0; }
+
+  /** The file of the log; empty where nobody knows. @param {number} i */
+  file(i) {
+    const { files } = this.head;
+    return this.columns.file ? files[this.columns.file[i]] : this.line(i) ? files[files.length - 1] : '';
+  }
+
+  /** Microseconds; NaN where the log does not tell all. @param {number} i */
+  time(i) { return this.columns.time ? this.columns.time[i] : NaN; }
+
+  /** The event of a name, or -1. @param {string} name */
+  find(name) {
+    if (!this.byName) {
+      this.byName = new Map();
+      for (let i = 0; i < this.n; i++) this.byName.set(this.name(i), i);
+    }
+    return this.byName.get(name) ?? -1;
+  }
+}

@@ -1,0 +1,238 @@
+"""Lines that are appended to a file or a stream, each whole, and what happens where they cannot be.
+
+A line that is written is one call of the system that appends, so that several programs can share a file. A
+disk that is full, or a stream that is closed, never raises into the program: what could not be written waits,
+up to a limit, what is beyond that is counted as lost, and both are said once in the log `microcosm.record`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from microcosm.errors import TextError
+from microcosm.files import AnyPath
+
+POLICIES = ("each", "interval", "exit")
+"""When lines are written: each at once, all every now and then, or all at the end."""
+
+INTERVAL = 0.2
+"""Seconds between two writes under the policy `interval`."""
+
+BATCH = 1 << 16
+"""So many bytes are written at once, whatever the policy,"""
+LIMIT = 1 << 20
+"""and so many are kept where they cannot be written. More are lost."""
+AGAIN = 0.1
+"""Seconds until it is tried again."""
+
+PATIENCE = 0.5
+"""Seconds that one waits for another that begins in the same file."""
+
+log = logging.getLogger("microcosm.record")
+
+
+class Lines:
+    """Appends lines to `to`: a path, a stream of text or bytes, or None to append them nowhere.
+
+    `lock` is taken by who uses it; `lost` counts lines that could not be written. Raises `TextError` where a
+    file cannot be opened, and nothing afterwards.
+    """
+
+    def __init__(self, to: AnyPath | Any | None, policy: str = "each") -> None:
+        if policy not in POLICIES:
+            raise TextError(f"no such policy of flushing: {policy}", hint=f"One of {', '.join(POLICIES)}.")
+        self.lock = threading.RLock()
+        self.lost = 0
+        self.untold: list[str] = []
+        """What there is to be said of it (`say`)."""
+        self.path: str | None = None
+        self._policy = policy
+        self._stream: Any = None
+        self._text = False
+        self._file = -1
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._torn = False
+        self._failing = False
+        self._not_before = 0.0
+        self._closed = threading.Event()
+        self._writer: threading.Thread | None = None
+        if isinstance(to, str | os.PathLike):
+            self.path = os.fspath(to)
+            try:
+                self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                raise TextError(f"cannot be written: {reason}", file=self.path) from None
+        elif to is not None:
+            if not hasattr(to, "write"):
+                raise TextError(f"a recorder writes to a path or a stream, not to {type(to).__name__}")
+            self._stream = to
+            self._text = hasattr(to, "encoding") or hasattr(to, "newlines")
+
+    # -- writing ---------------------------------------------------------------------------------------
+
+    def append(self, line: bytes) -> None:
+        """A line with its end, to be written as the policy says; never raises."""
+        if self._size + len(line) > LIMIT:
+            self.flush()
+            if self._size + len(line) > LIMIT:
+                self.lost += 1
+                return
+        self._waiting.append(line)
+        self._size += len(line)
+        if self._policy == "each" or (self._size >= BATCH and self._policy == "interval"):
+            self.flush()
+        elif self._writer is None and self._policy == "interval":
+            self._writer = threading.Thread(target=self._keep_writing, name="microcosm.record", daemon=True)
+            self._writer.start()
+
+    def flush(self, *, last: bool = False) -> None:
+        """Write what waits, if it can be written; with `last` try it though it has just failed."""
+        if not self._waiting or (self._failing and not last and time.monotonic() < self._not_before):
+            return
+        lines, self._waiting, self._size = self._waiting, [], 0
+        content = lines[0] if len(lines) == 1 else b"".join(lines)
+        if self._torn:
+            content = b"\n" + content
+        written, fault = self._write(content)
+        if written == len(content):
+            self._torn = self._failing = False
+            return
+        self._put_back(lines, written - self._torn)
+        self._torn = written > 0 or self._torn
+        self._not_before = time.monotonic() + AGAIN
+        if not self._failing:
+            self._failing = True
+            self.untold.append(
+                f"{self.name} cannot be written: {fault or 'no room'}; events wait, and may be lost"
+            )
+
+    def close(self) -> None:
+        """Write what waits, for the last time; a second call does nothing."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self.flush(last=True)
+        self.lost += len(self._waiting)
+        self._waiting, self._size = [], 0
+        if self._file >= 0:
+            with suppress(OSError):
+                os.close(self._file)
+        if self.lost:
+            self.untold.append(f"{self.lost} events are not in {self.name}: it could not be written")
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return self.path or getattr(self._stream, "name", None) or "the stream"
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed: nothing is written any more."""
+        return self._closed.is_set()
+
+    def after_fork(self) -> None:
+        """In a child: what waits is the parent's to write, and no other thread is there."""
+        self.lock = threading.RLock()
+        self._waiting, self._size, self._writer = [], 0, None
+        self.lost = 0
+
+    def _write(self, content: bytes) -> tuple[int, Exception | None]:
+        """How many bytes could be written, and what kept the others from it."""
+        try:
+            if self._file >= 0:
+                return os.write(self._file, content), None
+            if self._stream is not None:
+                self._stream.write(content.decode("ascii") if self._text else content)
+                self._stream.flush()
+        except Exception as error:  # a stream is the user's, and may raise anything
+            return 0, error
+        return len(content), None
+
+    def _put_back(self, lines: list[bytes], written: int) -> None:
+        """Let what was not written wait again, from the beginning of the line that was torn.
+
+        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
+        is missing it is written before the next.
+        """
+        at = 0
+        while at < len(lines) and written >= len(lines[at]) - 1:
+            written -= len(lines[at])
+            at += 1
+        self._waiting[:0] = lines[at:]
+        self._size = sum(map(len, self._waiting))
+
+    def _keep_writing(self) -> None:
+        while not self._closed.wait(INTERVAL):
+            with self.lock:
+                self.flush()
+            self.say()
+
+    def say(self) -> None:
+        """Say what could not be written, if that was not said. Without the lock: a handler may want it."""
+        told, self.untold = self.untold, []
+        for text in told:
+            log.warning("%s", text)
+
+    # -- what stands there already -----------------------------------------------------------------------
+
+    def look_at_the_end(self) -> None:
+        """Where the last line of the file has no end, because its writer was killed, begin on a new one."""
+        with suppress(OSError), open(self.path or os.devnull, "rb") as stream:
+            if stream.seek(0, os.SEEK_END):
+                stream.seek(-1, os.SEEK_END)
+                self._torn = stream.read(1) != b"\n"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other recorder begins in this file meanwhile, where the system can promise that.
+
+        It is not waited for longer than `PATIENCE`: names told apart by their numbers are for people.
+        """
+        try:
+            from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+        except ImportError:
+            flock = None  # type: ignore[assignment]
+        if self._file < 0 or flock is None:
+            yield
+            return
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                flock(self._file, LOCK_EX | LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    break
+                time.sleep(0.005)
+            except OSError:  # a file system that has no locks
+                break
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                flock(self._file, LOCK_UN)
+
+    def lives(self, process: bytes) -> Iterator[tuple[int, int, str]]:
+        """Each line of a process in the file: the number of its life, its position, the name of its life.
+
+        `process` is its name as JSON without the last quotation mark. Cost: linear.
+        """
+        if self.path is None:
+            return
+        lines = re.compile(
+            rb'^\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
+            rb'(?:,"seq":(\d{1,18}),"life":"([\w-]{8})")?'
+        )
+        with suppress(OSError), open(self.path, "rb") as stream:
+            for line in stream:
+                if found := lines.match(line):
+                    yield int(found[1] or 1), int(found[2] or 0), (found[3] or b"").decode()

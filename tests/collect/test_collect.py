@@ -1,0 +1,205 @@
+"""The command, in a process of its own: what it answers, what it keeps, and what it says at its end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.collect.conftest import JSON, PROTOBUF, Collector, request, spans_in
+
+Make = Callable[..., Collector]
+
+
+def body(*numbers: int) -> bytes:
+    return json.dumps(request(*numbers)).encode()
+
+
+def test_the_sdk_sends_and_every_command_reads(collector: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    from microcosm.cli.app import main
+
+    one = collector()
+    url = f"{one.said['http']}/v1/traces"
+    provider = TracerProvider(resource=Resource({"service.name": "shop"}), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(url, compression=Compression.Gzip)))
+    tracer = provider.get_tracer("test")
+    for number in range(50):
+        with (
+            tracer.start_as_current_span("pay", attributes={"n": number, "at": [1.5, 2.5]}),
+            tracer.start_as_current_span("debit") as span,
+        ):
+            span.add_event("done", {"ok": True})
+    provider.shutdown()
+    assert one.stop() == 0
+    assert one.counts["spans"] == 100
+    assert len(set(spans_in(one.out))) == 100
+    capsys.readouterr()
+    assert main(["online", str(one.out), "shop.pay#7", "shop.debit#7"]) == 0
+    assert main(["extract", str(one.out), "--json"]) == 0
+    assert '"events": 200' in capsys.readouterr().out
+
+
+def test_grpc_and_http_are_one(collector: Make) -> None:
+    grpc = pytest.importorskip("grpc")
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+
+    one = collector("--grpc", "0", "--max-body", "0.1")
+    message = service.ExportTraceServiceRequest()
+    spans = message.resource_spans.add().scope_spans.add().spans
+    spans.add(trace_id=b"t" * 16, span_id=b"12345678", name="a")
+    spans.add(name="without ids")
+    with grpc.insecure_channel(one.said["grpc"].removeprefix("http://")) as channel:
+        export = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+        answer = service.ExportTraceServiceResponse.FromString(
+            export(message.SerializeToString(), compression=grpc.Compression.Gzip)
+        )
+        assert answer.partial_success.rejected_spans == 1
+        codes = {}
+        for name, wrong in (("broken", b"\x0a\xff\xff"), ("bomb", bytes(10**7))):
+            with pytest.raises(grpc.RpcError) as caught:
+                export(wrong, compression=grpc.Compression.Gzip)
+            codes[name] = caught.value.code().name
+    assert codes == {"broken": "INVALID_ARGUMENT", "bomb": "RESOURCE_EXHAUSTED"}
+    assert one.post(body(5))[0] == 200
+    assert one.stop() == 0
+    assert (one.counts["spans"], one.counts["rejected spans"]) == (2, 1)
+    assert spans_in(one.out) == [b"12345678".hex(), f"{5:016x}"]
+
+
+def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
+    one = collector("--max-body", "0.01")
+    large = body(*range(1, 200))
+    cases: list[tuple[int, str, tuple[Any, ...], dict[str, str]]] = [
+        (400, "content type", (b"x", "text/plain"), {}),
+        (400, "content encoding", (b"x",), {"Content_Encoding": "br"}),
+        (400, "broken gzip", (b"x",), {"Content_Encoding": "gzip"}),
+        (400, "broken gzip", (gzip.compress(body(1))[:-3],), {"Content_Encoding": "gzip"}),
+        (400, "broken protobuf", (b"\x0a\x7fabc", PROTOBUF), {}),
+        (400, "broken JSON", (b"{",), {}),
+        (400, "nested too deep", (b'{"resourceSpans":' + b"[" * 1000 + b"]" * 1000 + b"}",), {}),
+        (413, "too large", (large,), {}),
+        (413, "too large", (gzip.compress(large),), {"Content_Encoding": "gzip"}),
+        (404, "not for spans", (b"{}", JSON, "/v1/metrics"), {}),
+    ]
+    for status, _, arguments, headers in cases:
+        found, said, more = one.post(*arguments, **headers)
+        assert found == status, arguments
+        if arguments[1:2] == (PROTOBUF,):
+            assert more["content-type"] == PROTOBUF
+        else:
+            assert more["content-type"] == JSON
+            assert json.loads(said)["message"]
+    assert one.post(b"{}") == (200, b"{}", one.post(b"{}")[2])
+    assert json.loads(one.post(b'{"resourceLogs": []}')[1])["partialSuccess"]["errorMessage"]
+    with socket.create_connection(("127.0.0.1", one.port)) as cut:
+        cut.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+        cut.sendall(b"Content-Length: 5000\r\n\r\n{")
+    status, metrics = one.get("/metrics")
+    assert status == 200
+    assert 'refused_requests_total{reason="broken gzip"} 2\n' in metrics
+    assert metrics.endswith("# EOF\n")
+    assert one.get("/healthz") == (200, "ok\n")
+    assert one.stop(signal.SIGINT) == 0
+    expected: dict[str, int] = {"cut off": 1}
+    for _, name, *_ in cases:
+        expected[name] = expected.get(name, 0) + 1
+    assert one.counts["refused requests"] == dict(sorted(expected.items()))
+    assert not [*one.out.iterdir()], "nothing came that is kept"
+
+
+def test_too_many_spans_a_second_are_put_off(collector: Make) -> None:
+    one = collector("--rate", "5")
+    assert one.post(body(*range(1, 21)))[0] == 200
+    status, said, headers = one.post(body(50))
+    assert (status, headers["retry-after"]) == (429, "3")
+    assert "more than 5 spans a second" in json.loads(said)["message"]
+    one.stop()
+    assert one.counts["refused requests"] == {"rate": 1}
+
+
+def test_too_many_at_once_are_put_off(collector: Make) -> None:
+    one = collector("--at-once", "1")
+    with socket.create_connection(("127.0.0.1", one.port)) as slow:
+        slow.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+        slow.sendall(b"Content-Length: 2\r\n\r\n{")
+        for _ in range(1000):  # until the first is under way
+            status, _, headers = one.post(body(1))
+            if status == 503:
+                break
+        assert (status, headers["retry-after"]) == (503, "1")
+        slow.sendall(b"}")
+        assert slow.recv(100).startswith(b"HTTP/1.1 200")
+    assert one.post(body(2))[0] == 200
+
+
+def test_a_disk_that_is_full_and_then_is_not(collector: Make) -> None:
+    one = collector()
+    assert one.post(body(1))[0] == 200
+    size = sum(file.stat().st_size for file in one.out.iterdir())
+    soft, hard = resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (size + 100, hard))
+    status, said, headers = one.post(body(2, 3, 4))
+    assert (status, headers["retry-after"]) == (503, "5")
+    assert "nothing of it is kept" in json.loads(said)["message"]
+    assert one.get("/healthz")[0] == 503
+    assert "microcosm_collect_healthy 0\n" in one.get("/metrics")[1]
+    assert one.post(body(*range(5, 20)))[0] == 503
+    assert spans_in(one.out) == [f"{1:016x}"]
+    assert b"".join(file.read_bytes() for file in one.out.iterdir()).count(b"\n") == 1
+    resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+    assert one.post(body(2, 3, 4))[0] == 200
+    assert one.get("/healthz")[0] == 200
+    assert one.stop() == 0
+    assert spans_in(one.out) == [f"{number:016x}" for number in (1, 2, 3, 4)]
+    assert one.counts["refused requests"] == {"not written": 2}
+
+
+def test_an_address_that_is_taken_and_a_folder_that_is_none(tmp_path: Path, collector: Make) -> None:
+    from microcosm.cli.app import main
+
+    one = collector()
+    assert main(["collect", "--otlp", str(one.port), "--out", str(tmp_path / "other")]) == 4
+    (tmp_path / "file").write_text("")
+    assert main(["collect", "--otlp", "0", "--out", str(tmp_path / "file")]) == 4
+    assert main(["collect", "--otlp", "0"]) == 2
+
+
+def test_without_the_library_of_protobuf_json_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+    import sys
+
+    import httpx
+
+    from microcosm.collect.folder import Folder
+    from microcosm.collect.intake import Intake
+    from microcosm.collect.over_http import application
+
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.collector.trace.v1.trace_service_pb2", None)
+    folder = Folder(str(tmp_path))
+
+    async def ask() -> None:
+        door = httpx.ASGITransport(application(Intake(folder)))
+        async with httpx.AsyncClient(transport=door, base_url="http://here") as client:
+            refused = await client.post("/v1/traces", content=b"", headers={"content-type": PROTOBUF})
+            assert refused.status_code == 415
+            assert b"pip install 'microcosm[collect]'" in refused.content
+            assert (await client.post("/v1/traces", json=request(1))).status_code == 200
+
+    asyncio.run(ask())
+    folder.close()
+    assert spans_in(tmp_path) == [f"{1:016x}"]

@@ -1,0 +1,119 @@
+"""A page in a real browser: `page_of` writes one, opens it in Chromium from the file, and hands over the tab.
+
+The browser is that of the machine (`MICROCOSM_CHROMIUM`, or a `chromium` on the path); where there is none, or
+no Playwright, what needs it is skipped, and says so. The plugin of Playwright for pytest is not used.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm.givens.givens import Givens
+from microcosm.page.write import page, scripts
+from microcosm.state.microcosm import Microcosm
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+ARGUMENTS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
+
+INNER = "\n})();\n"
+"""The end of the one function in which all scripts stand."""
+
+
+@dataclass
+class Opened:
+    """A tab with a page, and what it did that no page may: errors, dialogs, requests."""
+
+    tab: Any
+    path: Path
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def run(self, script: str, argument: Any = None) -> Any:
+        """What an expression of the page's own scope is, or what a promise of it becomes."""
+        return self.tab.evaluate(
+            "([script, argument]) => window.inside(script, argument)", [script, argument]
+        )
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser for all tests of a worker."""
+    program = os.environ.get("MICROCOSM_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        pytest.skip("no Chromium: set MICROCOSM_CHROMIUM")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="no Playwright: pip install 'microcosm[browser]'"
+    )
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def opened_up(html: str) -> str:
+    """The page with a door into the one scope of its scripts, for tests alone; its policy lets it be."""
+    door = "window.inside = (script, argument) => eval(script)(argument);"
+    head, policy, rest = html.partition("script-src ")
+    script = scripts()
+    assert html.count(script) == 1, "the scripts of the page as they are joined"
+    rest = rest.partition(";")[2]
+    return f"{head}{policy}'unsafe-inline' 'unsafe-eval';{rest}".replace(
+        script, script.removesuffix(INNER) + f"\n{door}{INNER}"
+    )
+
+
+@pytest.fixture
+def page_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """A page of a microcosm, of givens or of a file, opened from disk and ready, as `Opened`.
+
+    Options are those of `microcosm.page.write.page`; `size` is that of the window, `scheme` light or dark,
+    `fragment` what stands behind `#`. `door=False` opens the file as it is, with nothing to look inside.
+    """
+    contexts = []
+
+    def opening(
+        source: Microcosm | Givens | str | Path,
+        *,
+        size: tuple[int, int] = (1280, 800),
+        scheme: str = "light",
+        fragment: str = "",
+        door: bool = True,
+        **options: Any,
+    ) -> Opened:
+        if isinstance(source, str | Path) and str(source).endswith(".html"):
+            html = Path(source).read_text(encoding="utf-8")
+        else:
+            known = source if isinstance(source, Microcosm) else _known(source)
+            html = page(known, **options)
+        path = tmp_path / f"page{len(contexts)}.html"
+        path.write_text(opened_up(html) if door else html, encoding="utf-8")
+        width, height = size
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        tab = context.new_page()
+        found = Opened(tab, path)
+        tab.on("pageerror", lambda error: found.errors.append(str(error)))
+        tab.on("dialog", lambda dialog: (found.errors.append(dialog.message), dialog.dismiss()))
+        tab.on("console", lambda said: found.errors.append(said.text) if said.type == "error" else None)
+        tab.on("request", lambda request: found.requests.append(request.url))
+        tab.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
+        if door:
+            tab.wait_for_function(
+                "window.inside && window.inside('() => app.model !== null')", timeout=30_000
+            )
+        return found
+
+    yield opening
+    for context in contexts:
+        context.close()
+
+
+def _known(source: Givens | str | Path) -> Microcosm:
+    return Microcosm(source) if isinstance(source, Givens) else Microcosm.read(source)

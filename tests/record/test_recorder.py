@@ -1,0 +1,113 @@
+"""What a recorder writes, and what is read from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from microcosm import Microcosm, Relation
+from microcosm.record import Recorder
+from microcosm.record.header import LONGEST
+from microcosm.traces.reading import read
+from microcosm.traces.report import Report
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    """The events of a log, as they stand there."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_three_calls_make_a_log_that_orders_two_processes(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("alice", log) as alice, Recorder("store", log) as store:
+        assert alice.event("got lease", key="x") == "alice:1"
+        header = alice.send("write x=1", to="store")
+        assert store.receive(header, "write x=1") == "store:1"
+        assert alice.event("later") == "alice:3"
+    known = Microcosm.read(log)
+    assert known.online("alice:1", "store:1") is Relation.BEFORE
+    assert known.online("store:1", "alice:3") is not Relation.AFTER
+    first, second, third, _ = lines(log)
+    assert first["label"] == "got lease"
+    assert first["attributes"].items() >= {"key": "x"}.items()
+    assert second["message"] == third["message"]
+
+
+def test_a_header_is_short_whoever_sends_it() -> None:
+    for process in ("a", "ä" * 50, "a process with a long name" * 9, '"~\n,'):
+        recorder = Recorder(process)
+        assert all(len(recorder.send("m")) <= LONGEST for _ in range(300))
+        assert recorder.send("m").isascii()
+    far = Recorder("p" * 99)
+    far.event("begin")
+    far._strand.seq = 10**13 - 2
+    header = far.send("m")
+    assert len(header) <= LONGEST
+    there = Recorder("q")
+    there.receive(header)
+    assert there.foreign == 0
+
+
+def test_a_child_of_a_fork_is_another_process_that_begins_after_it(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("alice", log, flush="exit") as alice:
+        alice.event("before the fork")
+        child = os.fork()
+        if not child:
+            alice.event("in the child")
+            alice.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        alice.event("in the parent")
+    assert sorted(each["label"] for each in lines(log)) == [
+        "before the fork",
+        "in the child",
+        "in the parent",
+    ]
+    known = Microcosm.read(log)
+    children = [each for each in known.events if each.startswith("alice#")]
+    assert len(children) == 1
+    assert known.online("alice:1", children[0]) is Relation.BEFORE
+    assert known.online("alice:2", children[0]) is Relation.SILENT
+
+
+def test_a_restart_is_another_process_unless_it_is_said_to_go_on(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    for resume in (False, False, True):
+        with Recorder("alice", log, resume=resume) as alice:
+            alice.event("begin")
+    assert [(each["process"], each["seq"]) for each in lines(log)] == [
+        ("alice", 1),
+        ("alice#2", 1),
+        ("alice#2", 3),
+    ]
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    program = "import sys, microcosm.record; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in ran.stdout.split()}
+    assert loaded.isdisjoint(
+        {"lark", "networkx", "typer", "rich", "numpy", "opentelemetry", "asyncio", "starlette"}
+    )
+
+
+def test_two_programs_of_one_name_are_told_apart_and_reported(tmp_path: Path) -> None:
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        with Recorder("alice", tmp_path / folder / "alice.jsonl") as alice:
+            alice.event(f"first, {folder}")
+            alice.event(f"second, {folder}")
+    there = tmp_path / "there" / "alice.jsonl"
+    there.write_text(
+        "".join(there.read_text(encoding="utf-8").splitlines(keepends=True)[1:]), encoding="utf-8"
+    )
+    report = Report()
+    events = [*read([tmp_path / "here" / "alice.jsonl", there], report=report)]
+    assert [event.id for event in events][:2] == ["alice:1", "alice:2"]
+    assert events[2].id.startswith("alice~")
+    assert report.counts["another-life"] == 1
+    assert not any("life" in event.attributes for event in events)
