@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from microcosm.questions.settle import Observation
     from microcosm.worlds.search import Stop
 
+
+_PAGES = "microcosm.page.write"
+"""What writes pages. It stands above this layer, and is looked up by name when somebody wants a page."""
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
 
@@ -153,6 +157,14 @@ class Microcosm:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
         as_json = files.is_json_name(path)
         files.write_text(path, json_text(self.to_json(), indent=1) + "\n" if as_json else self.to_text())
+
+    def page(self, path: files.AnyPath, **how: Any) -> None:
+        """Write a page that shows this in any browser, without a network (docs/page.md), whole or not at all.
+
+        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` of events to begin with,
+        `proofs`. Raises `TooLarge`, `UnknownEvent`. Cost: as that of `page`.
+        """
+        import_module(_PAGES).write(self, path, **how)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A multigraph of the givens: an edge a → b keyed by its sign for each given, with its `source`.

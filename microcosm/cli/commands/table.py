@@ -205,8 +205,8 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
 def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
     from microcosm.cli.show.offline import INCONSISTENT
-    from microcosm.cli.show.proofs import proof_object
     from microcosm.cli.show.verdict import show_proof
+    from microcosm.logic.proof_json import proof_object
     from microcosm.queries.offline import Inconsistent
 
     try:
