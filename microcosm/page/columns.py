@@ -22,7 +22,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.page.layout import Layout, laid_out
-from microcosm.page.packing import Column, integers, lines, naturals, small, steps
+from microcosm.page.packing import Column, integers, lines, naturals, small, steps, words
 from microcosm.traces.event import ANSWERED, SENDS
 from microcosm.traces.report import Irregularity, Report
 
@@ -59,6 +59,7 @@ class PageModel:
 
     def __init__(self, engine: Engine, givens: Givens, report: Report | None = None) -> None:
         self.engine, self.givens, self.report = engine, givens, report
+        self._told: dict[str, list[Any]] = {}
         self.table: EventTable | None = givens.events
         universe = engine.universe
         position = universe.position
@@ -187,10 +188,12 @@ class PageModel:
 
     def told(self, column: str, absent: Any) -> list[Any]:
         """A column of the event table by the numbers of the page."""
-        if self.table is None:
-            return [absent] * len(self)
-        values = [*getattr(self.table, column)]
-        return [values[row] if row >= 0 else absent for row in self.rows]
+        found = self._told.get(column)
+        if found is None:
+            values = [] if self.table is None else [*getattr(self.table, column)]
+            values.append(absent)  # which is at -1
+            found = self._told[column] = [*map(values.__getitem__, self.rows)]
+        return found
 
     @cached_property
     def messages(self) -> tuple[bytearray, list[str]]:
@@ -295,11 +298,11 @@ class PageModel:
         yield small("kind", self.kinds)
         yield from self._edge_columns()
         yield from self._name_columns()
-        labels = self.told("labels", None)
+        labels = [label or "" for label in self.told("labels", None)]
         if any(labels):
-            yield lines("labels", [label or "" for label in labels])
+            yield from words("labels", labels)
         if any(self.messages[1]):
-            yield lines("messages", self.messages[1])
+            yield lines("messages", self._messages_sent())
         if self.table is not None:
             yield steps("line", self.told("lines", 0))
             if len(self.files) > 2:
@@ -309,16 +312,9 @@ class PageModel:
             if times is not None:
                 yield steps("time", times)
         if self.executions:
-<<<<<<< HEAD
-            at = {name: number for number, name in enumerate(self.executions)}
-            runs = [
-                at[clock.execution] + 1 if (clock := self.givens.clocks.get(name)) else 0
-                for name in self.names
-=======
             run = {name: number for number, name in enumerate(self.executions)}
             runs = [
                 run[clock.execution] if (clock := self.givens.clocks.get(name)) else 0 for name in self.names
->>>>>>> feat-pagedata
             ]
             yield naturals("run", runs)
 
@@ -342,6 +338,14 @@ class PageModel:
             apart += (of - to, (a - offset[of]) - (b - offset[to]))
         yield integers("src", apart)
         yield small("why", bytes([why for _, _, why in self.edges]))
+
+    def _messages_sent(self) -> list[str]:
+        """The message of each event; empty where that is what the sending says that an edge comes from."""
+        messages = [*self.messages[1]]
+        for b, a, why in self.edges:
+            if why == MESSAGE and messages[b] == self.messages[1][a]:
+                messages[b] = ""
+        return messages
 
     def _name_columns(self) -> Iterator[Column]:
         """Positions in their processes, and the names that are not made of these."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -108,6 +108,19 @@ def lines(name: str, texts: Iterable[str]) -> Column:
     if whole.count("\n") >= len(listed) or "\\" in whole or "\r" in whole or not _writable(whole):
         listed = [*map(_escaped, listed)]
     return Column(name, "lines", len(listed), "".join([f"{text}\n" for text in listed]).encode())
+
+
+def words(name: str, texts: Sequence[str]) -> Iterator[Column]:
+    """Columns of texts of which many are the same: each of them once, and which of these each entry is.
+
+    One column `name` of lines where most are different; else `name.of` says which line each entry has.
+    """
+    number = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    if 4 * len(number) > len(texts):
+        yield lines(name, texts)
+    else:
+        yield lines(name, number)
+        yield naturals(f"{name}.of", map(number.__getitem__, texts))
 
 
 def _escaped(text: str) -> str:

@@ -23,8 +23,10 @@ from microcosm.files import AnyPath, display_name, write_text
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge
 from microcosm.page.packing import Column
+from microcosm.page.sources import log_columns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
+from microcosm.tuning import gc_paused
 
 SCHEMA = "microcosm-page/1"
 
@@ -34,12 +36,19 @@ SCRIPTS = (
     "verdicts",
     "signs",
     "place",
+    "arrows",
     "draw",
-    "list",
+    "search",
+    "answers",
+    "whatif",
+    "proof",
     "panel",
+    "about",
+    "list",
     "keys",
     "share",
     "live",
+    "pointer",
     "main",
 )
 """The scripts in the order in which they are joined: one scope, as if they were one file."""
@@ -66,7 +75,7 @@ def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False)
     """The page of a head and its columns. Cost: linear."""
     packed = [*columns]
     head = {**head, "columns": [{"name": c.name, "type": c.kind, "count": c.count} for c in packed]}
-    script, style = scripts(live=live), _read("page.css")
+    script, style = scripts(live=live), _read("page.css") + _read("panel.css")
     data = [f'<script type="application/json" id="head">{in_script(head)}</script>']
     data += [
         f'<script type="application/x-gzip-base64" id="col-{c.name}">{c.packed}</script>' for c in packed
@@ -160,6 +169,18 @@ def contents(
     files: Sequence[str] = (),
 ) -> tuple[dict[str, Any], list[Column]]:
     """The head of a page and its columns; see `page`."""
+    with gc_paused():
+        return _contents(known, title, report, proofs, pairs, files)
+
+
+def _contents(
+    known: Microcosm,
+    title: str | None,
+    report: Report | None,
+    proofs: str,
+    pairs: Sequence[tuple[str, str]],
+    files: Sequence[str],
+) -> tuple[dict[str, Any], list[Column]]:
     if (many := max(len(known), len(known.events_table or ()))) > EVENTS:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
     model = PageModel(known._engine, known.givens, report)
@@ -171,7 +192,7 @@ def contents(
     head = head_of(model, title=title or known.name or ", ".join(map(display_name, files)) or "microcosm")
     head["from"] = list(files)
     head["pairs"] = knowledge.asked(asked)
-    columns = [*model.columns(), *knowledge.columns()]
+    columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
     head["unsaid"] = knowledge.unsaid(columns)
     if len(model) <= LEFT:
         left = knowledge.left()

@@ -85,8 +85,8 @@ def opened_up(html: str) -> str:
     head, policy, rest = html.partition("script-src ")
     script = scripts()
     assert html.count(script) == 1, "the scripts of the page as they are joined"
-    rest = rest.partition(";")[2]
-    return f"{head}{policy}'unsafe-inline' 'unsafe-eval';{rest}".replace(
+    rest = rest.partition("; style-src")[2]
+    return f"{head}{policy}'unsafe-inline' 'unsafe-eval'; style-src{rest}".replace(
         script, script.removesuffix(INNER) + f"\n{door}{INNER}"
     )
 

@@ -7,7 +7,7 @@
 /** @typedef {'<'|'>'|'||'|'<>'|'?'|'silent'|'unsaid'} Verdict */
 
 /** Verdicts as the column `table` has them. @type {Verdict[]} */
-const SIGNS = ['silent', '<', '>', '||', '<>', '?'];
+const IN_TABLE = ['silent', '<', '>', '||', '<>', '?'];
 
 /** The same as seen from the other event. @param {Verdict} sign @returns {Verdict} */
 const turned = sign => sign === '<' ? '>' : sign === '>' ? '<' : sign;
@@ -93,8 +93,8 @@ function remembered(what, i, make) {
 /** What a page of few events says of each two. @param {number} a @param {number} b @returns {Verdict} */
 function fromTable(a, b) {
   const { columns, head, n } = app.model, table = columns.table;
-  if (!head.shortcuts) return SIGNS[nibble(table, a * n + b)];
-  return a < b ? SIGNS[nibble(table, pairNumber(a, b, n))] : turned(SIGNS[nibble(table, pairNumber(b, a, n))]);
+  if (!head.shortcuts) return IN_TABLE[nibble(table, a * n + b)];
+  return a < b ? IN_TABLE[nibble(table, pairNumber(a, b, n))] : turned(IN_TABLE[nibble(table, pairNumber(b, a, n))]);
 }
 
 /** @param {Uint8Array} bytes @param {number} at */
