@@ -138,15 +138,17 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
         const tall = scene.rows.tall[lane], r = Math.min(11, tall * 0.42);
         along(scene.marks, scene.at.x, lane, left, right, k < 5 ? 3 / k : 0, (event) => {
             const kind = model.kind[event], x = px(view, event), y = py(view, event);
-            pen.strokeStyle = colours.gap;
-            pen.lineWidth = 1.5;
             if (k < 5) {
                 pen.beginPath();
                 if (kind & 32) zigzag(pen, x, y, r);
                 else disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
+                pen.strokeStyle = colours.paper;
+                pen.lineWidth = 4;
                 pen.stroke();
-                return;
             }
+            pen.strokeStyle = colours.gap;
+            pen.lineWidth = 1.5;
+            if (k < 5) return pen.stroke();
             if (kind & 32) drawGap(pen, view, event, r);
             const long = Math.max(7, Math.min(30, k * 0.75, tall * 0.5));
             if (kind & 4) stub(pen, x, y, 1, long);

@@ -53,11 +53,11 @@ function pan(/** @type {number} */ part, /** @type {number} */ down) {
 
 /** Pans so that an event is in view, away from the rims. */
 function reveal(/** @type {number} */ event) {
-    const {k, y0} = app.state, {width, height} = size(), rim = Math.min(70, width / 5);
+    const {k, y0} = app.state, {width, height} = size(), rim = 12;
     const at = (scene.at.x[event] - app.state.x0) * k, lane = model.lane(event);
     if (scene.rows.y[lane] < 0) return;
     const top = scene.rows.y[lane] - scene.rows.tall[lane] / 2, low = top + scene.rows.tall[lane];
-    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < rim ? 3 : 1.5) / k;
+    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < 0 ? 3 : 1.5) / k;
     app.set({x0, y0: top < y0 ? top : low > y0 + height - RULER ? low - height + RULER : y0});
 }
 
