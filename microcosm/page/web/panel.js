@@ -129,7 +129,10 @@ async function showChosen() {
         el('h2', {}, signOf(sign, {class: `mark badge ${SIGNS[sign][0]}`}), sentence),
         MEANS[sign] ? el('p', {class: 'dim', text: MEANS[sign]}) : null, left, actions), ...MEANS[sign] ? [more, why] : [why, more]);
     if (sign === '<' || sign === '>') more.append(pathPart(a, b, sign));
-    if (MEANS[sign] || sign === '<>') more.append(whatIfPart(a, b));
+    if (MEANS[sign] || sign === '<>') {
+        more.append(whatIfPart(a, b));
+        showWhatIf();
+    }
     const [found, may] = await Promise.all([answers.proof(a, sign, b), answers.possible(a, b)]);
     if (mine !== turn) return;
     showChips(left, why, sign, may);
@@ -216,5 +219,5 @@ function settlePart(/** @type {any[]|null} */ observations) {
 /** The three things that one may suppose of A and B. */
 function whatIfPart(/** @type {number} */ a, /** @type {number} */ b) {
     return part('What if', el('p', {class: 'actions'}, ...['<', '||', '>'].map((sign) =>
-        button(`A ${sign} B`, () => app.set({whatif: {a, sign, b}}), {class: 'suppose', 'data-sign': sign}))), el('div', {id: 'whatif', 'aria-live': 'polite'}));
+        button(`A ${sign} B`, () => app.set({whatif: app.state.whatif?.sign === sign ? null : {a, sign, b}}), {class: 'suppose', 'data-sign': sign}))), el('div', {id: 'whatif', 'aria-live': 'polite'}));
 }
