@@ -1,4 +1,4 @@
-"""What would follow of what is supposed is what a session says; what cannot be has a proof that the kernel takes."""
+"""What would follow of what is supposed is what a session says; what cannot be has a proof for the kernel."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_what_follows_is_what_a_session_says(bare: Any, givens: Givens, data: st
 
 
 @each
-@given(pairs=st.sets(st.sampled_from([*combinations("abcdefgh", 2)]), min_size=1, max_size=12), data=st.data())
+@given(
+    pairs=st.sets(st.sampled_from([*combinations("abcdefgh", 2)]), min_size=1, max_size=12), data=st.data()
+)
 def test_many_events_are_supposed_by_cones(
     bare: Any, pairs: set[tuple[str, str]], data: st.DataObject
 ) -> None:

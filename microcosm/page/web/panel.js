@@ -139,16 +139,17 @@ async function showChosen() {
     if (found) {
         why.append(part('Why', proofTree(found, openLeaf)));
         actions.append(button('Copy proof', () => copy(JSON.stringify(proofJson(a, sign, b, found)), 'the proof, for microcosm verify')));
-    }
+    } else if (sign !== 'silent' && sign !== 'unsaid') why.append(el('p', {class: 'dim', text: 'The proof is not in this page: the command has it.'}));
     if (MEANS[sign]) {
         const observations = await answers.settles(a, b);
         if (mine === turn) more.prepend(settlePart(observations));
     }
 }
 
-/** What `microcosm verify` takes. */
+/** What `microcosm verify` takes; of what stands both ways the pair is as it is proved. */
 function proofJson(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b, /** @type {any} */ derivation) {
-    return {schema: 'microcosm/1', pair: [model.name(a), model.name(b)], verdict: sign, derivation};
+    const {left, right} = derivation.conclusion;
+    return {schema: 'microcosm/1', pair: sign === '>' ? [model.name(a), model.name(b)] : [left, right], verdict: sign, derivation};
 }
 
 /** The three chips: what may be, and struck through what may not. */
