@@ -252,14 +252,16 @@ function drawEvents(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
         });
     }
     for (const [sign, events] of groups) {
+        if (!FILLED.has(sign)) {
+            pen.beginPath();
+            for (const event of events) disc(pen, px(view, event), py(view, event), view.r);
+            pen.fillStyle = view.colours.paper;
+            pen.fill();
+        }
         pen.beginPath();
         for (const event of events) {
             if (pen.mark) pen.mark(event);
             outline(pen, sign, px(view, event), py(view, event), view.r);
-        }
-        if (!FILLED.has(sign) && view.r > 3) {
-            pen.fillStyle = view.colours.paper;
-            pen.fill();
         }
         finish(pen, sign, colourOf(view.colours, sign), view.r);
     }
