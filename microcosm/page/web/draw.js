@@ -79,8 +79,8 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
     if (k >= 5) drawEvents(pen, view, lanes, left, right);
     drawRings(pen, view, lanes, left, right);
     if (k >= 42) drawNames(pen, view, lanes, left, right);
-    if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
     drawRuler(pen, view);
+    if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
 }
 
 /** The axis: numbers a hand apart, and what they are. */

@@ -89,8 +89,7 @@ function sharp(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ wi
 function frame() {
     const began = performance.now(), {width, height} = size();
     asked = 0;
-    scene.rows = rows(scene.at, height - RULER - 6);
-    if (!app.state.k) showWhole();
+    newRows();
     drawPicture(sharp(find('picture'), width, height), viewNow(width, height));
     frameMinimap();
     performance.clearMeasures('draw');
@@ -191,6 +190,10 @@ function newAxis() {
     newFound();
 }
 
+function newRows() {
+    scene.rows = rows(scene.at, size().height - RULER - 6);
+}
+
 function newFound() {
     const {found} = app.state;
     scene.found = found.length ? byLane(found, scene.at.x) : null;
@@ -285,16 +288,19 @@ async function begun() {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
-    newAxis();
-    newColours();
     makeBar();
+    newAxis();
+    newRows();
+    newColours();
+    showWhole();
     makeLegend();
     hearPointer();
-    app.on(['axis'], () => { newAxis(); showWhole(); });
+    app.on(['axis'], () => { newAxis(); newRows(); showWhole(); });
+    app.on(['hidden'], newRows);
     app.on(['a', 'b'], newCone);
     app.on(['whatif'], () => { if (scene.cone) newSupposed(); });
     app.on(['found'], newFound);
-    app.on(['order'], (state) => { if (state.order) model.arrange(state.order); });
+    app.on(['order'], (state) => { if (state.order) model.arrange(state.order); newRows(); });
     app.on(['theme'], newColours);
     app.on(['focus', 'a', 'b'], ({focus, a}, changed) => {
         const event = focus >= 0 ? focus : a;
