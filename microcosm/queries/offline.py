@@ -155,7 +155,8 @@ class Decisions:
         """
         names = self._engine.universe.names
         memo = self._engine.memo
-        if depth == 0 and not self._all and are_shipped(self._rules):
+        few = memo.domain.bit_count() <= tuning.ALL_TAKE_PART
+        if depth == 0 and not (few or self._givens.orderings) and are_shipped(self._rules):
             pairs = Worlds(self._givens).propagated()
             if pairs is None:
                 _refuse(self.contradiction(stop))
