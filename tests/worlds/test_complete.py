@@ -190,6 +190,23 @@ def test_the_table_of_many_events_is_that_of_the_rules(seed: int) -> None:
     assert [*by_rules] == [*by_worlds]
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_few_events_do_for_what_is_decided_of_a_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("microcosm.tuning.ALL_TAKE_PART", 0)
+    rng = Random(seed)
+    told, order = execution(rng, 3, rng.randint(4, 12))
+    named = {"p0", "p1", "p2"} if seed % 2 else set(rng.sample(["p0", "p1", "p2"], 2))
+    givens = log_of(told, order, named, rng, bool(seed % 2))
+    known = Microcosm(givens)
+    for a, b in combinations(sorted({*givens.members(), *givens.tellers()}), 2):
+        found = known.offline(a, b)
+        assert set(found.possible) == set(known.possible(a, b).relations)
+        assert found.exact
+        for proof in found.derivations.values():
+            assert proof is not None
+            assert check(known.givens, known.rules, proof.to_json()) is None
+
+
 def test_complete_is_no_online_rule() -> None:
     """Were it one, these two would be analogous, and not stay so (seed 003, Theorem 5.10)."""
     complete = Microcosm.parse("r < a\nr < b\ncomplete")
