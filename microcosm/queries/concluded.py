@@ -71,7 +71,10 @@ class Concluded:
         return found
 
     def proof(self, a: str, b: str) -> Derivation | None:
-        """The derivation of `||- a || b` from the log's being complete; None where that does not follow."""
+        """The derivation of `||- a || b` from the log's being complete; None where that does not follow.
+
+        Cost: a row.
+        """
         if not self._concluded(a, b):
             return None
         position = self._engine.universe.position
@@ -124,7 +127,10 @@ class ShownTable:
         return ((a, b, shown) for a, others, row in self.rows() for b, shown in zip(others, row, strict=True))
 
     def rows(self) -> Iterator[tuple[str, list[str], Iterator[Shown]]]:
-        """Each event, those after it in the order of the table, and what is shown of it and each of them."""
+        """Each event, those after it in the order of the table, and what is shown of it and each of them.
+
+        Cost: as of `VerdictTable`.
+        """
         position, size = self._engine.universe.position, len(self._engine.universe)
         at = [position[name] for name in self._names]
         for number, row in enumerate(self._concluded.rows(self._names), 1):
@@ -153,7 +159,7 @@ class ShownTable:
 
 def told_apart(program: Program) -> tuple[Body, ...]:
     """The rules that conclude `||` of two events from their being told in full, and from nothing else that
-    holds.
+    holds. Cost: linear in the rules.
     """
     return tuple(body for body in program.concluding.get(_APART, ()) if _from_that_alone(body))
 
