@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.givens import test_predicates
 from tests.orderings import oracle, test_enumeration, test_patterns, test_rules, test_stream
@@ -80,7 +80,13 @@ def base() -> None:
 
 
 if __name__ == "__main__":
-    settings.register_profile("judge", deadline=None, database=None, derandomize=True)
+    settings.register_profile(
+        "judge",
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+    )
     settings.load_profile("judge")
     for name in sys.argv[1:]:
         try:
