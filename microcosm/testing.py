@@ -8,20 +8,29 @@ used.
         assert_that(tmp_path / "run.jsonl", 'event w(k) where label ~ "write (?<k>.)"; never w(k) || w(k)')
 
 What is violated, open or vacuous fails the test, with witnesses in the words of the log and a proof.
+
+The fixture `causality` records what a test does itself, and asks about it when the test has passed:
+
+    @pytest.mark.causality('event w(k) where label ~ "write (?<k>.)"; never w(k) || w(k)')
+    def test_two_writers(causality):
+        bob = causality.process("bob")
+        bob.receive(causality.send("write x"), "write x")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, TextError
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer
+    from microcosm.record import Recorder
     from microcosm.state.microcosm import Microcosm
 
     Log = str | PathLike[str] | Microcosm | Iterable[str | PathLike[str]]
@@ -117,3 +126,94 @@ def report(known: Microcosm, answer: Answer) -> list[str]:
 def _assert_that() -> Callable[..., list[Answer]]:
     """The function of this name, as a fixture."""
     return assert_that
+
+
+# -- what a test records itself -----------------------------------------------------------------------------
+
+MARK = """causality(*questions, exact=False, open_too=False, vacuous=False): what is asked, after the test, \
+about what the fixture `causality` recorded; texts, or files *.ask named from the file of the test"""
+
+
+class Causality:
+    """The events of a test: `event`, `send` and `receive` are those of the recorder of the process `test`.
+
+    Every `*.jsonl` in `folder` is part of the log, so that other programs may record there, too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.read = False
+        """Whether the test asked for the log itself."""
+        self._recorders: dict[str, Recorder] = {}
+        own = self.process("test")
+        self.event, self.send, self.receive = own.event, own.send, own.receive
+
+    def process(self, name: str) -> Recorder:
+        """The recorder of one more process; of one that was named before, the same."""
+        from microcosm.record import Recorder
+
+        if name not in self._recorders:
+            path = self.folder / f"{len(self._recorders):03}.jsonl"
+            self._recorders[name] = Recorder(name, path)
+        return self._recorders[name]
+
+    def log(self) -> Microcosm:
+        """All that was recorded so far. Raises `TextError` where that is nothing. Cost: that of reading."""
+        self.read = True
+        for recorder in self._recorders.values():
+            recorder.flush()
+        written = [path for path in sorted(self.folder.glob("*.jsonl")) if path.stat().st_size]
+        if not written:
+            raise TextError("the test recorded no event")
+        return opened(written)
+
+    def close(self) -> None:
+        """Close all recorders."""
+        for recorder in self._recorders.values():
+            recorder.close()
+
+
+@pytest.fixture(name="causality")
+def _causality(tmp_path: Path) -> Iterator[Causality]:
+    """Records what the test does. When it has passed, questions are asked about that: those of the marks
+    `causality`, or of the file of the test's name that ends in `.ask`.
+    """
+    recorded = Causality(tmp_path / "causality")
+    yield recorded
+    recorded.close()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line("markers", MARK)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Ask about what a test recorded, as its last step, so that what does not hold is its failure."""
+    __tracebackhide__ = True
+    result = yield
+    recorded = getattr(item, "funcargs", {}).get("causality")
+    if isinstance(recorded, Causality):
+        _ask(item, recorded)
+    return result
+
+
+def _ask(item: pytest.Item, recorded: Causality) -> None:
+    __tracebackhide__ = True
+    asked = [(text, mark.kwargs) for mark in item.iter_markers("causality") for text in mark.args]
+    beside = item.path.with_suffix(ENDING)
+    if not asked and beside.is_file():
+        asked = [(beside, {})]
+    if not asked and not recorded.read:
+        raise QuestionFailed(
+            f"nothing is asked about what the test recorded: write questions into {beside.name} beside it, "
+            "mark it with pytest.mark.causality(QUESTIONS), or take causality.log()",
+            [],
+        )
+    log = recorded.log() if asked else None
+    for questions, options in asked:
+        named = isinstance(questions, str) and questions.endswith(ENDING)
+        assert log is not None
+        assert_that(log, item.path.parent / questions if named else questions, **options)

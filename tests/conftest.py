@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.faulty import FaultyCopy
+
 GOLDEN = Path(__file__).with_name("golden")
 
 DEV = settings(
@@ -36,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing with it"
     )
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> FaultyCopy:
+    """A copy of the package and its tests to put faults in; one for all tests of a process."""
+    return FaultyCopy(tmp_path_factory.mktemp("faulty"))
 
 
 @pytest.fixture

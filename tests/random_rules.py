@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from random import Random
 
@@ -20,9 +19,6 @@ ABSENT = {"0": "|/-0", "": "|/-"}
 BELOW = {"0": ("0", "0", "0", "0", ""), "": ("0", ""), "off": ("0", "", "off")}
 VARIABLES = "abef"
 TRIES = 50
-
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-"""Whether as many rule sets are tried as it takes; else as many as there is time for."""
 
 
 def random_rules(rng: Random, *, offline: bool = False) -> RuleBook:

@@ -37,7 +37,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "collect": {"errors", "files", "tuning", "givens", "order", "traces", "record"},
     "cli": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "orderings", "protocol"}
     | {"questions", "simulation", "spark", "replica", "page", "collect", "__init__"},
-    "testing": {"errors", "files", "questions", "state", "__init__"},
+    "testing": {"errors", "files", "questions", "record", "state", "__init__"},
     "__main__": {"cli"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
 }

@@ -15,6 +15,8 @@ from microcosm import Microcosm
 from microcosm.errors import TextError
 from microcosm.testing import QuestionFailed, assert_that
 
+pytest_plugins = ["pytester"]
+
 LOG = """\
 {"process": "alice", "seq": 1, "label": "write x", "kind": "send", "message": "m"}
 {"process": "bob", "seq": 1, "label": "read x", "kind": "receive", "message": "m"}
@@ -61,3 +63,83 @@ def test_the_entry_point_and_that_it_costs_nothing() -> None:
     program = f"import sys, {module}; print([name for name in sys.modules if name.startswith('microcosm')])"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "['microcosm', 'microcosm.errors', 'microcosm.testing']"
+
+
+RECORDED = PATTERNS.replace('"', "'")
+TESTS = f"""
+import subprocess, sys, pytest
+
+@pytest.mark.causality({RECORDED + "never w(k) || w(k); complete"!r})
+def test_ordered(causality):
+    bob = causality.process("bob")
+    assert causality.process("bob") is bob
+    bob.receive(causality.send("write x"), "write x")
+
+@pytest.mark.causality({RECORDED + "never w(k) || w(k); complete"!r})
+def test_race(causality):
+    for name in ("alice", "bob"):
+        causality.process(name).event("write x")
+    header = causality.process("alice").send("hello")
+    causality.process("bob").receive(header, "hello")
+
+@pytest.mark.causality({RECORDED + "never w(k) || w(k)"!r}, vacuous=True)
+def test_vacuous_if_it_may_be(causality):
+    causality.event("nothing")
+
+@pytest.mark.causality("other.ask")
+def test_by_a_file(causality):
+    causality.event("write x")
+    causality.event("read x")
+
+def test_by_the_file_of_its_name(causality):
+    causality.event("read x")
+
+@pytest.mark.causality("never w || w")
+def test_of_nothing(causality):
+    pass
+
+@pytest.mark.causality({RECORDED + "never r(k)"!r})
+def test_that_fails_by_itself(causality):
+    causality.event("read x")
+    assert not "by itself"
+
+@pytest.mark.causality({RECORDED + "every r(k) after some w(k)"!r})
+def test_of_two_programs(causality):
+    header = causality.send("write x")
+    program = "import sys; from microcosm.record import Recorder; "
+    program += "Recorder('other', sys.argv[1]).receive(sys.argv[2], 'read x')"
+    subprocess.run([sys.executable, "-c", program, causality.folder / "other.jsonl", header], check=True)
+"""
+
+
+@pytest.fixture
+def alone(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Tests of their own, by a pytest that has this plugin and no other."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    return pytester
+
+
+def test_what_a_test_records_is_asked_about(alone: pytest.Pytester) -> None:
+    alone.makepyfile(test_them=TESTS)
+    (alone.path / "test_them.ask").write_text(PATTERNS + "every r(k) after some w(k)")
+    (alone.path / "other.ask").write_text(PATTERNS + "every r(k) after some w(k)")
+    ran = alone.runpytest_subprocess("-p", "microcosm.testing", "--strict-markers", "-rA")
+    said = ran.stdout.str()
+    failed = ("race", "by_the_file_of_its_name", "of_nothing", "that_fails_by_itself")
+    passed = ("ordered", "vacuous_if_it_may_be", "by_a_file", "of_two_programs")
+    assert all(f"FAILED test_them.py::test_{name}" in said for name in failed), said
+    assert all(f"PASSED test_them.py::test_{name}" in said for name in passed), said
+    assert 'w.1 = alice:1 "write x"' in said
+    assert "the test recorded no event" in said
+    ran.assert_outcomes(passed=4, failed=4)
+
+
+def test_nothing_asked_is_an_error_unless_the_log_was_taken(alone: pytest.Pytester) -> None:
+    alone.makepyfile(
+        test_one="def test(causality): causality.event('x')",
+        test_two="def test(causality):\n [*map(causality.event, 'ab')]\n assert len(causality.log()) == 2",
+    )
+    ran = alone.runpytest_subprocess("-p", "microcosm.testing")
+    ran.assert_outcomes(passed=1, failed=1)
+    assert "nothing is asked about what the test recorded" in ran.stdout.str()

@@ -247,7 +247,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    arguments = [f"{options.COMPLETE}=" if each == options.COMPLETE else each for each in arguments]
+    arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
     app = typer.Typer(
         name=NAME,
         cls=Commands,

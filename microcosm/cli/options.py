@@ -13,8 +13,9 @@ from microcosm.cli import exits, output
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
-COMPLETE = "--complete"
-"""An option that may have a value (`--complete=P,Q`); without one the parser is told `--complete=`."""
+COMPLETE, SYNCHRONOUS = "--complete", "--synchronous"
+VALUED = (COMPLETE, SYNCHRONOUS)
+"""Options that may have a value (`--complete=P,Q`); without one the parser is told `--complete=`."""
 
 WHAT = (
     ".mc text, its JSON form, or a log of any format (several files, a folder: one log); - is standard input."
@@ -124,6 +125,22 @@ def _keep_complete(value: str | None) -> None:
         _asked["complete"] = named or True
 
 
+def _keep_synchronous(value: str | None) -> None:
+    if value is None:
+        return
+    from microcosm.givens.exact import number
+
+    try:
+        within = number(value or "0")
+    except ValueError:
+        within = -1
+    if within < 0:
+        raise exits.UsageError(
+            f"{SYNCHRONOUS}=E: E is by how much clocks may differ, 0 or more, not {value!r}"
+        )
+    _asked["synchronous"] = within
+
+
 def _keep_warnings(value: str | None) -> None:
     if value is not None:
         named = {"all": inf, "none": 0.0}
@@ -185,6 +202,15 @@ def readers_of_microcosms(
             metavar="[=P,Q]",
             help="Every event and message of the log (or of P and Q) is in it; refused where one is not.",
             keep=_keep_complete,
+        ),
+    ] = None,
+    synchronous: Annotated[
+        str | None,
+        _log_option(
+            SYNCHRONOUS,
+            metavar="[=E]",
+            help="Of intervals of clocks: what was over (E before) another began is before it.",
+            keep=_keep_synchronous,
         ),
     ] = None,
     full: Annotated[

@@ -73,12 +73,15 @@ def one_of(paths: Sequence[str]) -> Source:
     return found[0]
 
 
-def given_in(source: Source, *, strict: bool = False) -> Givens:
-    """What a source gives; what is odd about a log is told, or an error where that is to be `strict`."""
+def given_in(source: Source, *, strict: bool = False, report: Report | None = None) -> Givens:
+    """What a source gives; what is odd about a log is told, or an error where that is to be `strict`.
+
+    A `report` of `report_of`, with `UNASKED`, is for who wants to look into it afterwards.
+    """
     if source.content is not None:  # no log, of which nothing odd is to be told
         with progress.told(f"reading {source.name}"):
             return source.givens(**options.of_logs())
-    report = report_of(strict, UNASKED)
+    report = report_of(strict, UNASKED) if report is None else report
     with progress.reading(source.paths, report):
         if source.content is not None:
             return source.givens(report, **options.of_logs())

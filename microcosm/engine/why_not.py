@@ -6,7 +6,7 @@ by its name in the rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, count
 
@@ -48,6 +48,8 @@ class PremiseLine:
     conclusion: str
     attempt: int = 0
     depth: int = 0
+    events: tuple[str, ...] = ()
+    """The events that the rule speaks of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,14 @@ class WhyNot:
     premises: tuple[PremiseLine, ...]
 
 
-def why_not(engine: Engine, a: str, relation: Relation, b: str) -> WhyNot:
-    """Explain the absence (or presence) of `|- a R b`. Cost: a few joins a rule."""
+def why_not(
+    engine: Engine, a: str, relation: Relation, b: str, words: Callable[[str], str] = quote
+) -> WhyNot:
+    """Explain the absence (or presence) of `|- a R b`; `words` writes an event. Cost: a few joins a rule."""
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         a, b, relation = b, a, relation.converse
     memo, x, y = engine.locate(a, b)
-    asker = _Asker(engine, memo)
+    asker = _Asker(engine, memo, words)
     pred = online(relation)
     return WhyNot(memo.judged(pred).holds(x, y), tuple(asker.lines(pred, x, y, depth=0)))
 
@@ -73,7 +77,8 @@ _LEVELS = list(Judgement)
 
 
 class _Asker:
-    def __init__(self, engine: Engine, memo: Memo) -> None:
+    def __init__(self, engine: Engine, memo: Memo, words: Callable[[str], str]) -> None:
+        self._words = words
         self._engine = engine
         self._memo = memo
         self._attempts = count()
@@ -88,16 +93,17 @@ class _Asker:
             env = self._nearest_fit(lowered, {LEFT: x, RIGHT: y})
             at = {name: env[n] for n, name in enumerate(lowered.variables) if n in env}
             shown = {
-                name: quote(names[at[name]]) if name in at else "some event" for name in lowered.variables
+                name: self._words(names[at[name]]) if name in at else "some event"
+                for name in lowered.variables
             }
+            events = tuple(names[place] for place in at.values())
             conclusion = premise_text(instance.conclusion, shown)
             for premise in instance.premises:
                 if isinstance(premise, MostAccurate) and not list(finer(premise.of)):
                     continue
                 holds = self._holds(premise, at, lowered)
-                yield PremiseLine(
-                    instance.name, premise_text(premise, shown), holds, conclusion, attempt, depth
-                )
+                text = premise_text(premise, shown)
+                yield PremiseLine(instance.name, text, holds, conclusion, attempt, depth, events)
                 if not holds and isinstance(premise, Judged) and isinstance(premise.relation, Relation):
                     lower = (premise.judgement, premise.relation)
                     if (

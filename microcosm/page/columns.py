@@ -1,4 +1,4 @@
-"""The model of a page: the events of a microcosm, numbered chain by chain, and what is said of each, in columns.
+"""The model of a page: the events of a microcosm, numbered chain by chain, and what is said of each.
 
 What the page can work out itself (depth, vectors, cones) does not go into the file. What the log says of its
 events (labels, places, gaps, lost messages) is shown, and nothing is deduced from it.
@@ -7,7 +7,7 @@ events (labels, places, gaps, lost messages) is shown, and nothing is deduced fr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -22,15 +22,18 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.page.layout import Layout, laid_out
-from microcosm.page.packing import Column, integers, lines, naturals, small, steps
+from microcosm.page.packing import Column, integers, lines, naturals, small, steps, words
 from microcosm.traces.event import ANSWERED, SENDS
 from microcosm.traces.report import Irregularity, Report
 
 MESSAGE, LINK, CLOCK, STATED = range(4)
 """Why an event is before another: what the column `why` says."""
 
-UNHEARD, UNSENT, CLOCKED, GAP, ODD = 4, 8, 16, 32, 64
-"""Bits of the column `kind`, above the two that say internal, send or receive."""
+UNHEARD, UNSENT, CLOCKED, GAP, ODD, TIMED = 4, 8, 16, 32, 64, 128
+"""Bits of the column `kind`, above the two that say internal, send or receive.
+
+`CLOCKED` has a clock that tells of every other such event how the two stand; `TIMED` another clock.
+"""
 
 DRAWN = ("seq-gap", "clock-gap", "unmatched-receive", "unreceived-send", "isolated-event")
 """Irregularities that the picture has signs of its own for."""
@@ -56,6 +59,7 @@ class PageModel:
 
     def __init__(self, engine: Engine, givens: Givens, report: Report | None = None) -> None:
         self.engine, self.givens, self.report = engine, givens, report
+        self._told: dict[str, list[Any]] = {}
         self.table: EventTable | None = givens.events
         universe = engine.universe
         position = universe.position
@@ -184,10 +188,12 @@ class PageModel:
 
     def told(self, column: str, absent: Any) -> list[Any]:
         """A column of the event table by the numbers of the page."""
-        if self.table is None:
-            return [absent] * len(self)
-        values = [*getattr(self.table, column)]
-        return [values[row] if row >= 0 else absent for row in self.rows]
+        found = self._told.get(column)
+        if found is None:
+            values = [] if self.table is None else [*getattr(self.table, column)]
+            values.append(absent)  # which is at -1
+            found = self._told[column] = [*map(values.__getitem__, self.rows)]
+        return found
 
     @cached_property
     def messages(self) -> tuple[bytearray, list[str]]:
@@ -209,7 +215,7 @@ class PageModel:
         received = {message for kind, message in zip(kinds, messages, strict=True) if kind == 2}
         found: dict[int, list[str]] = {}
         for at, (kind, message) in enumerate(zip(kinds, messages, strict=True)):
-            if message and (kind == 1 and message not in received or kind == 2 and message not in sent):
+            if message and ((kind == 1 and message not in received) or (kind == 2 and message not in sent)):
                 found[at] = []
         if self.givens.told is None:  # else nobody knows any receiver
             heard = {(m.message, m.process) for m in self.givens.messages if m.kind == "receive"}
@@ -276,8 +282,7 @@ class PageModel:
             if event is not None and one.kind not in DRAWN:
                 kinds[event] |= ODD
         for name, clock in self.givens.clocks.items():
-            if clock.ticked and clock.own > 0:  # of two such the clocks tell all
-                kinds[self.number[name]] |= CLOCKED
+            kinds[self.number[name]] |= CLOCKED if clock.ticked and clock.own > 0 else TIMED
         return kinds
 
     def given(self) -> Iterator[list[object]]:
@@ -293,11 +298,11 @@ class PageModel:
         yield small("kind", self.kinds)
         yield from self._edge_columns()
         yield from self._name_columns()
-        labels = self.told("labels", None)
+        labels = [label or "" for label in self.told("labels", None)]
         if any(labels):
-            yield lines("labels", [label or "" for label in labels])
+            yield from words("labels", labels)
         if any(self.messages[1]):
-            yield lines("messages", self.messages[1])
+            yield lines("messages", self._messages_sent())
         if self.table is not None:
             yield steps("line", self.told("lines", 0))
             if len(self.files) > 2:
@@ -307,10 +312,9 @@ class PageModel:
             if times is not None:
                 yield steps("time", times)
         if self.executions:
-            at = {name: number for number, name in enumerate(self.executions)}
+            run = {name: number for number, name in enumerate(self.executions)}
             runs = [
-                at[clock.execution] + 1 if (clock := self.givens.clocks.get(name)) else 0
-                for name in self.names
+                run[clock.execution] if (clock := self.givens.clocks.get(name)) else 0 for name in self.names
             ]
             yield naturals("run", runs)
 
@@ -328,12 +332,20 @@ class PageModel:
     def _edge_columns(self) -> Iterator[Column]:
         chain, offset = self.chain, self.offset
         yield steps("dst", [b for b, _, _ in self.edges])
-        apart = []
+        apart: list[int] = []
         for b, a, _ in self.edges:
             to, of = chain[b], chain[a]
             apart += (of - to, (a - offset[of]) - (b - offset[to]))
         yield integers("src", apart)
         yield small("why", bytes([why for _, _, why in self.edges]))
+
+    def _messages_sent(self) -> list[str]:
+        """The message of each event; empty where that is what the sending says that an edge comes from."""
+        messages = [*self.messages[1]]
+        for b, a, why in self.edges:
+            if why == MESSAGE and messages[b] == self.messages[1][a]:
+                messages[b] = ""
+        return messages
 
     def _name_columns(self) -> Iterator[Column]:
         """Positions in their processes, and the names that are not made of these."""
@@ -364,7 +376,7 @@ def _reason(source: str | None) -> int:
 
 
 def _moments(times: Sequence[object]) -> list[int] | None:
-    """Times of day as whole numbers of microseconds, or as they are if they are numbers; None if one is not."""
+    """Times of day as whole numbers of microseconds; None where one is not known."""
     found: list[int] = []
     for time in times:
         if isinstance(time, bool) or time is None:
@@ -374,11 +386,11 @@ def _moments(times: Sequence[object]) -> list[int] | None:
                 found.append(int(time * 1_000_000))
             else:
                 moment = datetime.fromisoformat(str(time))
-                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
                 found.append(int((moment - _EPOCH).total_seconds() * 1_000_000))
         except (ValueError, OverflowError):
             return None
     return found or None
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -32,7 +32,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The chains, each a list of events in its order, and the lane of each; `order` lists lanes from above."""
+    """The chains, each a list of events in order, and the lane of each; `order` lists lanes from above."""
 
     chains: list[list[int]]
     lane: list[int]

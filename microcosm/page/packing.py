@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -16,7 +18,7 @@ Kind = Literal["u8", "leb", "zigzag", "lines", "json"]
 """How the bytes of a column are to be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """One column of a page: `count` entries as bytes, which are told to the page by its `kind`."""
 
@@ -25,7 +27,7 @@ class Column:
     count: int
     data: bytes
 
-    @property
+    @cached_property
     def packed(self) -> str:
         """The bytes as gzip in base64; the same bytes give the same text. Cost: linear."""
         return base64.b64encode(
@@ -108,6 +110,19 @@ def lines(name: str, texts: Iterable[str]) -> Column:
     return Column(name, "lines", len(listed), "".join([f"{text}\n" for text in listed]).encode())
 
 
+def words(name: str, texts: Sequence[str]) -> Iterator[Column]:
+    """Columns of texts of which many are the same: each of them once, and which of these each entry is.
+
+    One column `name` of lines where most are different; else `name.of` says which line each entry has.
+    """
+    number = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    if 4 * len(number) > len(texts):
+        yield lines(name, texts)
+    else:
+        yield lines(name, number)
+        yield naturals(f"{name}.of", map(number.__getitem__, texts))
+
+
 def _escaped(text: str) -> str:
     text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return text if _writable(text) else "".join(c if _writable(c) else f"\\u{ord(c):04x}" for c in text)
@@ -119,3 +134,13 @@ def _writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def nibbles(name: str, digits: str) -> Column:
+    """A column of hexadecimal digits, two a byte, the first one above the second."""
+    return Column(name, "u8", len(digits), bytes.fromhex(digits + "0" * (len(digits) % 2)))
+
+
+def as_json(name: str, value: object) -> Column:
+    """A column that is JSON."""
+    return Column(name, "json", 1, json.dumps(value, separators=(",", ":")).encode())

@@ -12,15 +12,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
-from importlib.resources import files
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files as resources
+from itertools import combinations
 from typing import Any
 
-import microcosm
 from microcosm.compare.verdict_rows import fingerprint
+from microcosm.errors import MicrocosmError
+from microcosm.files import AnyPath, display_name, write_text
 from microcosm.page.columns import PageModel
+from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge
 from microcosm.page.packing import Column
+from microcosm.page.sources import log_columns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
+from microcosm.tuning import gc_paused
 
 SCHEMA = "microcosm-page/1"
 
@@ -30,20 +36,33 @@ SCRIPTS = (
     "verdicts",
     "signs",
     "place",
+    "arrows",
     "draw",
-    "list",
+    "search",
+    "answers",
+    "whatif",
+    "proof",
     "panel",
+    "about",
+    "list",
     "keys",
     "share",
     "live",
+    "pointer",
     "main",
 )
 """The scripts in the order in which they are joined: one scope, as if they were one file."""
 
+EVENTS = 2_000_000
+"""A page shows so many events at most."""
+
+BYTES = 64 << 20
+"""The columns of a page have so many bytes at most."""
+
 LIVE = "live"
 """The script that only a page with a session behind it needs."""
 
-_web = files("microcosm.page").joinpath("web")
+_web = resources("microcosm.page").joinpath("web")
 
 
 def scripts(*, live: bool = False) -> str:
@@ -56,7 +75,7 @@ def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False)
     """The page of a head and its columns. Cost: linear."""
     packed = [*columns]
     head = {**head, "columns": [{"name": c.name, "type": c.kind, "count": c.count} for c in packed]}
-    script, style = scripts(live=live), _read("page.css")
+    script, style = scripts(live=live), _read("page.css") + _read("panel.css")
     data = [f'<script type="application/json" id="head">{in_script(head)}</script>']
     data += [
         f'<script type="application/x-gzip-base64" id="col-{c.name}">{c.packed}</script>' for c in packed
@@ -72,7 +91,7 @@ def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False)
 
 
 def policy(script: str, style: str, *, live: bool = False) -> str:
-    """What the page may do: run these scripts, use this style, start workers; ask its own session if `live`."""
+    """What the page may do: run these scripts, use this style, start workers; ask its session if `live`."""
     parts = ["default-src 'none'", f"script-src '{_hash(script)}'", f"style-src '{_hash(style)}'"]
     parts += ["worker-src blob:", "img-src blob: data:"]
     parts += ["connect-src 'self'"] if live else []
@@ -93,6 +112,10 @@ def _read(name: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
+class TooLarge(MicrocosmError):
+    """There are more events than a page can show, or it would take more bytes."""
+
+
 def page(
     known: Microcosm,
     *,
@@ -103,13 +126,77 @@ def page(
     files: Sequence[str] = (),
     live: bool = False,
 ) -> str:
-    """The page of a microcosm. Raises `Undefined` where it would be too large. Cost: see `PageModel`."""
-    model = PageModel(known._engine, known.givens, report)
-    head = head_of(model, title=title or known.name or ", ".join(files) or "microcosm")
-    head["from"] = list(files)
-    columns = [*model.columns()]
-    head["digest"] = digest_of(head, columns)
+    """The page of a microcosm, as HTML.
+
+    `pairs` are of events whose verdict, possibilities and proof are in it, the first to begin with; `proofs`
+    is `all` (of up to `PROVED` events every proof), `pairs` or `none`. `files` are what was read, `report` is
+    what was odd about it. A page that is `live` has a session behind it.
+
+    Raises `UnknownEvent`, and `TooLarge` above `EVENTS` events or `BYTES` bytes. Cost: linear in the givens;
+    of few events that of all verdicts and proofs.
+    """
+    head, columns = contents(known, title=title, report=report, proofs=proofs, pairs=pairs, files=files)
     return html(head, columns, live=live)
+
+
+def write(known: Microcosm, path: AnyPath, **how: Any) -> None:
+    """Write the page of a microcosm, whole or not at all; `how` are the options of `page`, which see."""
+    write_text(path, page(known, **how))
+
+
+def contents(
+    known: Microcosm,
+    *,
+    title: str | None = None,
+    report: Report | None = None,
+    proofs: str = "all",
+    pairs: Sequence[tuple[str, str]] = (),
+    files: Sequence[str] = (),
+) -> tuple[dict[str, Any], list[Column]]:
+    """The head of a page and its columns; see `page`."""
+    with gc_paused():
+        return _contents(known, title, report, proofs, pairs, files)
+
+
+def _contents(
+    known: Microcosm,
+    title: str | None,
+    report: Report | None,
+    proofs: str,
+    pairs: Sequence[tuple[str, str]],
+    files: Sequence[str],
+) -> tuple[dict[str, Any], list[Column]]:
+    if (many := max(len(known), len(known.events_table or ()))) > EVENTS:
+        raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
+    model = PageModel(known._engine, known.givens, report)
+    knowledge = Knowledge(model)
+    if not (model.closed or knowledge.tabled):
+        said = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
+        raise TooLarge(f"{said}, and here are {len(model):,}")
+    asked = [(_number(model, known, a), _number(model, known, b)) for a, b in pairs]
+    head = head_of(model, title=title or known.name or ", ".join(map(display_name, files)) or "microcosm")
+    head["from"] = list(files)
+    head["pairs"] = knowledge.asked(asked)
+    columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
+    head["unsaid"] = knowledge.unsaid(columns)
+    if len(model) <= LEFT:
+        left = knowledge.left()
+        head["consistent"] = left is not None
+        columns += [left] if left is not None else []
+    if proofs == "all" and len(model) <= PROVED:
+        asked += [pair for pair in combinations(range(len(model)), 2) if pair not in asked]
+    if proofs != "none" and asked:
+        columns.append(knowledge.proofs(asked))
+    head["digest"] = digest_of(head, columns)
+    if (size := sum(len(column.packed) for column in columns)) > BYTES:
+        raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
+    return head, columns
+
+
+def _number(model: PageModel, known: Microcosm, name: str) -> int:
+    if name not in model.number:
+        known.require(name)
+    return model.number[name]
 
 
 def head_of(model: PageModel, *, title: str) -> dict[str, Any]:
@@ -118,7 +205,7 @@ def head_of(model: PageModel, *, title: str) -> dict[str, Any]:
     shown = model.irregularities
     return {
         "schema": SCHEMA,
-        "made_by": f"microcosm {microcosm.__version__}",
+        "made_by": f"microcosm {_version()}",
         "title": title,
         "rules": "shipped" if model.shortcuts else fingerprint(model.engine.rules),
         "shortcuts": model.shortcuts,
@@ -137,8 +224,16 @@ def head_of(model: PageModel, *, title: str) -> dict[str, Any]:
         "lost": [[event, to] for event, to in model.lost.items() if to],
         "irregularities": [[one.kind, event, one.file, one.line, one.message] for one, event in shown],
         "given": [*model.given()],
+        "executions": model.executions,
         "tokens": {name: [model.number[event] for event in group] for name, group in givens.tokens.items()},
     }
+
+
+def _version() -> str:
+    try:
+        return version("microcosm")
+    except PackageNotFoundError:
+        return "from a checkout"
 
 
 def digest_of(head: Mapping[str, Any], columns: Sequence[Column]) -> str:

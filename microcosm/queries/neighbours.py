@@ -42,23 +42,31 @@ class Neighbours:
         self._engine, self._givens = engine, givens
         self._rank: dict[str, int] | None = None
 
-    def with_verdict(self, relation: Relation | str | None, event: str) -> Iterator[str]:
+    def with_verdict(self, relation: Relation | str | None, event: str, concurrent: int = 0) -> Iterator[str]:
         """The events b with the verdict `b R event`. Raises `Undefined` for what is no relation.
 
-        For `?` and silence the events of which nothing is known are asked about one by one.
+        Those of the row `concurrent`, undecided online, count as concurrent. For `?` and silence the other
+        events of which nothing is known are asked about one by one.
         """
         relation = read_relation(relation)
         engine = self._engine
         memo, _, at = engine.locate(event, event)
         if relation not in (Relation.UNKNOWN, Relation.SILENT):
-            return self._named(_column(memo, relation, at))
-        undecided = engine.universe.named & ~(1 << at)
-        for certain in CERTAIN:
-            undecided &= ~_column(memo, certain, at)
+            more = concurrent if relation is Relation.CONCURRENT else 0
+            return self.named(_column(memo, relation, at) | more)
+        undecided = self.undecided(event) & ~concurrent
         unknown = memo.judged(online(Relation.UNKNOWN))
         wanted = relation is Relation.UNKNOWN
         position = engine.universe.position
-        return (b for b in self._named(undecided) if unknown.holds(position[b], at) is wanted)
+        return (b for b in self.named(undecided) if unknown.holds(position[b], at) is wanted)
+
+    def undecided(self, event: str) -> int:
+        """The row of the events of which nothing certain is known beside one: `?` or silence."""
+        memo, _, at = self._engine.locate(event, event)
+        row = self._engine.universe.named & ~(1 << at)
+        for certain in CERTAIN:
+            row &= ~_column(memo, certain, at)
+        return row
 
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after `first` and before `last`; there are none where `first` is not before `last`."""
@@ -66,7 +74,7 @@ class Neighbours:
         before = memo.judged(online(Relation.BEFORE))
         if x == y or not before.holds(x, y):
             return iter(())
-        return self._named(before.row(x) & before.col(y))
+        return self.named(before.row(x) & before.col(y))
 
     def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
         """What encloses two events: the last events before both, and the first events after both.
@@ -85,9 +93,9 @@ class Neighbours:
             size = len(engine.universe)
             last = from_positions([at for at in bits(earlier) if not before.row(at) & earlier], size)
             first = from_positions([at for at in bits(later) if not before.col(at) & later], size)
-        return list(self._named(last)), list(self._named(first))
+        return list(self.named(last)), list(self.named(first))
 
-    def _named(self, row: int) -> Iterator[str]:
+    def named(self, row: int) -> Iterator[str]:
         """The events of a row of bits, in the order in which the givens name them."""
         if self._rank is None:
             self._rank = {name: rank for rank, name in enumerate(self._givens.named())}

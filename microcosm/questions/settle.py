@@ -2,7 +2,8 @@
 
 An observation is tried: what it says is added to what is known, and the question is evaluated again. For
 clocks the outcome is not known beforehand: the clock of an event tells of every other one whether it is
-before it, so that a clock is counted for a tuple where it decides every open atom whatever it shows.
+before it, so that a clock is counted for a tuple where it decides every open atom whatever it shows. Who has
+the record of an event is its process: that is the peer to ask, for one clock or for all that it knew.
 """
 
 from __future__ import annotations
@@ -30,16 +31,20 @@ TUPLES = 10_000
 TRIED = 64
 """So many places for the lost ends of messages are tried."""
 
+PEERS = 5
+"""So many processes to ask are named."""
+
 Build = Callable[[Givens], Engine]
 
 
 @dataclass(frozen=True)
 class Observation:
-    """Something that can be found out: its kind (`complete`, `message`, `clock`), in words, and what it
-    decides.
+    """Something that can be found out: its kind (`complete`, `message`, `clock`, `peer`), in words, and what
+    it decides.
 
     `decides` is how many of the `open` tuples it decides; of clocks, how many more after those listed before
-    it. `given` is the statement that would be added, where it is one, `event` whose clock it is.
+    it. `given` is the statement that would be added, where it is one, `event` whose clock it is, `peer` the
+    process that would have the record.
     """
 
     kind: str
@@ -48,6 +53,7 @@ class Observation:
     open: int
     event: str | None = None
     given: str | None = None
+    peer: str | None = None
 
     def __str__(self) -> str:
         return f"{self.text}: decides {self.decides:,} of {self.open:,}"
@@ -55,7 +61,7 @@ class Observation:
     def to_json(self) -> dict[str, Any]:
         """Its fields; those that it has not are left out."""
         found = {"kind": self.kind, "text": self.text, "decides": self.decides, "open": self.open}
-        more = {"event": self.event, "given": self.given}
+        more = {"event": self.event, "given": self.given, "peer": self.peer}
         return {**found, **{name: value for name, value in more.items() if value is not None}}
 
 
@@ -78,42 +84,80 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
         again = Evaluation(then, stop)
         left = sum(again.value(body, scope) == OPEN for scope in tuples)
         if left < len(tuples):
-            kind, text, given = observation
-            found.append(Observation(kind, text, len(tuples) - left, len(tuples), given=given))
+            kind, text, given, peer = observation
+            found.append(Observation(kind, text, len(tuples) - left, len(tuples), given=given, peer=peer))
     found.sort(key=lambda one: (one.kind != "complete", -one.decides))
-    return found + clocks(evaluation, body, tuples)
+    needed = _needed(evaluation, body, tuples)
+    found += clocks(asked, needed, len(tuples))
+    return found + peers(asked, needed, len(tuples))
 
 
-def clocks(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> list[Observation]:
-    """Few clocks that decide all that clocks decide, chosen greedily: each decides most of what is left.
+Needs = list[list[frozenset[Any]]]
+"""For each open tuple that clocks decide, sets of events: of each set one clock."""
+
+
+def clocks(asked: Asked, needed: Needs, count: int) -> list[Observation]:
+    """Few clocks that decide all that clocks decide of `count` open tuples. Cost: that of `_cover`."""
+    names, processes = asked.table.names, asked.table.processes
+    return [
+        Observation(
+            "clock",
+            f"{'and ' * bool(number)}a clock at {names[event]}",
+            decides,
+            count,
+            names[event],
+            peer=processes[event] or None,
+        )
+        for number, (event, decides) in enumerate(_cover(needed))
+    ]
+
+
+def peers(asked: Asked, needed: Needs, count: int) -> list[Observation]:
+    """Whom to ask: few processes that, if each tells the clocks of its events, decide all that clocks do.
+
+    Cost: that of `_cover`.
+    """
+    processes = asked.table.processes
+    among = [[frozenset(processes[event] for event in need) - {""} for need in needs] for needs in needed]
+    found: list[Observation] = []
+    for process, decides in _cover([needs for needs in among if all(needs)])[:PEERS]:
+        lost = asked.missing.get(process)
+        lacks = f" ({lost:,} of its events are not in this log)" if lost else ""
+        text = f"{'and ' * bool(found)}ask {process} what it knew at its events{lacks}"
+        found.append(Observation("peer", text, decides, count, peer=process))
+    return found
+
+
+def _cover(needed: Needs) -> list[tuple[Any, int]]:
+    """Few that have one of each set, chosen greedily, each with how many more tuples are decided by it.
 
     No way to choose them that is known to be fast does better than within a factor ln n of the fewest. Cost:
-    linear in the open atoms for each clock.
+    linear in the sets for each that is chosen.
     """
-    needed: list[list[frozenset[int]]] = []
+    chosen = []
+    while needed:
+        worth: dict[Any, float] = {}
+        for needs in needed:
+            for need in needs:
+                for one in need:
+                    worth[one] = worth.get(one, 0) + 1 / len(needs)
+        most = max(worth.values())
+        best = min(one for one, value in worth.items() if value == most)
+        left = [[need for need in needs if best not in need] for needs in needed]
+        chosen.append((best, sum(not needs for needs in left)))
+        needed = [needs for needs in left if needs]
+    return chosen
+
+
+def _needed(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> Needs:
+    """What clocks each open tuple takes; those that no clocks decide are left out."""
+    needed = []
     for scope in tuples:
         atoms = [*islice(because(evaluation, body, scope, OPEN), ATOMS)]
         needs = [need for atom in atoms for need in _needs(evaluation.asked, atom)]
         if needs and len(atoms) < ATOMS:
             needed.append(needs)
-    chosen: list[tuple[int, int]] = []
-    while needed:
-        worth: dict[int, float] = {}
-        for needs in needed:
-            for need in needs:
-                for event in need:
-                    worth[event] = worth.get(event, 0) + 1 / len(needs)
-        best = max(worth, key=lambda event: (worth[event], -event))
-        left = [[need for need in needs if best not in need] for needs in needed]
-        chosen.append((best, sum(not needs for needs in left)))
-        needed = [needs for needs in left if needs]
-    names = evaluation.asked.table.names
-    return [
-        Observation(
-            "clock", f"{'and ' * bool(number)}a clock at {names[event]}", decides, len(tuples), names[event]
-        )
-        for number, (event, decides) in enumerate(chosen)
-    ]
+    return needed
 
 
 def _needs(asked: Asked, atom: Atom) -> Iterator[frozenset[int]]:
@@ -145,40 +189,40 @@ def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
         yield from part.scopes(part.among & ~(true | false))
 
 
-def _tried(asked: Asked) -> Iterator[tuple[tuple[str, str, str | None], Givens]]:
+def _tried(asked: Asked) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
     """Each observation whose outcome is one statement, and what would be known then."""
     if not asked.givens.complete and asked.givens.messages and not asked.missing:
         known = asked.givens.copy()
         known.complete = True
         if lacking(known) is None:
-            yield ("complete", "if every message of this system is in the log (`complete`)", None), known
-    for text, left, right in islice(_ends(asked), TRIED):
+            yield (
+                ("complete", "if every message of this system is in the log (`complete`)", None, None),
+                known,
+            )
+    for text, left, right, process in islice(_ends(asked), TRIED):
         known = asked.givens.copy()
         known.add(Correspondence(left, Relation.BEFORE, right))
-        yield ("message", text, f"{left} < {right}"), known
+        yield ("message", text, f"{left} < {right}", process), known
 
 
-def _ends(asked: Asked) -> Iterator[tuple[str, str, str]]:
-    """Where the log lost one end of a message: in words, and what follows if it lies in that gap."""
+def _ends(asked: Asked) -> Iterator[tuple[str, str, str, str]]:
+    """Where the log lost one end of a message: in words, what follows if it lies in that gap, and of which
+    process that is.
+    """
     sent: dict[str, list[Any]] = {}
     received: dict[str, list[Any]] = {}
     for message in asked.givens.messages:
         (sent if message.kind == "send" else received).setdefault(message.message, []).append(message)
-    gaps = _gaps(asked)
-    for name, ends in received.items():
-        if name not in sent:
-            for end in ends:
-                for process, before, after in gaps:
-                    if process != end.process:
-                        where = f"of {process}, between {before} and {after}"
-                        yield f"the sending of {name}, if it is in the gap {where}", before, end.event
-    for name, ends in sent.items():
-        if name not in received:
-            for end in ends:
-                for process, before, after in gaps:
-                    if process in end.receivers:
-                        where = f"of {process}, between {before} and {after}"
-                        yield f"the reception of {name}, if it is in the gap {where}", end.event, after
+    for process, before, after in _gaps(asked):
+        gap = f"if it is in the gap of {process}, between {before} and {after}"
+        for name, ends in received.items():
+            for end in ends if name not in sent else ():
+                if process != end.process:
+                    yield f"the sending of {name}, {gap}", before, end.event, process
+        for name, ends in sent.items():
+            for end in ends if name not in received else ():
+                if process in end.receivers:
+                    yield f"the reception of {name}, {gap}", end.event, after, process
 
 
 def _gaps(asked: Asked) -> list[tuple[str, str, str]]:

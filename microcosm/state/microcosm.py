@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
@@ -27,6 +28,7 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct
 from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     import networkx
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from microcosm.queries.batch import Batch, VerdictTable
+    from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.neighbours import Neighbours
     from microcosm.queries.offline import Decisions, Offline
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
     from microcosm.questions.settle import Observation
     from microcosm.worlds.search import Stop
 
+
+_PAGES = "microcosm.page.write"
+"""What writes pages. It stands above this layer, and is looked up by name when somebody wants a page."""
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
 
@@ -78,6 +84,7 @@ class Microcosm:
     _fitting: Worlds | None
     _many: Batch | None
     _around: Neighbours | None
+    _told: Concluded | None
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
 
     def __init__(
@@ -150,6 +157,14 @@ class Microcosm:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
         as_json = files.is_json_name(path)
         files.write_text(path, json_text(self.to_json(), indent=1) + "\n" if as_json else self.to_text())
+
+    def page(self, path: files.AnyPath, **how: Any) -> None:
+        """Write a page that shows this in any browser, without a network (docs/page.md), whole or not at all.
+
+        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` of events to begin with,
+        `proofs`. Raises `TooLarge`, `UnknownEvent`. Cost: as that of `page`.
+        """
+        import_module(_PAGES).write(self, path, **how)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A multigraph of the givens: an edge a → b keyed by its sign for each given, with its `source`.
@@ -303,14 +318,22 @@ class Microcosm:
         expect_distinct(a, b)
         return self._witness.derive(read_judgement(judgement), a, _judged(relation), b)
 
-    def why_not(self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False) -> WhyNot:
+    def why_not(
+        self,
+        a: str,
+        relation: Relation | str,
+        b: str,
+        *,
+        must_exist: bool = False,
+        words: Callable[[str], str] = quote,
+    ) -> WhyNot:
         """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
 
         >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
         True
         """
         self._ask(a, b, must_exist)
-        return why_not(self._engine, a, _judged(relation), b)
+        return why_not(self._engine, a, _judged(relation), b, words)
 
     def table(self) -> VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.
@@ -320,6 +343,18 @@ class Microcosm:
         from microcosm.queries.batch import VerdictTable
 
         return VerdictTable(self._engine, self.events)
+
+    @property
+    def concluded(self) -> Concluded:
+        """What is shown of pairs where the log is said to be complete: `||`, concluded offline, for `?`.
+
+        The verdicts themselves stay those of online decision making. Valid until the next change.
+        """
+        from microcosm.queries.concluded import Concluded
+
+        if self._told is None:
+            self._told = Concluded(self._engine, self._neighbours, self._witness.steps)
+        return self._told
 
     @overload
     def online_many(self, pairs: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]: ...
@@ -652,7 +687,7 @@ class Microcosm:
         self._changed()
 
     def _changed(self) -> None:
-        self._finder = self._fitting = self._many = self._around = None
+        self._finder = self._fitting = self._many = self._around = self._told = None
 
     @property
     def _witness(self) -> Prover:

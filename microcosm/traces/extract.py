@@ -17,6 +17,7 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import EventTable, EventTableBuilder
+from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.causality import Causality
@@ -25,6 +26,7 @@ from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import Extraction, Report
+from microcosm.traces.synchronous import over_before, source
 from microcosm.tuning import gc_paused
 
 SPANS = frozenset(("parent", "span link"))
@@ -41,6 +43,7 @@ def microcosm_of_logs(
     trace: str | None = None,
     delimiter: str | None = None,
     with_clocks: bool = True,
+    synchronous: Number | None = None,
     report: Report | None = None,
 ) -> Extraction:
     """The microcosm of one log, which may be spread over several files, and what it was made of.
@@ -48,7 +51,8 @@ def microcosm_of_logs(
     `format` is told from each file where it is not given, `pattern` describes the records of a text log;
     `process` asks for what that process could know, `token` names an attribute whose holders exclude each
     other, `trace` picks one execution of several, `delimiter` describes the lines between them;
-    irregularities go to `report`.
+    `synchronous` states that clocks agree within so much, and that what is over before something begins is
+    before it (`microcosm.traces.synchronous`); irregularities go to `report`.
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
@@ -56,11 +60,19 @@ def microcosm_of_logs(
     """
     report = Report() if report is None else report
     found = None
-    if len(paths) == 1 and with_clocks and not any((format, pattern, process, token, trace, delimiter)):
+    asked = any((format, pattern, process, token, trace, delimiter)) or synchronous is not None
+    if len(paths) == 1 and with_clocks and not asked:
         found = plain_extraction(paths[0], report)  # all that it reads is in the own format
     if found is None:
         events = read(paths, format, pattern, report, trace, delimiter)
-        found = extract(events, process=process, token=token, with_clocks=with_clocks, report=report)
+        found = extract(
+            events,
+            process=process,
+            token=token,
+            with_clocks=with_clocks,
+            synchronous=synchronous,
+            report=report,
+        )
     return found
 
 
@@ -70,6 +82,7 @@ def extract(
     process: str | None = None,
     token: str | None = None,
     with_clocks: bool = True,
+    synchronous: Number | None = None,
     report: Report | None = None,
 ) -> Extraction:
     """The microcosm of a trace.
@@ -77,17 +90,23 @@ def extract(
     `process` restricts it to what that process could know by the end: its own events, which become
     the internal chain, and their causal past. `token` names an attribute whose holders exclude each
     other. Without `with_clocks` clocks are not kept, and only used to find what receptions disclosed.
+    `synchronous` states that clocks agree within so much.
 
-    Raises `TextError` when no event is of that process or has that attribute. Cost: linear in the
-    events times the entries of their clocks, plus sorting.
+    Raises `TextError` when no event is of that process, has that attribute, or has an interval of a clock.
+    Cost: linear in the events times the entries of their clocks, plus sorting.
     """
     report = Report() if report is None else report
     with gc_paused():
-        return _extract(events, process, token, with_clocks, report)
+        return _extract(events, process, token, with_clocks, synchronous, report)
 
 
 def _extract(
-    events: Iterable[TraceEvent], process: str | None, token: str | None, with_clocks: bool, report: Report
+    events: Iterable[TraceEvent],
+    process: str | None,
+    token: str | None,
+    with_clocks: bool,
+    synchronous: Number | None,
+    report: Report,
 ) -> Extraction:
     events = [*events]
     files = dict.fromkeys(map(attrgetter("file"), events))
@@ -108,6 +127,11 @@ def _extract(
             part.order_links(givens)
         if part.said.before.stamps:
             part.add_stamps(givens)
+            if synchronous is not None:
+                part.order_synchronous(givens, synchronous)
+    if synchronous is not None and not any(isinstance(stamp, tuple) for stamp in givens.stamps.values()):
+        hint = "Histories of Jepsen and Porcupine have them, and own JSON lines with `stamp: [from, to]`."
+        raise TextError("no event of the log has an interval of a clock", hint=hint)
     if any(run.foreign for run in runs):
         _order_foreign(parts, givens, chosen is not None, report)
     if token is not None:
@@ -281,6 +305,12 @@ class _Part:
         for event, stamp in self.said.before.stamps.items():
             if event in self.kept:
                 givens.stamps[self.names[event]] = stamp
+
+    def order_synchronous(self, givens: Givens, epsilon: Number) -> None:
+        """Add that an event came before those that began when it was over, by clocks stated to agree."""
+        kept = {event: stamp for event, stamp in self.said.before.stamps.items() if event in self.kept}
+        for before, after in over_before(kept, epsilon):
+            self._add(givens, before, after, source(epsilon))
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""

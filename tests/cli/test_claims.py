@@ -25,11 +25,11 @@ from microcosm.cli import exits, reading
 from microcosm.cli.app import main
 from microcosm.cli.commands.verify import fault_of
 from microcosm.cli.show.offline import offline_fields, possible_fields, say_inconsistent
-from microcosm.cli.show.proofs import proof_object
 from microcosm.cli.show.verdict import verdict_fields
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.proof_json import proof_object
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.text.mc_reader import read_givens, write_mc

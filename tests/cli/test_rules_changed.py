@@ -15,7 +15,8 @@ from microcosm.logic.rulebook import RuleBook
 from tests.cli.conftest import Run
 from tests.engine.test_changed_rules import VARIANTS
 from tests.naive import Naive
-from tests.random_rules import THOROUGH, random_givens, random_rules
+from tests.random_rules import random_givens, random_rules
+from tests.thorough import draws
 
 ASKED = (
     "online m.mc a b",
@@ -103,7 +104,7 @@ def test_every_command_under_random_rules(run: Run, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 60 if THOROUGH else 30))
+@pytest.mark.parametrize("seed", range(2, 2 + draws(10, 58)))
 def test_every_command_under_many_random_rules(run: Run, seed: int) -> None:
     rng = Random(seed)
     everything(run, random_rules(rng, offline=True), rng)

@@ -27,6 +27,7 @@ from tests.notation import mc
 from tests.proofs import proved, steps
 from tests.rulesets import ADDED, TEN, edited, extended, ten, without
 from tests.strategies import microcosms, truth
+from tests.thorough import draws
 
 OUTSIDE = "outside"
 
@@ -107,11 +108,11 @@ def test_engine_is_naive_on_some_larger_microcosms(variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_engine_is_naive_on_many_larger_microcosms(variant: str) -> None:
     rules = VARIANTS[variant]()
-    for facts in up_to_renaming("abcd", superseding=True)[::12]:
+    for facts in up_to_renaming("abcd", superseding=True)[:: draws(36, 12)]:
         check(rules, as_givens(facts))
 
     @given(microcosms(4, 7))
-    @settings(max_examples=20)
+    @settings(max_examples=draws(8, 20))
     def agree(givens: Givens) -> None:
         check(rules, givens)
 

@@ -26,6 +26,7 @@ from tests.naive import Naive
 from tests.notation import mc
 from tests.random_rules import random_givens, random_rules
 from tests.rulesets import blocks, ten
+from tests.thorough import draws
 
 SECONDS = 10
 """A case that takes longer has hung: most take a hundredth of one."""
@@ -108,14 +109,14 @@ def test_offline_verdicts_under_random_rules(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hundred", range(10))
-def test_online_verdicts_under_a_thousand_random_rule_sets(hundred: int) -> None:
+@pytest.mark.parametrize("hundred", range(draws(3, 10)))
+def test_online_verdicts_under_hundreds_of_random_rule_sets(hundred: int) -> None:
     for seed in range(1000 + 100 * hundred, 1100 + 100 * hundred):
         online(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hundred", range(5))
+@pytest.mark.parametrize("hundred", range(draws(2, 5)))
 def test_offline_verdicts_under_hundreds_of_random_rule_sets(hundred: int) -> None:
     for seed in range(1000 + 100 * hundred, 1100 + 100 * hundred):
         offline(seed)

@@ -19,6 +19,7 @@ from tests.orderings import oracle
 from tests.orderings.notation import chains_of
 from tests.orderings.oracle import NAMES, Chains, Placed
 from tests.orderings.test_enumeration import drawn
+from tests.thorough import draws
 
 STATEMENTS = [*NAMES, *(f"{name} interior" for name in NAMES)]
 
@@ -192,7 +193,7 @@ def test_every_conclusion_is_true(statement: str, scope: Callable[[], Iterable[C
 def test_every_conclusion_is_true_of_hundreds_of_multicasts(statement: str) -> None:
     name, _, interior = statement.partition(" ")
     rng, tried = Random(17), 0
-    while tried < 700:
+    while tried < draws(250, 700):
         chains, order = drawn(rng, rng.randint(2, 4), rng.randint(1, 4), 3)
         if not order or len(order) > 9 or not oracle.verdicts(chains)[name][bool(interior)]:
             continue

@@ -1,7 +1,7 @@
-"""A page in a real browser: `page_of` writes one, opens it in Chromium from the file, and hands over the tab.
+"""A page in a real browser: `page_of` writes one, opens it in Chromium from the file, and hands it over.
 
-The browser is that of the machine (`MICROCOSM_CHROMIUM`, or a `chromium` on the path); where there is none, or
-no Playwright, what needs it is skipped, and says so. The plugin of Playwright for pytest is not used.
+The browser is that of the machine (`MICROCOSM_CHROMIUM`, or a `chromium` on the path); where there is none,
+or no Playwright, what needs it is skipped, and says so. The plugin of Playwright for pytest is not used.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from typing import Any
 import pytest
 
 from microcosm.givens.givens import Givens
-from microcosm.page.write import page, scripts
+from microcosm.page.write import contents, page, scripts
 from microcosm.state.microcosm import Microcosm
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
+
+SHOW = "async ([head, texts]) => { app.model = new Model(head, await unpack(head, texts, VECTORS)); }"
+
+READY = "window.inside && window.inside('() => app.model !== null')"
 
 INNER = "\n})();\n"
 """The end of the one function in which all scripts stand."""
@@ -37,9 +41,14 @@ class Opened:
 
     def run(self, script: str, argument: Any = None) -> Any:
         """What an expression of the page's own scope is, or what a promise of it becomes."""
-        return self.tab.evaluate(
-            "([script, argument]) => window.inside(script, argument)", [script, argument]
-        )
+        return self.tab.evaluate("([script, given]) => window.inside(script, given)", [script, argument])
+
+    def show(self, known: Microcosm, **options: Any) -> dict[str, Any]:
+        """Put the model of another microcosm in the place of this one, for questions alone; its head."""
+        head, columns = contents(known, **options)
+        head["columns"] = [{"name": c.name, "type": c.kind, "count": c.count} for c in columns]
+        self.run(SHOW, [head, {column.name: column.packed for column in columns}])
+        return head
 
 
 @pytest.fixture(scope="session")
@@ -57,14 +66,27 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def bare(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    """A page that shows nothing yet: `show` gives it one microcosm after another."""
+    path = tmp_path_factory.mktemp("page") / "bare.html"
+    path.write_text(opened_up(page(Microcosm())), encoding="utf-8")
+    found = Opened(chromium.new_page(), path)
+    found.tab.goto(path.as_uri())
+    found.tab.wait_for_function(READY)
+    return found
+
+
 def opened_up(html: str) -> str:
     """The page with a door into the one scope of its scripts, for tests alone; its policy lets it be."""
     door = "window.inside = (script, argument) => eval(script)(argument);"
+    if "app.model =" not in scripts():  # nothing draws yet
+        door += " readModel().then(model => { app.model = model; });"
     head, policy, rest = html.partition("script-src ")
     script = scripts()
     assert html.count(script) == 1, "the scripts of the page as they are joined"
-    rest = rest.partition(";")[2]
-    return f"{head}{policy}'unsafe-inline' 'unsafe-eval';{rest}".replace(
+    rest = rest.partition("; style-src")[2]
+    return f"{head}{policy}'unsafe-inline' 'unsafe-eval'; style-src{rest}".replace(
         script, script.removesuffix(INNER) + f"\n{door}{INNER}"
     )
 

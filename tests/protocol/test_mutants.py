@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.faulty import Change, FaultyCopy
 from tests.protocol.mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
@@ -23,41 +20,23 @@ def test_a_mutant_can_be_made(mutant: Mutant) -> None:
     assert [text.count(old) for old, _ in mutant.changes] == [1] * len(mutant.changes)
 
 
-def survives(mutant: Mutant | None, folder: Path) -> bool:
-    """Whether the tests pass in a copy of the package with the fault in it."""
-    for name in ("microcosm", "tests"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "golden"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
-    tests = "hybrid/test_hybrid.py test_delivery.py" if mutant is None else mutant.tests
-    if mutant is not None:
-        for name in mutant.file.split():
-            file = folder / "microcosm" / "protocol" / name
-            text = file.read_text(encoding="utf-8")
-            for old, new in mutant.changes:
-                text = text.replace(old, new)
-            file.write_text(text, encoding="utf-8")
-    ran = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
-            *(f"tests/protocol/{test}" for test in tests.split()),
-        ],
-        cwd=folder,
-        env={"PYTHONPATH": str(folder), "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
-    return ran.returncode == 0
+def changes(mutant: Mutant) -> list[Change]:
+    """What the mutant changes, each in the one of its files that has that text."""
+    names = [f"microcosm/protocol/{file}" for file in mutant.file.split()]
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
+    return [(next(n for n in names if old in texts[n]), old, new) for old, new in mutant.changes]
+
+
+def tests_of(names: str) -> str:
+    return " ".join(f"tests/protocol/{name}" for name in names.split())
 
 
 @pytest.mark.slow
-def test_without_a_fault_they_pass(tmp_path: Path) -> None:
-    assert survives(None, tmp_path)
+def test_without_a_fault_they_pass(faulty: FaultyCopy) -> None:
+    assert faulty.tested(tests_of("hybrid/test_hybrid.py test_delivery.py"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_mutant_is_killed(mutant: Mutant, tmp_path: Path) -> None:
-    assert not survives(mutant, tmp_path)
+def test_a_mutant_is_killed(mutant: Mutant, faulty: FaultyCopy) -> None:
+    assert not faulty.tested(tests_of(mutant.tests), changes(mutant))

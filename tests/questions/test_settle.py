@@ -16,16 +16,16 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.questions.asked import OPEN, Asked, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.reader import read_questions
-from microcosm.questions.settle import _open_tuples, clocks, observations
+from microcosm.questions.settle import _needed, _open_tuples, clocks, observations, peers
 from microcosm.worlds.world import World, all_worlds
 
 QUESTIONS = [f"event any; never any {sign} any" for sign in ("<", "||", "<>")]
 
 
-def asked_of(givens: Givens, text: str, events: str = "abcd") -> Asked:
+def asked_of(givens: Givens, text: str, events: str = "abcd", together: int = 1) -> Asked:
     builder = EventTableBuilder()
-    for event in events:
-        builder.add(EventRow(event, event))
+    for number, event in enumerate(events):
+        builder.add(EventRow(event, f"p{number // together}" if together > 1 else event))
     givens.events = builder.table()
     return Asked(givens, Engine(read_rules(), givens), read_questions(text))
 
@@ -62,7 +62,7 @@ def test_clocks_decide_what_they_say_and_no_fewer_do(seed: int) -> None:
     tuples = [*_open_tuples(evaluation, formula)]
     if not tuples:
         return
-    chosen = clocks(evaluation, body, tuples)
+    chosen = clocks(asked, _needed(evaluation, body, tuples), len(tuples))
     fitting = [world for world in all_worlds("abcd") if world.fits(givens)]
     told = 0
     at: set[str] = set()
@@ -79,6 +79,43 @@ def test_clocks_decide_what_they_say_and_no_fewer_do(seed: int) -> None:
         told += len(decided)
         left -= decided
     assert told == len(tuples)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whom_to_ask_knows_what_it_says_and_no_more(seed: int) -> None:
+    """Two processes of two events each: what each knew at both of them."""
+    rng = Random(seed)
+    source = World.random("abcd", rng, 0.4)
+    givens = Givens()
+    for a, b in permutations("abcd", 2):
+        if rng.random() < 0.15:
+            before = source.relation(a, b) is Relation.BEFORE
+            givens.add(Correspondence(a, Relation.BEFORE if before else Relation.NOT_BEFORE, b))
+    asked = asked_of(givens, QUESTIONS[seed % 3], together=2)
+    (question,) = asked.questions.questions
+    evaluation, body = Evaluation(asked), question.formula.body  # type: ignore[union-attr]
+    tuples = [*_open_tuples(evaluation, question.formula)]
+    named = peers(asked, _needed(evaluation, body, tuples), len(tuples))
+    fitting = [world for world in all_worlds("abcd") if world.fits(givens)]
+    events, left = set[str](), [*tuples]
+    for one in named:
+        events |= {"p0": {"a", "b"}, "p1": {"c", "d"}}[one.peer or ""]
+        still = [
+            scope
+            for scope in left
+            if not all(value_after(asked, observed(givens, world, events), body, scope) for world in fitting)
+        ]
+        assert len(left) - len(still) == one.decides, (seed, one)
+        left = still
+    assert not left
+    if len(named) == 1 or named[0].decides:  # whoever is asked first decides most
+        other = {"c", "d"} if named[0].peer == "p0" else {"a", "b"}
+        decided = [
+            scope
+            for scope in tuples
+            if all(value_after(asked, observed(givens, world, other), body, scope) for world in fitting)
+        ]
+        assert len(decided) <= named[0].decides
 
 
 def value_after(asked: Asked, known: Givens, body: object, scope: Scope) -> bool:
@@ -104,6 +141,12 @@ def test_complete_and_the_lost_end_of_a_message() -> None:
     by_kind = {one.given: one for one in found if one.kind == "message"}
     assert by_kind.keys() == {"b1 < a2", "a1 < b2"}
     assert by_kind["b1 < a2"].text == "the reception of m, if it is in the gap of a, between a1 and a2"
+    assert by_kind["b1 < a2"].peer == by_kind["a1 < b2"].peer == "a"
+    asks = [(one.peer, one.text, one.decides) for one in found if one.kind == "peer"]
+    assert asks == [
+        ("a", "ask a what it knew at its events (2 of its events are not in this log)", 0),
+        ("b", "and ask b what it knew at its events", found[0].open),
+    ]
     for given, one in by_kind.items():
         assert given is not None
         left, right = given.split(" < ")

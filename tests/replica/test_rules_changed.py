@@ -20,8 +20,9 @@ from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.engine.test_changed_rules import VARIANTS, contradictory
 from tests.naive import Naive
-from tests.random_rules import THOROUGH, random_rules
+from tests.random_rules import random_rules
 from tests.rulesets import ten, without
+from tests.thorough import draws
 
 RELATIONS = (Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE)
 
@@ -93,7 +94,7 @@ def test_replicas_agree_under_random_rules(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20, 300 if THOROUGH else 180))
+@pytest.mark.parametrize("seed", range(20, 20 + draws(60, 280)))
 def test_replicas_agree_under_many_random_rules(seed: int) -> None:
     rng = Random(seed)
     rules = random_rules(rng)

@@ -20,6 +20,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import jsonl, parquet
 from microcosm.traces.report import Report
+from tests.thorough import draws
 from tests.traces.damage import DAMAGES, Damage, joined
 from tests.traces.samples import SAMPLES, Sample
 
@@ -67,7 +68,9 @@ def check(events: list[TraceEvent], folder: Path) -> None:
 
 
 SEEDS = pytest.mark.parametrize(
-    "seeds", [range(1, 3), pytest.param(range(3, 15), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [range(1, 3), pytest.param(range(3, 3 + draws(3, 12)), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 
 

@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 
+from tests.thorough import draws
 from tests.traces import damage
 from tests.traces.damage import (
     DAMAGES,
@@ -76,7 +77,9 @@ def cases() -> list[object]:
 
 
 SEEDS = pytest.mark.parametrize(
-    "seeds", [range(1, 4), pytest.param(range(4, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [range(1, 4), pytest.param(range(4, 4 + draws(8, 36)), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 
 

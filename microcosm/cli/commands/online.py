@@ -11,18 +11,21 @@ from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     BY_COMPLETE,
+    concluded_field,
     note_unknown_events,
     premise_lines,
+    proof_of,
     show_hint,
     show_proof,
     show_prose,
     show_verdict,
-    told_by_complete,
+    stands,
     unknown_events,
     verdict_exit,
     verdict_fields,
     words_of,
 )
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.relation import Relation
@@ -57,18 +60,16 @@ def online(
     reading.distinct(left, right)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
+    if must_exist:
+        known.require(left, right)
     with progress.told("proving"):
-        verdict, proof = known.online(left, right, must_exist=must_exist), known.why(left, right)
-        offline = False
-        if known.givens.complete and verdict_exit(verdict) == exits.UNDECIDED:
-            found, by = told_by_complete(known, left, right)
-            if found is not None and by is not None:
-                verdict, proof, offline = found, by, True
+        verdict, offline = stands(known, left, right)
+        proof = proof_of(known, left, right, offline=offline)
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
     if json:
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
-        output.emit({**verdict_fields(left, right, verdict, proof), **named})
+        output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
     else:
         show_verdict(left, verdict, right, words_of(known))
         if proof is not None:
@@ -123,18 +124,24 @@ def why(
     change = None if since is None else reading.change(since)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
-    verdict = known.online(left, right, must_exist=must_exist)
+    if must_exist:
+        known.require(left, right)
+    verdict, offline = stands(known, left, right)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
-        proof = known.why(left, right)
+        with progress.told("proving"):
+            proof = proof_of(known, left, right, offline=offline)
         if since is not None and proof is not None:
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
     note_unknown_events(known, left, right)
     if json:
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
-        output.emit({**verdict_fields(left, right, verdict, proof), **named})
+        output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
     else:
         _explain(known, files, left, verdict, right, proof)
+        if offline:
+            output.say("")
+            show_prose(BY_COMPLETE)
         show_hint(known, left, verdict, right)
     return verdict_exit(verdict)
 
@@ -169,19 +176,25 @@ def why_not(
     stated = reading.question(judgement)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, stated.left, stated.right)
-    found = known.why_not(left, stated.relation, right, must_exist=must_exist)
+    words = quote if json else words_of(known)
+    found = known.why_not(left, stated.relation, right, must_exist=must_exist, words=words)
+    shown, offline = stands(known, left, right)
+    holds = found.holds or (offline and stated.relation is shown)
     note_unknown_events(known, left, right)
     if json:
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
-        unknown = {**unknown_events(known, left, right), **events_field(known, left, right)}
-        output.emit({"holds": found.holds, "premises": premises, **unknown})
+        named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
+        told = {**concluded_field(offline), **unknown_events(known, left, right), **named}
+        output.emit({"holds": holds, "premises": premises, **told})
     else:
         from microcosm.cli.show.verdict import statement
 
         said = statement(left, str(stated.relation), right, words_of(known))
-        output.say(f"{said} {'holds' if found.holds else 'does not hold'}")
+        output.say(f"{said} {'holds' if holds else 'does not hold'}")
+        if offline:
+            show_prose(f"{statement(left, str(shown), right, words_of(known))} is {BY_COMPLETE}")
         output.say_all(premise_lines(found.premises))
-    return exits.REFUTED if found.holds else exits.HOLDS
+    return exits.REFUTED if holds else exits.HOLDS
 
 
 def _explain(

@@ -21,7 +21,7 @@ POSSIBLE = {"pair", "possible", "worlds", "exact"}
 """The fields that an answer of each kind has."""
 
 _MORE = {
-    "online": {"events", "schema", "lemmas", "unknown_events"},
+    "online": {"events", "schema", "lemmas", "unknown_events", "concluded"},
     "offline": {"events", "schema", "certificate", "unknown_events"},
     "check": {"events", "schema", "lemmas", "conflict"},
     "possible": {"events", "schema", "conflict", "unknown_events", "ignored"},

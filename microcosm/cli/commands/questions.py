@@ -166,8 +166,8 @@ def settle(
 ) -> int:
     """What would settle what is open: the observations that decide most, best first.
 
-    That the log is complete, where the lost end of a message lies, or clocks; each with how many of the
-    open tuples it decides. Exit 0 if nothing is open, 3 if something would settle it or not.
+    That the log is complete, where the lost end of a message lies, clocks, or whom to ask; each with how
+    many of the open tuples it decides. Exit 0 if nothing is open, 3 if something would settle it or not.
 
     \b
     Examples:
@@ -205,7 +205,7 @@ def settle(
             if answer.counts["open"] and not observations:
                 output.say("  no observation that this program knows of decides it")
             if any(seen.kind == "clock" for seen in observations):
-                output.say("  (clocks are chosen greedily: about as few as can be found fast)")
+                output.say("  (clocks and peers are chosen greedily: about as few as can be found fast)")
     return exits.UNDECIDED if is_open else exits.HOLDS
 
 
@@ -213,7 +213,7 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
     they can be verified.
     """
-    from microcosm.cli.show.proofs import proof_object
+    from microcosm.logic.proof_json import proof_object
 
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
@@ -362,7 +362,7 @@ def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     from microcosm import files as door
 
     door.make_folder(folder)
-    from microcosm.cli.show.proofs import proof_object
+    from microcosm.logic.proof_json import proof_object
 
     for answer in answers:
         for number, witness in enumerate(answer.witnesses, 1):

@@ -12,12 +12,14 @@ import typer
 
 from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, pair_texts, stream_pairs
-from microcosm.cli.show.verdict import words_of
+from microcosm.cli.show.verdict import BY_COMPLETE, SIGN_OF_COMPLETE, words_of
 
 if TYPE_CHECKING:
     from microcosm.cli.show.tables import Verdict
     from microcosm.cli.show.verdict import Words
     from microcosm.givens.relation import Relation
+    from microcosm.queries.batch import VerdictTable
+    from microcosm.queries.concluded import Shown, ShownTable
     from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
@@ -82,12 +84,23 @@ def table(
         else:
             warn_if_inconsistent(known, source.paths)
             if json:
-                stream_pairs(file, known.events, known.table().rows())
+                _streamed(file, known)
             else:
                 _online(known, every)
-            if known.givens.complete:
-                output.note("the log is said to be complete: --mode offline tells what follows from that")
     return code
+
+
+def _table(known: Microcosm) -> VerdictTable | ShownTable:
+    """The online verdicts; of a log that is said to be complete, with what is concluded offline from that."""
+    return known.concluded.table(known.events) if known.givens.complete else known.table()
+
+
+def _streamed(file: str, known: Microcosm) -> None:
+    """As JSON; where the log is said to be complete, with how many `||` were concluded offline."""
+    from microcosm.queries.concluded import Offline
+
+    apart = known.concluded.table(known.events).counts()[Offline.APART] if known.givens.complete else 0
+    stream_pairs(file, known.events, _table(known).rows(), {"concluded_offline": apart} if apart else None)
 
 
 def _online(known: Microcosm, every: bool) -> None:
@@ -109,12 +122,13 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     from microcosm.cli.show.proofs import Style
     from microcosm.cli.show.verdict import words_of
     from microcosm.givens.relation import Relation
+    from microcosm.queries.concluded import Offline
 
     silent = Style.of(sys.stdout).signs.silent
     words = words_of(known)
     names = {event: words(event) for event in known.events}
-    signs = {r: f" {silent if r is Relation.SILENT else r} " for r in Relation}
-    for a, others, verdicts in known.table().rows():
+    signs: dict[Shown, str] = {r: f" {silent if r is Relation.SILENT else r} " for r in (*Relation, *Offline)}
+    for a, others, verdicts in _table(known).rows():
         named = map(names.__getitem__, others)
         yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
@@ -122,22 +136,27 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
 def _online_matrix(known: Microcosm, events: list[str]) -> None:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
+    from microcosm.queries.concluded import Offline
 
     silent = Style.of(sys.stdout).signs.silent
     cell = {}
-    for a, b, verdict in known.table():
+    for a, b, verdict in _table(known):
+        converse = verdict if isinstance(verdict, Offline) else verdict.converse
         cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
-        cell[b, a] = silent if verdict is Relation.SILENT else str(verdict.converse)
+        cell[b, a] = silent if verdict is Relation.SILENT else str(converse)
     draw_matrix(events, cell, words_of(known))
     if silent in cell.values():
         output.say(f"{silent} is silence: no rule says anything about the pair.")
+    if str(Offline.APART) in cell.values():
+        output.say(SIGN_OF_COMPLETE)
 
 
 def _online_counts(known: Microcosm, events: list[str]) -> None:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
+    from microcosm.queries.concluded import Offline
 
-    found = known.table().counts()
+    found: Counter[Shown] = Counter(_table(known).counts())
     ordered = found[Relation.BEFORE] + found[Relation.AFTER]
     silent = Style.of(sys.stdout).signs.silent
     drawn = new_table("verdict", "")
@@ -145,11 +164,13 @@ def _online_counts(known: Microcosm, events: list[str]) -> None:
     for sign, words, count in (
         ("<", "one happens before the other", ordered),
         ("||", "concurrent", found[Relation.CONCURRENT]),
+        (str(Offline.APART), f"concurrent: {BY_COMPLETE}", found[Offline.APART]),
         ("<>", "causally related, direction not known", found[Relation.RELATED]),
         ("?", "unknown", found[Relation.UNKNOWN]),
         (silent, "silent: no rule says anything", found[Relation.SILENT]),
     ):
-        drawn.add_row(sign, words, f"{count:,}")
+        if count or sign != str(Offline.APART):
+            drawn.add_row(sign, words, f"{count:,}")
     output.say(f"{len(events):,} events, {found.total():,} pairs; --all prints every pair", "")
     draw(drawn)
 
@@ -184,8 +205,8 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
 def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
     from microcosm.cli.show.offline import INCONSISTENT
-    from microcosm.cli.show.proofs import proof_object
     from microcosm.cli.show.verdict import show_proof
+    from microcosm.logic.proof_json import proof_object
     from microcosm.queries.offline import Inconsistent
 
     try:

@@ -14,11 +14,15 @@ from microcosm.cli import exits, output
 from microcosm.cli.session.session import Answer, Fields, packed
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
+    BY_COMPLETE,
     IN_WORDS,
+    concluded_field,
     hint,
     premise_lines,
+    proof_of,
     proof_tree,
     sentences,
+    stands,
     statement,
     strangers,
     unknown_events,
@@ -34,6 +38,7 @@ from microcosm.text.names import quote
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.logic.derivation import Derivation
+    from microcosm.queries.concluded import Shown
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.sentences import Sentence, SentencePart
 
@@ -54,7 +59,8 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     """`A < B?`: yes, no, or not known; `A ? B`: how the two stand."""
     left, asked, right = triple(session, sentence)
     known = session.known
-    verdict = known.online(left, right)
+    verdict, offline = stands(known, left, right)
+    concluded = concluded_field(offline)
     if sentence.has("MARK") or asked is not Relation.UNKNOWN:
         holds = answers(asked, verdict)
         word = {True: "yes: ", False: "no: ", None: "not known: "}[holds]
@@ -63,10 +69,12 @@ def pair(session: Session, sentence: Sentence) -> Answer:
             "verdict": verdict.value,
             "asked": asked.value,
             "holds": holds,
+            **concluded,
         }
     else:
-        word, fields = "", {"pair": [left, right], "verdict": verdict.value}
-    notes = [f"note: {told}" for told in strangers(known, left, right)]
+        word, fields = "", {"pair": [left, right], "verdict": verdict.value, **concluded}
+    notes = [f"note: {BY_COMPLETE}"] if offline else []
+    notes += [f"note: {told}" for told in strangers(known, left, right)]
     if said := hint(known, left, verdict, right):
         notes.append(f"note: {said}")
     answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
@@ -97,9 +105,11 @@ def why(session: Session, sentence: Sentence) -> Answer:
     left, asked, right = triple(session, sentence)
     known = session.known
     notes = [f"note: {told}" for told in strangers(known, left, right)]
+    verdict, offline = stands(known, left, right)
+    if offline:
+        notes.append(f"note: {statement(left, str(verdict), right)} is {BY_COMPLETE}")
     if sentence.has("NOT"):
-        return with_unknown(_why_not(known, left, asked, right, notes), known, left, right)
-    verdict = known.online(left, right)
+        return _why_not(known, (left, asked, right), offline and asked is verdict, notes)
     if verdict is not asked:
         stated = statement(left, str(asked), right)
         other = [] if verdict is Relation.SILENT else [statement(left, str(verdict), right)]
@@ -110,11 +120,12 @@ def why(session: Session, sentence: Sentence) -> Answer:
         ]
         told = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
         return with_unknown(told, known, left, right)
-    proof = known.why(left, right)
+    proof = proof_of(known, left, right, offline=offline)
     if proof is None:
         raise TextError(f"no rule concludes {statement(left, str(asked), right)}")
     explained = _explained(known, (left, asked, right), proof, notes)
-    told = Answer(explained, lambda: verdict_fields(left, right, verdict, proof))
+    concluded = concluded_field(offline)
+    told = Answer(explained, lambda: {**verdict_fields(left, right, verdict, proof), **concluded})
     return with_unknown(told, known, left, right)
 
 
@@ -132,19 +143,24 @@ def _explained(
     yield from notes
 
 
-def _why_not(known: Microcosm, left: str, asked: Relation, right: str, notes: list[str]) -> Answer:
-    found = known.why_not(left, asked, right)
-    stated = statement(left, str(asked), right)
-    if found.holds:
+def _why_not(known: Microcosm, asked: tuple[str, Relation, str], concluded: bool, notes: list[str]) -> Answer:
+    left, relation, right = asked
+    found = known.why_not(left, relation, right, words=words_of(known))
+    stated = statement(left, str(relation), right)
+    holds = found.holds or concluded
+    if holds:
         lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
     else:
-        lines = [f"{stated} does not hold", *premise_lines(found.premises), *notes]
+        said = statement(left, str(relation), right, words_of(known))
+        lines = [f"{said} does not hold", *premise_lines(found.premises), *notes]
 
     def fields() -> Fields:
-        premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
-        return {"holds": found.holds, "premises": premises}
+        premises = known.why_not(left, relation, right).premises
+        lacking = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in premises]
+        return {"holds": holds, "premises": lacking, **concluded_field(concluded)}
 
-    return Answer(lines, fields)
+    named = dict.fromkeys(event for premise in found.premises for event in premise.events)
+    return with_unknown(Answer(lines, fields), known, left, right, also=named)
 
 
 def around(session: Session, sentence: Sentence) -> Answer:
@@ -155,7 +171,12 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not parts:
         return _pairs(known, relation)
     event = session.known_event(parts[0])
-    return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
+    if not known.givens.complete:
+        return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
+    found, where = known.concluded.with_verdict(relation, event), counted.format(words_of(known)(event))
+    told = _listed(known, found, where)
+    apart = known.concluded.apart(event) if relation is Relation.CONCURRENT else []
+    return _concluded(told, len(apart), f"{len(apart):,} of them", {"concluded_offline": apart})
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -206,9 +227,11 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
 
 
-def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
-    """An answer with what is known of the events asked about: their words, and whether nothing names them."""
-    more = {**unknown_events(known, *events), **events_field(known, *events)}
+def with_unknown(answer: Answer, known: Microcosm, *events: str, also: Iterable[str] = ()) -> Answer:
+    """An answer with what is known of the events asked about, and of others that it speaks of: the words of
+    each, and whether nothing names those asked about.
+    """
+    more = {**unknown_events(known, *events), **events_field(known, *events, *also)}
     return replace(answer, fields=lambda: {**answer.fields(), **more}) if more else answer
 
 
@@ -232,9 +255,14 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
     """Events, and their number: a line each where they have words, in natural order, else side by side."""
     words = words_of(known)
     if (table := known.givens.events) is not None and any(table.labels):
+        from microcosm.cli.commands.events import fields
+
+        def rows(names: Iterable[str]) -> list[dict[str, object]]:
+            return [fields(row) for row in map(table.row, names) if row is not None]
+
         names = sorted(found, key=natural)
         told = f"{len(names):,} {'event' if len(names) == 1 else 'events'} {where}"
-        return Answer(chain(map(words, names), [told]), lambda: {"events": names})
+        return Answer(chain(map(words, names), [told]), lambda: {"events": names, "rows": rows(names)})
 
     def lines() -> Iterator[str]:
         count = 0
@@ -252,19 +280,43 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
 
 
 def _pairs(known: Microcosm, relation: Relation) -> Answer:
-    """Every pair with a verdict, a line each, and their number."""
-    found = known.pairs(relation)
-    sign = ", " if relation is Relation.SILENT else f" {relation} "
+    """Every pair with a verdict, a line each, and their number; those concluded offline have a mark."""
+    from microcosm.queries.concluded import Offline
+
+    found: Iterable[tuple[str, str, Shown]]
+    if known.givens.complete:
+        wanted = (relation, Offline.APART) if relation is Relation.CONCURRENT else (relation,)
+        found = known.concluded.table(known.events).of(*wanted)
+    else:
+        found = ((a, b, relation) for a, b in known.pairs(relation))
     words = cache(words_of(known))
 
     def lines() -> Iterator[str]:
-        count = 0
-        for a, b in found:
+        count, apart = 0, 0
+        for a, b, shown in found:
             count += 1
-            yield f"{words(a)}{sign}{words(b)}"
+            apart += isinstance(shown, Offline)
+            yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
         yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"
+        if apart:
+            yield f"note: {apart:,} of them (marked *) {BY_COMPLETE}"
 
-    return Answer(lines(), lambda: {"pairs": [list(pair) for pair in found]})
+    def fields() -> Fields:
+        pairs = [*found]
+        marked = [[a, b] for a, b, shown in pairs if isinstance(shown, Offline)]
+        more = {"concluded_offline": marked} if marked else {}
+        named = events_field(known, *dict.fromkeys(chain.from_iterable((a, b) for a, b, _ in pairs)))
+        return {"pairs": [[a, b] for a, b, _ in pairs], **more, **named}
+
+    return Answer(lines(), fields)
+
+
+def _concluded(answer: Answer, count: int, which: str, more: Fields) -> Answer:
+    """An answer about a log that is said to be complete: how much of it was concluded offline."""
+    told = [f"note: {which} {BY_COMPLETE}"] if count else []
+    return replace(
+        answer, lines=chain(answer.lines, told), fields=lambda: {**answer.fields(), **(more if count else {})}
+    )
 
 
 def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:

@@ -1,9 +1,4 @@
-"""Derivations as they go out: a tree as a stream wants it, where each leaf comes from, and the JSON form.
-
-In JSON plain trees come out as they are. Where a step is used many times, or the tree is deeper than common
-readers allow, steps move into the list `lemmas` and `{"ref": k}` stands in their place; a lemma refers only
-to lemmas before it.
-"""
+"""Derivations as they go out: a tree as a stream wants it, and where each leaf comes from."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from microcosm.cli import output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
@@ -20,6 +15,7 @@ from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import ABSENT, ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
+from microcosm.logic.proof_json import from_the_leaves
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
@@ -196,13 +192,6 @@ def given_from(source: str | None) -> str:
     return f"{GIVEN}, {shown}" if is_default(source) else shown
 
 
-DEEPEST = 100
-"""No branch of the JSON has more steps than this."""
-
-SLACK = 1000
-"""A tree of at most so many steps is written out even where it could share some."""
-
-
 def events_field(
     known: Known | Givens, *names: str, proofs: Iterable[Derivation | None] = ()
 ) -> dict[str, object]:
@@ -215,7 +204,7 @@ def events_field(
         return {}
     named = dict.fromkeys(names)
     for proof in proofs:
-        for node in () if proof is None else _from_the_leaves(proof):
+        for node in () if proof is None else from_the_leaves(proof):
             named[node.conclusion.left] = None
             if node.conclusion.right is not None:
                 named[node.conclusion.right] = None
@@ -234,62 +223,3 @@ class Known(Protocol):
 
     @property
     def givens(self) -> Givens: ...
-
-
-def proof_object(derivation: Derivation) -> dict[str, Any]:
-    """The JSON form of `derivation`, with `lemmas` where needed. Cost: linear in its distinct steps."""
-    order = _from_the_leaves(derivation)
-    height: dict[int, int] = {}
-    size: dict[int, int] = {}
-    for node in order:
-        height[id(node)] = 1 + max((height[id(p)] for p in node.premises), default=0)
-        size[id(node)] = 1 + sum(size[id(p)] for p in node.premises)
-    if height[id(derivation)] <= DEEPEST and size[id(derivation)] <= 2 * len(order) + SLACK:
-        return derivation.to_json()
-    return _with_lemmas(derivation, order)
-
-
-def _with_lemmas(derivation: Derivation, order: list[Derivation]) -> dict[str, Any]:
-    uses: dict[int, int] = {}
-    for node in order:
-        for premise in node.premises:
-            uses[id(premise)] = uses.get(id(premise), 0) + 1
-    written: dict[int, dict[str, Any]] = {}
-    height: dict[int, int] = {}
-    lemmas: list[dict[str, Any]] = []
-    for node in order:
-        tall = 1 + max((height[id(p)] for p in node.premises), default=0)
-        step = _step(node, [written[id(p)] for p in node.premises])
-        shared = uses.get(id(node), 0) > 1 and bool(node.premises)
-        if node is not derivation and (shared or tall >= DEEPEST):
-            lemmas.append(step)
-            step, tall = {"ref": len(lemmas) - 1}, 1
-        written[id(node)], height[id(node)] = step, tall
-    return {**written[id(derivation)], "lemmas": lemmas}
-
-
-def _step(node: Derivation, premises: list[dict[str, Any]]) -> dict[str, Any]:
-    said = node.conclusion
-    conclusion = {
-        "judgement": said.judgement.value,
-        "left": said.left,
-        "relation": said.relation,
-        "right": said.right,
-    }
-    return {"rule": node.rule, "conclusion": conclusion, "premises": premises, **node.evidence}
-
-
-def _from_the_leaves(derivation: Derivation) -> list[Derivation]:
-    """Every distinct step once, each after its premises."""
-    order: list[Derivation] = []
-    seen: set[int] = set()
-    waiting = [(derivation, False)]
-    while waiting:
-        node, ready = waiting.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            waiting.append((node, True))
-            waiting += [(premise, False) for premise in reversed(node.premises)]
-    return order

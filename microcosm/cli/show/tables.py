@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
     from microcosm.cli.show.verdict import Words
     from microcosm.givens.relation import Relation
+    from microcosm.queries.concluded import Shown
 
 
 MOST_IN_A_MATRIX = 20
 """More events than this make a table that nobody reads: they are counted instead."""
 
 
-Verdict: TypeAlias = "Relation | tuple[Relation, ...]"
+Verdict: TypeAlias = "Shown | tuple[Relation, ...]"
 Rows: TypeAlias = "Iterable[tuple[str, list[str], Iterable[Verdict]]]"
 """Of each event those after it, and the verdict on it and each of them."""
 

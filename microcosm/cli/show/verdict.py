@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    from microcosm.cli.show.proofs import proof_object
+    from microcosm.logic.proof_json import proof_object
 
     return {
         "pair": [left, right],
@@ -46,14 +46,33 @@ COMPLETE = "if every message of this system is in the log, say --complete: then 
 
 BY_COMPLETE = "concluded offline (⊩), as the log is said to be complete"
 
-STATED = "the log is said to be complete: by that, offline decision making concludes {}"
+SIGN_OF_COMPLETE = f"* {BY_COMPLETE}"
+"""What the mark on a sign in a table says."""
 
-MOST_EVENTS = 20_000
-"""Among more events an online answer does not wait for what offline decision making says."""
+
+def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
+    """What is shown of two events, and whether that was concluded offline, as the log is said to be complete.
+
+    That is no online conclusion: a later correspondence may take it away (docs/reading-004.md).
+    """
+    from microcosm.queries.concluded import Offline
+
+    shown = known.concluded.verdict(left, right) if known.givens.complete else known.online(left, right)
+    return (Relation.CONCURRENT, True) if isinstance(shown, Offline) else (shown, False)
+
+
+def proof_of(known: Microcosm, left: str, right: str, *, offline: bool) -> Derivation | None:
+    """The proof of what `stands`."""
+    return known.concluded.proof(left, right) if offline else known.why(left, right)
+
+
+def concluded_field(offline: bool) -> dict[str, object]:
+    """The JSON field that says that a verdict was concluded offline; empty where it was not."""
+    return {"concluded": "offline"} if offline else {}
 
 
 def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
-    """What would settle an online verdict that says nothing of two events of a log, or settles it offline."""
+    """What would settle a verdict that says nothing of two events of a log."""
     from dataclasses import replace
 
     from microcosm.cli.reading import may_be_complete
@@ -62,28 +81,36 @@ def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | No
     if verdict not in (Relation.UNKNOWN, Relation.SILENT):
         return None
     if known.givens.complete:
-        found, _ = told_by_complete(known, left, right)
-        return None if found is None else STATED.format(statement(left, str(found), right))
+        return _untold(known, left, right)
     if not may_be_complete(known):
         return None
     told = covered(replace(known.givens, complete=True))  # of others a complete log says no more
     return COMPLETE if left in told and right in told else None
 
 
-def told_by_complete(known: Microcosm, left: str, right: str) -> tuple[Relation | None, Derivation | None]:
-    """What offline decision making concludes of two events as the log is said to be complete, and its proof.
+def _untold(known: Microcosm, left: str, right: str) -> str | None:
+    """Why nothing is concluded of two events though the log is said to be complete, where that is known."""
+    from microcosm.givens.completeness import covered
 
-    That is no online conclusion: a later correspondence may take it away (docs/reading-004.md).
-    """
-    from microcosm.queries.offline import Inconsistent
+    complete, table, told = known.givens.complete, known.givens.events, covered(known.givens)
+    for event in (left, right):
+        row = None if table is None or event in told else table.row(event)
+        if row is not None and complete is True:
+            return ALONE.format(words_of(known)(event))
+        if row is not None and isinstance(complete, tuple) and row.process in complete:
+            return NO_MESSAGE.format(words_of(known)(event))
+    return None
 
-    if left not in known or right not in known or len(known.events) > MOST_EVENTS:
-        return None, None
-    try:
-        found = known.offline(left, right, depth=0)
-    except Inconsistent:
-        return None, None
-    return found.relation, found.derivations.get(str(found.relation))
+
+ALONE = (
+    "nothing in the log is before {} or after it: where the log is complete, as it is said to be, it is"
+    " concurrent with every other event; no given names it, so there is no proof of that"
+)
+
+NO_MESSAGE = (
+    "what is said to be complete of a process tells of its sendings and receptions: {} is neither; only a log"
+    " that is complete as a whole (--complete) tells of it"
+)
 
 
 def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:

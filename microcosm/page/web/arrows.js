@@ -23,7 +23,7 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
         if (!edges.length) continue;
         pen.strokeStyle = pen.fillStyle = style === 'back' ? colours.gap : style === 'step' ? colours.lane : colours.ink;
         pen.lineWidth = style === 'step' ? 1.2 : 1;
-        pen.globalAlpha = style === 'step' ? 1 : heads ? 0.75 : Math.max(0.25, 0.75 - edges.length / 6000);
+        pen.globalAlpha = style === 'step' ? 1 : heads ? 0.75 : Math.max(0.16, Math.min(0.6, 200 / edges.length));
         pen.setLineDash(style === 'clock' ? [6, 2, 1, 2] : []);
         const curves = edges.map((edge) => curveOf(view, edge, heads && style !== 'step'));
         pen.beginPath();
@@ -140,7 +140,8 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
             pen.lineWidth = 1.5;
             if (k < 5) {
                 pen.beginPath();
-                zigzag(pen, x, y, r);
+                if (kind & 32) zigzag(pen, x, y, r);
+                else disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
                 pen.stroke();
                 return;
             }
@@ -209,15 +210,16 @@ function drawPair(/** @type {Pen} */ pen, /** @type {View} */ view) {
 /** Who talks to whom, where single messages would be a picket fence: arcs at the names, and how many there are. */
 function drawTalk(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ crowd) {
     const {colours, height} = view, most = scene.talk.length ? scene.talk[0][2] : 1;
-    pen.strokeStyle = colours.ink;
+    const mine = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
     for (const [from, to, count] of scene.talk) {
-        const y1 = laneY(view, from), y2 = laneY(view, to);
+        const y1 = laneY(view, from), y2 = laneY(view, to), own = from === mine || to === mine;
         if (scene.rows.y[from] < 0 || scene.rows.y[to] < 0 || Math.max(y1, y2) < 0 || Math.min(y1, y2) > height) continue;
-        pen.lineWidth = 0.75 + 2.5 * count / most;
-        pen.globalAlpha = 0.2 + 0.5 * count / most;
+        pen.strokeStyle = own ? colours.ink : colours.lane;
+        pen.lineWidth = own ? 1.5 : 0.5 + 1.5 * count / most;
+        pen.globalAlpha = own ? 0.9 : mine >= 0 ? 0.25 : 0.5;
         pen.beginPath();
         pen.moveTo(0, y1);
-        pen.quadraticCurveTo(Math.min(110, 14 + Math.abs(y2 - y1) * 0.45), (y1 + y2) / 2, 0, y2);
+        pen.quadraticCurveTo(Math.min(64, 12 + Math.abs(y2 - y1) * 0.3), (y1 + y2) / 2, 0, y2);
         pen.stroke();
     }
     pen.globalAlpha = 1;

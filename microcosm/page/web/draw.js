@@ -65,9 +65,12 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
     pen.lineCap = 'butt';
     pen.lineJoin = 'round';
     if (scene.cone) drawTint(pen, view, lanes);
+    const crowd = crossing(scene.at, left, right), arrows = () => {
+        if (crowd <= MOST_ARROWS) drawArrows(pen, view, left, right, k >= 12 && crowd <= MOST_HEADS);
+    };
+    if (k < 5) arrows();
     for (const lane of lanes) drawLane(pen, view, lane, left, right);
-    const crowd = crossing(scene.at, left, right);
-    if (crowd <= MOST_ARROWS) drawArrows(pen, view, left, right, k >= 12 && crowd <= MOST_HEADS);
+    if (k >= 5) arrows();
     drawGivens(pen, view);
     drawMissing(pen, view, lanes, left, right);
     if (state.cut && scene.cone) drawCut(pen, view, lanes);
@@ -135,14 +138,14 @@ function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
         const alone = chainsOf(lane).length === 1;
         for (const chain of chainsOf(lane)) {
             const {past, future, first, last} = edgesOfCone(view, chain), y = chainY(view, chain);
-            const high = Math.min(44, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
+            const high = Math.min(26, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
             const band = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour, /** @type {number} */ bar) => {
                 const from = Math.max(-2, x1), to = Math.min(width + 2, x2);
                 pen.fillStyle = colour;
                 pen.globalAlpha = 0.15;
                 if (to > from) pen.fillRect(from, y - high / 2, to - from, high);
                 pen.globalAlpha = 1;
-                if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high / 2, 1.5, high);
+                if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high * 0.7, 1.5, high * 1.4);
             };
             if (!Number.isNaN(past)) band(alone ? -2 : first, past, colours.before, past);
             if (!Number.isNaN(future)) band(future, alone ? width + 2 : last, colours.after, future);
@@ -184,7 +187,7 @@ function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
 
 /** A strip as high as the lane is dense, coloured where the past and the future of A are. */
 function drawDensity(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane) {
-    const {colours, width, k} = view, tall = Math.min(34, scene.rows.tall[lane] * 0.8) / 2, y = laneY(view, lane);
+    const {colours, width, k} = view, tall = Math.min(24, scene.rows.tall[lane] * 0.8) / 2, y = laneY(view, lane);
     const wide = Math.max(1, Math.ceil(2 / k)), left = Math.floor(view.x0 / wide) * wide;
     const bins = Math.ceil(width / k / wide) + 2, counts = density(scene.at, lane, left, wide, bins);
     const full = wide * scene.at.tracks[lane], step = wide * k, start = (left - view.x0 - 0.5) * k;
@@ -311,21 +314,19 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
             }
             taken.set(y + ' ' + side, x + wide / 2);
             pen.fillStyle = event === app.state.a || event === app.state.b ? view.colours.ink : view.colours.dim;
-            haloed(pen, name, x, y + side * (view.r + size * 0.5 + 7), view.colours.paper);
+            const rim = event === app.state.a || event === app.state.b ? 9.5 : view.r;
+            haloed(pen, name, x, y + side * (rim + size * 0.5 + 7), view.colours.paper);
         });
     }
 }
 
-/** Where the name of an event stands: above, or below where its arrow goes up. */
+/** Where the name of an event stands: on the side of fewer arrows, above if that is all the same. */
 function sideOf(/** @type {number} */ event) {
-    const here = scene.rows.y[model.lane(event)];
-    for (const edges of [model.out(event), model.in(event)]) {
-        for (const edge of edges) {
-            const other = model.edges.src[edge] === event ? model.edges.dst[edge] : model.edges.src[edge];
-            if (scene.rows.y[model.lane(other)] !== here) return scene.rows.y[model.lane(other)] < here ? 1 : -1;
-        }
-    }
-    return -1;
+    const here = scene.rows.y[model.lane(event)], {src, dst} = model.edges;
+    let side = model.kind[event] & 4 ? -1 : model.kind[event] & 8 ? 1 : 0;
+    for (const edge of model.out(event)) side += Math.sign(here - scene.rows.y[model.lane(dst[edge])]);
+    for (const edge of model.in(event)) side += Math.sign(here - scene.rows.y[model.lane(src[edge])]);
+    return side > 0 ? 1 : -1;
 }
 
 /** The lanes cut where A ends to know: what lies beyond fades, the frontier is ringed. */
@@ -360,8 +361,8 @@ function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {nu
 /** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
 function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
     /** @type {number} */ height) {
-    const {at, rows: {shown}} = scene, pad = 6, wide = Math.max(1e-9, (at.end + 1) / (width - 2 * pad));
-    const bins = Math.max(1, Math.floor((width - 2 * pad) / 2));
+    const {at, rows: {shown}} = scene, pad = 6, wide = (at.end || 1) / (width - 2 * pad);
+    const bins = Math.max(1, Math.ceil((width - 2 * pad) / 2) + 1);
     const lane = (height - 10) / Math.max(1, shown.length);
     pen.fillStyle = colours.raised;
     pen.fillRect(0, 0, width, height);

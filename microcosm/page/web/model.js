@@ -3,9 +3,6 @@
 // Decoding and what follows from it at once (a topological order, steps, vectors) is done by `unpack` in a worker
 // made from its own text, or here where no worker can be made. Names, labels and messages stay UTF-8 bytes until
 // somebody asks for one.
-//
-// model.past(i) and model.future(i) are Int32Arrays with an entry for each chain: how many events of it, from the
-// first, are before i; the index of the first that is after i. They are kept for no longer than the next calls.
 
 /**
  * @typedef {{name: string, type: string, count: number}} ColumnHead
@@ -179,8 +176,8 @@ class Model {
     this.arrange(this.order);
     /** @type {Map<string, number> | null} */
     this.byName = null;
-    /** @type {Map<number, Int32Array>} */
-    this.pasts = new Map();
+    /** What verdicts.js remembers. @type {Record<string, any>} */
+    this.memo = {};
     this.apartFrom();
   }
 
@@ -225,8 +222,9 @@ class Model {
 
   /** @param {string} column @param {number} i @returns {string} */
   text(column, i) {
-    const texts = this.columns[column];
+    const texts = this.columns[column], of = this.columns[`${column}.of`];
     if (!texts) return '';
+    if (of) i = of[i];
     const line = new TextDecoder().decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
     return line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
       said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line;
@@ -240,8 +238,13 @@ class Model {
   /** What the log calls an event; empty where it says nothing. @param {number} i */
   label(i) { return this.text('labels', i); }
 
-  /** What an event sends or receives. @param {number} i */
-  message(i) { return this.text('messages', i); }
+  /** What an event sends or receives; a reception says it where nothing leads there from a sending. @param {number} i @returns {string} */
+  message(i) {
+    const said = this.text('messages', i);
+    if (said) return said;
+    for (const e of this.in(i)) if (this.edges.why[e] === 0) return this.text('messages', this.edges.src[e]);
+    return '';
+  }
 
   /** The line of the log; 0 where nobody knows. @param {number} i */
   line(i) { return this.columns.line ? this.columns.line[i] : 0; }

@@ -179,7 +179,7 @@ function rows(/** @type {Places} */ at, /** @type {number} */ height) {
     const lanes = model.head.lanes.length, y = new Float64Array(lanes).fill(-1), tall = new Float64Array(lanes);
     const shown = Array.from(model.order).filter((lane) => !app.state.hidden.has(lane));
     const weights = shown.reduce((sum, lane) => sum + weight(at.tracks[lane]), 0) || 1;
-    const unit = Math.max(12, Math.min(110, height / weights));
+    const unit = Math.max(12, Math.min(170, height / weights));
     let top = 0;
     for (const lane of shown) {
         tall[lane] = unit * weight(at.tracks[lane]);

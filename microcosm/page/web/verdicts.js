@@ -1,21 +1,243 @@
 // Verdicts: what the file tells of two events, and never more.
 //
-// `<` and `>` come from vectors over the chains; `||`, `<>` from clocks, tokens and what is given; `?` and silence
-// only from the columns `table` and `apart`. What is in none of these is 'unsaid'.
+// `<` and `>` come from vectors over the chains; `||` and `<>` from clocks, tokens and what is given; `?` and
+// silence only from what the file has of them: `table`, or `apart`. What it does not have is 'unsaid'. Whatever
+// takes long is remembered with the model, so that a model that came anew begins anew.
 
 /** @typedef {'<'|'>'|'||'|'<>'|'?'|'silent'|'unsaid'} Verdict */
 
 /** Verdicts as the column `table` has them. @type {Verdict[]} */
-const SIGNS = ['silent', '<', '>', '||', '<>', '?'];
+const IN_TABLE = ['silent', '<', '>', '||', '<>', '?'];
 
-/** @type {Record<string, Verdict>} */
-const CONVERSE = { '<': '>', '>': '<' };
+/** The same as seen from the other event. @param {Verdict} sign @returns {Verdict} */
+const turned = sign => sign === '<' ? '>' : sign === '>' ? '<' : sign;
 
-/** Whether a is before b, by what is given and by clocks. @param {number} a @param {number} b */
-function before(a, b) { return app.model.before(a, b); }
+/** Bits of `kind`: a clock that tells all beside another such; any other clock. */
+const CLOCKED = 16, TIMED = 128;
+
+/** So many vectors are remembered where they are worked out one by one. */
+const REMEMBERED = 256;
+
+/** Whether a is before b, by what is given and by clocks. @param {number} a @param {number} b @returns {boolean} */
+function before(a, b) {
+  const { head, found } = app.model, { chain, offset, vectors, row, chains } = found;
+  if (!head.closed) return a !== b && fromTable(a, b) === '<';
+  const c = chain[a];
+  if (c === chain[b]) return a < b;
+  return (vectors ? vectors[row[b] * chains + c] : past(b)[c]) > a - offset[c];
+}
+
+/** Of each chain how many events, from the first, are before b. @param {number} b @returns {Int32Array} */
+function past(b) {
+  const { head, found } = app.model, { chain, offset, vectors, row, chains } = found;
+  if (!head.closed) return counted(c => prefix(c, i => before(i, b)));
+  if (!vectors) return remembered('pasts', b, () => reached(b, true));
+  const known = vectors.slice(row[b] * chains, (row[b] + 1) * chains);
+  known[chain[b]] = b - offset[chain[b]];
+  return known;
+}
+
+/** Of each chain the index of the first event after a; its length where there is none. @param {number} a @returns {Int32Array} */
+function future(a) {
+  const { head, found } = app.model, { chain, offset, vectors, row, chains } = found, c = chain[a], own = a - offset[c];
+  if (!head.closed) return counted(d => prefix(d, i => !before(a, i)));
+  if (!vectors) return remembered('futures', a, () => reached(a, false));
+  return counted(d => d === c ? own + 1 : prefix(d, i => vectors[row[i] * chains + c] <= own));
+}
+
+/** The vector of what `of` says of each chain. @param {(chain: number) => number} of */
+const counted = of => Int32Array.from({ length: app.model.found.chains }, (_, c) => of(c));
+
+/** How many events of a chain, from the first, are so; none behind one that is not. @param {number} c @param {(i: number) => boolean} so */
+function prefix(c, so) {
+  const { offset } = app.model.found;
+  let low = offset[c], high = offset[c + 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (so(middle)) low = middle + 1; else high = middle;
+  }
+  return low - offset[c];
+}
+
+/** Past or future by way of the edges alone: those into the beginning of a chain stand together, as do those out of its end. */
+function reached(/** @type {number} */ start, /** @type {boolean} */ back) {
+  const { chain, offset, chains, src, dst, into, from, leaving } = app.model.found, home = chain[start];
+  const ends = counted(c => back ? 0 : offset[c + 1] - offset[c]), done = Int32Array.from(ends), waiting = [home];
+  ends[home] = start - offset[home] + (back ? 1 : 0);
+  while (waiting.length) {
+    const c = /** @type {number} */ (waiting.pop()), first = offset[c];
+    const low = Math.min(ends[c], done[c]), high = Math.max(ends[c], done[c]), at = back ? into : from;
+    done[c] = ends[c];
+    for (let e = at[first + low]; e < at[first + high]; e++) {
+      const i = back ? src[e] : dst[leaving[e]], d = chain[i], index = i - offset[d] + (back ? 1 : 0);
+      if (back ? index > ends[d] : index < ends[d]) {
+        ends[d] = index;
+        waiting.push(d);
+      }
+    }
+  }
+  if (back) ends[home] = start - offset[home]; else ends[home] = start - offset[home] + 1;
+  return ends;
+}
+
+/** Something of an event, worked out once. @template T @param {string} what @param {number} i @param {() => T} make @returns {T} */
+function remembered(what, i, make) {
+  const memo = app.model.memo, known = memo[what] ??= new Map();
+  if (!known.has(i)) {
+    if (known.size >= REMEMBERED) known.delete(known.keys().next().value);
+    known.set(i, make());
+  }
+  return known.get(i);
+}
+
+/** What a page of few events says of each two. @param {number} a @param {number} b @returns {Verdict} */
+function fromTable(a, b) {
+  const { columns, head, n } = app.model, table = columns.table;
+  if (!head.shortcuts) return IN_TABLE[nibble(table, a * n + b)];
+  return a < b ? IN_TABLE[nibble(table, pairNumber(a, b, n))] : turned(IN_TABLE[nibble(table, pairNumber(b, a, n))]);
+}
+
+/** @param {Uint8Array} bytes @param {number} at */
+const nibble = (bytes, at) => at & 1 ? bytes[at >> 1] & 15 : bytes[at >> 1] >> 4;
+
+/** The place of a pair, the lesser number first, among all pairs. @param {number} a @param {number} b @param {number} n */
+const pairNumber = (a, b, n) => a * (2 * n - a - 1) / 2 + b - a - 1;
+
+/** Everything given of an event besides orders: for each other one the sign. @param {number} i @returns {Map<number, Verdict> | undefined} */
+function givenOf(i) {
+  const memo = app.model.memo;
+  if (!memo.given) {
+    memo.given = new Map();
+    const put = (/** @type {number} */ a, /** @type {Verdict} */ sign, /** @type {number} */ b) => {
+      for (const [one, other] of [[a, b], [b, a]]) {
+        if (!memo.given.has(one)) memo.given.set(one, new Map());
+        if (memo.given.get(one).get(other) !== '||') memo.given.get(one).set(other, sign);
+      }
+    };
+    for (const [a, sign, b] of app.model.head.given) if (sign === '||' || sign === '<>') put(a, sign, b);
+    for (const group of Object.values(app.model.head.tokens)) {
+      group.forEach((a, at) => group.slice(at + 1).forEach(b => put(a, '<>', b)));
+    }
+  }
+  return memo.given.get(i);
+}
+
+/** Whether two events that are not ordered are concurrent by their clocks. @param {number} a @param {number} b */
+function byClocks(a, b) {
+  const { kind, run, columns } = app.model;
+  if (kind[a] & kind[b] & CLOCKED) return !run || run[a] === run[b];
+  const beside = columns.beside;
+  if (!beside) return false;
+  const of = remembered('beside', -1, () => {
+    const map = new Map();
+    for (let at = 0; at < beside.length;) {
+      const event = beside[at++], runs = beside[at++];
+      map.set(event, beside.subarray(at, at += 2 * runs));
+    }
+    return map;
+  });
+  const within = (/** @type {Int32Array | undefined} */ runs, /** @type {number} */ i) => {
+    for (let at = 0; runs && at < runs.length; at += 2) if (i >= runs[at] && i < runs[at] + runs[at + 1]) return true;
+    return false;
+  };
+  return within(of.get(a), b) || within(of.get(b), a);
+}
+
+/**
+ * How many events of each chain, from the first, have somebody beside a whom nothing relates to both: these are `?`
+ * to a unless they are before it. Infinity for chains that nothing connects with a.
+ */
+function unknownTo(/** @type {number} */ a) {
+  const { found, columns } = app.model, { chain, offset, chains, src, dst } = found;
+  return remembered('unknown', a, () => {
+    const parts = remembered('parts', -1, () => {
+      const part = Int32Array.from({ length: chains }, (_, c) => c);
+      const root = (/** @type {number} */ c) => { while (part[c] !== c) c = part[c] = part[part[c]]; return c; };
+      for (let e = 0; e < src.length; e++) part[root(chain[src[e]])] = root(chain[dst[e]]);
+      return part.map((_, c) => root(c));
+    });
+    const far = Float64Array.from(parts, part => part === parts[chain[a]] ? 0 : Infinity), apart = columns.apart;
+    for (let at = 0; at < apart.length; at++) {
+      const e = apart[at], f = apart[at ^ 1];
+      if (e !== a && !before(a, e)) continue;
+      const known = past(f);
+      known.forEach((count, c) => { if (count > far[c]) far[c] = count; });
+      far[chain[f]] = Math.max(far[chain[f]], f - offset[chain[f]] + 1);
+    }
+    return far;
+  });
+}
 
 /** What is known of two events; `a` stands on the left of the sign. @param {number} a @param {number} b @returns {Verdict} */
-function verdict(a, b) { return app.model.verdict(a, b); }
+function verdict(a, b) {
+  const { head, columns, found } = app.model;
+  if (columns.table) return fromTable(a, b);
+  if (before(a, b)) return '<';
+  if (before(b, a)) return '>';
+  if (head.shortcuts) {
+    if (byClocks(a, b)) return '||';
+    const given = givenOf(a)?.get(b);
+    if (given) return given;
+    if (columns.apart) return unknownTo(a)[found.chain[b]] > b - found.offset[found.chain[b]] ? '?' : 'silent';
+  }
+  const said = pairSaid(a, b);
+  return said ? said.verdict : 'unsaid';
+}
 
-/** @param {number} a */
-function cone(a) { return { past: app.model.past(a), future: app.model.future(a) }; }
+/** What the head says of a pair that was asked for. @param {number} a @param {number} b @returns {{verdict: Verdict, left: string[]|null}|null} */
+function pairSaid(a, b) {
+  for (const [x, y, sign, left] of app.model.head.pairs) {
+    if (x === a && y === b) return { verdict: sign, left };
+    if (x === b && y === a) return { verdict: turned(sign), left: left && left.map(turned) };
+  }
+  return null;
+}
+
+/** The light cone of an event. @param {number} a */
+function cone(a) { return { past: past(a), future: future(a) }; }
+
+/**
+ * How many events stand how to a, and the sign of each: `sign(i)` is the verdict on i and a, in this order.
+ * @param {number} a
+ */
+function regions(a) {
+  return remembered('regions', a, () => {
+    const { head, columns, found, kind, run, n } = app.model, { offset, chains } = found;
+    const counts = { '<': 0, '>': 0, '||': 0, '<>': 0, '?': 0, silent: 0, unsaid: 0 };
+    const sign = (/** @type {number} */ i) => verdict(i, a);
+    const alike = !columns.table && !columns.beside && head.shortcuts && !givenOf(a) && !head.pairs.length && !run;
+    if (!alike) {
+      for (let i = 0; i < n; i++) if (i !== a) counts[sign(i)]++;
+      return { counts, sign };
+    }
+    const { past: low, future: high } = cone(a), far = columns.apart ? unknownTo(a) : null;
+    const clocked = remembered('clocked', -1, () => {
+      const sum = new Int32Array(n + 1);
+      for (let i = 0; i < n; i++) sum[i + 1] = sum[i] + (kind[i] & CLOCKED ? 1 : 0);
+      return sum;
+    });
+    for (let c = 0; c < chains; c++) {
+      const first = offset[c], length = offset[c + 1] - first, open = high[c] - low[c] - (c === found.chain[a] ? 1 : 0);
+      counts['<'] += low[c];
+      counts['>'] += length - high[c];
+      const beside = kind[a] & CLOCKED && c !== found.chain[a] ? clocked[first + high[c]] - clocked[first + low[c]] : 0;
+      counts['||'] += beside;
+      const unknown = far && open ? Math.max(0, Math.min(far[c], high[c]) - low[c]) : 0;
+      counts['?'] += unknown;
+      counts[far ? 'silent' : 'unsaid'] += open - beside - unknown;
+    }
+    return { counts, sign };
+  });
+}
+
+/** Which of `<`, `>` and `||` may be of two events; null where the file does not have it. @param {number} a @param {number} b @returns {string[] | null} */
+function possibilities(a, b) {
+  const { columns, head, n } = app.model, sign = verdict(a, b);
+  if (columns.left) {
+    const [x, y] = a < b ? [a, b] : [b, a], bits = nibble(columns.left, pairNumber(x, y, n));
+    const left = ['<', '>', '||'].filter((_, bit) => bits >> bit & 1);
+    return a < b ? left : ['<', '>', '||'].filter(one => left.includes(turned(/** @type {Verdict} */ (one))));
+  }
+  if (head.consistent !== false && (sign === '<' || sign === '>' || sign === '||')) return [sign];
+  return pairSaid(a, b)?.left ?? null;
+}

@@ -25,6 +25,7 @@ from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Memory
 from tests.replica.journal.journals import APPLICATION, FAST, Content, content, files, journal, lay
 from tests.replica.journal.tape import SECTOR, Step, Tape, WatchedDisk
+from tests.thorough import draws
 
 Note = Callable[[str], None]
 
@@ -223,7 +224,7 @@ def test_killed_at_random_instants() -> None:
 
 @pytest.mark.slow
 def test_killed_at_many_random_instants() -> None:
-    kill_at_random(540, seed=6)
+    kill_at_random(draws(180, 540), seed=6)
 
 
 # -- loss of power -----------------------------------------------------------------------------------------

@@ -1,0 +1,285 @@
+"""What is known of pairs, as far as a page carries it: verdicts, what may be, and proofs.
+
+Happens-before is not here: chains and edges tell it all. Of few events the file has the verdict of each two.
+Of many it has, where nothing but `<` is given, the last pairs that are *apart*: no event is related to both.
+From these every `?` follows. For a ? b there is such a pair at or after a and b (rules Un-2 and Un-3), and
+what is at or before the one is `?` to what is at or before the other: were the two related, one of them would
+be related to both of the pair. Where the file has neither, the page says that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+from microcosm.engine.lowering import initial
+from microcosm.engine.prove import Prover
+from microcosm.givens.relation import Relation
+from microcosm.logic.proof_json import proof_object
+from microcosm.logic.rule import Judgement
+from microcosm.order.bits import bits
+from microcosm.page.columns import TIMED, PageModel
+from microcosm.page.packing import Column, as_json, naturals, nibbles
+from microcosm.queries.offline import Decisions, Inconsistent
+
+TABLED = 2_000
+"""Of so many events the file has all verdicts."""
+
+LEFT = 200
+"""Of so many what the offline rules leave of each pair."""
+
+PROVED = 60
+"""Of so many the proof of every verdict, unless others are asked for."""
+
+APART = 20_000_000
+"""So many comparisons at most are made to find the pairs that are apart."""
+
+APART_CHAINS = 1_024
+"""Among more chains they are not looked for."""
+
+BESIDE = 2_000_000
+"""So many pairs at most are listed that clocks alone show to be concurrent."""
+
+DIGIT = {
+    Relation.SILENT: "0",
+    Relation.BEFORE: "1",
+    Relation.AFTER: "2",
+    Relation.CONCURRENT: "3",
+    Relation.RELATED: "4",
+    Relation.UNKNOWN: "5",
+}
+"""Verdicts as the columns `table` has them."""
+
+MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+"""Of the column `left` the bits, the lowest first."""
+
+
+class Knowledge:
+    """What is known of the pairs of a model. Cost: none to make."""
+
+    def __init__(self, model: PageModel) -> None:
+        self.model = model
+        self.prover = Prover(model.engine, model.givens)
+        self.decisions = Decisions(model.engine, self.prover, model.engine.rules, model.givens)
+
+    @property
+    def tabled(self) -> bool:
+        """Whether the file has the verdict of every pair."""
+        return len(self.model) <= TABLED
+
+    def columns(self) -> Iterator[Column]:
+        """`table`, or `apart` and `beside`, as far as they can be had. Cost: see each."""
+        if self.tabled:
+            yield self.table()
+        elif self.model.shortcuts:
+            apart = self.apart()
+            if apart is not None:
+                yield naturals("apart", chain.from_iterable(apart))
+            beside = self.beside()
+            if beside:
+                yield naturals("beside", beside)
+
+    def table(self) -> Column:
+        """The verdict of each pair, the lesser number first; under other rules of each ordered pair.
+
+        Cost: one saturation, and some 50 nanoseconds a pair; under other rules a question a pair.
+        """
+        model, engine = self.model, self.model.engine
+        names, size = model.names, len(model)
+        if not model.shortcuts:
+            pairs = ((a, b) for a in names for b in names)
+            return nibbles(
+                "table", "".join(["0" if a == b else DIGIT[engine.verdict(a, b)] for a, b in pairs])
+            )
+        inside = [at for at, name in enumerate(names) if engine.mentions(name)]
+        rows = engine.verdict_rows([names[at] for at in inside])
+        if len(inside) == size:
+            return nibbles("table", "".join(map(DIGIT.__getitem__, chain.from_iterable(rows))))
+        grid = [["5"] * size for _ in range(size)]  # of which nothing is known is `?` to all others
+        for number, row in enumerate(rows):
+            own = grid[inside[number]]
+            for at, relation in zip(inside[number + 1 :], row, strict=True):
+                own[at] = DIGIT[relation]
+        return nibbles("table", "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)]))
+
+    # -- `?` among many events -----------------------------------------------------------------------------
+
+    def apart(self) -> list[tuple[int, int]] | None:
+        """Pairs without a common relative, from which all `?` within connected events follow.
+
+        None where more than `<` is given, and where to find them takes long. Two events have no common
+        relative iff no chain has events before both, and none has events after both: so much as a set of
+        chains an event. Cost: linear for these sets, and a comparison for each two places on chains where
+        neither set is whole.
+        """
+        model = self.model
+        if not self._orders_alone or len(model.layout.chains) > APART_CHAINS:
+            return None
+        before = self._touched(model.causal, back=True)
+        after = self._touched(reversed(model.causal), back=False)
+        whole = self._connected()
+        places: list[tuple[int, int, int]] = []
+        chains, offset = model.chain, model.offset
+        for number in range(len(model.layout.chains)):
+            first, end = offset[number], offset[number + 1]
+            for at in range(first, end):
+                last = at + 1 == end or before[at + 1] != before[at] or after[at + 1] != after[at]
+                if last and before[at] != whole[number] != after[at]:
+                    places.append((at, before[at], after[at]))
+        if len(places) ** 2 > 2 * APART:
+            return None
+        found = []
+        for i, (a, past, future) in enumerate(places):
+            for b, other_past, other_future in places[i + 1 :]:
+                if (
+                    not past & other_past
+                    and not future & other_future
+                    and whole[chains[a]] == whole[chains[b]]
+                ):
+                    found.append((a, b))
+        return self._last(found)
+
+    @property
+    def _orders_alone(self) -> bool:
+        """Whether nothing but `<` is given that a verdict rests on."""
+        givens = self.model.givens
+        if givens.clocks or givens.tokens:
+            return False
+        return givens.links is not None or all(
+            fact.relation is Relation.BEFORE for fact in givens.external.values()
+        )
+
+    def _touched(self, order: Iterable[int], *, back: bool) -> list[int]:
+        """Of each event the chains with events at or before it, or at or after it, as bits."""
+        model = self.model
+        ends: dict[int, list[int]] = {}
+        for b, a, _ in model.edges:
+            ends.setdefault(b if back else a, []).append(a if back else b)
+        chain, offset, found = model.chain, model.offset, [0] * len(model)
+        for at in order:
+            number = chain[at]
+            beside = at - 1 if back else at + 1
+            inside = offset[number] <= beside < offset[number + 1]
+            known = found[beside] if inside else 1 << number
+            for other in ends.get(at, ()):
+                if found[other] & ~known:
+                    known |= found[other]
+            found[at] = known
+        return found
+
+    def _connected(self) -> list[int]:
+        """Of each chain all chains that edges connect with it, as bits."""
+        model = self.model
+        group = list(range(len(model.layout.chains)))
+
+        def root(number: int) -> int:
+            while group[number] != number:
+                group[number] = number = group[group[number]]
+            return number
+
+        for a, b in {(model.chain[a], model.chain[b]) for b, a, _ in model.edges}:
+            group[root(a)] = root(b)
+        whole = [0] * len(group)
+        for number in range(len(group)):
+            whole[root(number)] |= 1 << number
+        return [whole[root(number)] for number in range(len(group))]
+
+    def _last(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Of pairs on the same two chains those that no other one is at or after in both."""
+        by_chains: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for a, b in pairs:
+            by_chains.setdefault((self.model.chain[a], self.model.chain[b]), []).append((a, b))
+        found = []
+        for listed in by_chains.values():
+            most = -1
+            for a, b in sorted(listed, reverse=True):
+                if b > most:
+                    found.append((a, b))
+                    most = b
+        return sorted(found)
+
+    # -- `||` by clocks that do not tell all ---------------------------------------------------------------
+
+    def beside(self) -> list[int] | None:
+        """Of each event whose clock does not tell all: itself, a count, then runs of events beside it.
+
+        A run is its first event and its length. None where there are too many: see `unsaid`.
+        """
+        model = self.model
+        judged = model.engine.memo.judged(initial(Relation.CONCURRENT))
+        position, names = model.engine.universe.position, model.engine.universe.names
+        found: list[int] = []
+        left = BESIDE
+        for at in (at for at, kind in enumerate(model.kinds) if kind & TIMED):
+            row = judged.row(position[model.names[at]])
+            left -= row.bit_count() + 64
+            if left < 0:
+                return None
+            others = sorted(model.number[names[other]] for other in bits(row))
+            runs: list[int] = []
+            for before, other in pairwise([-2, *others]):
+                if other == before + 1:
+                    runs[-1] += 1
+                else:
+                    runs += (other, 1)
+            found += (at, len(runs) // 2, *runs)
+        return found
+
+    def unsaid(self, columns: Sequence[Column]) -> list[str]:
+        """What an event may be to another where the page says that it does not know."""
+        names = {column.name for column in columns}
+        if "table" in names or "apart" in names:
+            return []
+        listed = "beside" in names or not any(kind & TIMED for kind in self.model.kinds)
+        return ["?", "silent"] if self.model.shortcuts and listed else ["||", "<>", "?", "silent"]
+
+    # -- what may be, and why ------------------------------------------------------------------------------
+
+    def left(self) -> Column | None:
+        """Of each pair what the offline rules leave of `<`, `>`, `||`; None where they contradict themselves.
+
+        Cost: that of `Microcosm.offline_table` at depth 0.
+        """
+        model = self.model
+        size = len(model)
+        grid = [["7"] * size for _ in range(size)]
+        try:
+            for a, b, left in self.decisions.table():
+                x, y = model.number[a], model.number[b]
+                relations = left if x < y else tuple(relation.converse for relation in left)
+                digit = sum(1 << bit for bit, one in enumerate(MEMBERS) if one in relations)
+                grid[min(x, y)][max(x, y)] = str(digit)
+        except Inconsistent:
+            return None
+        return nibbles("left", "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)]))
+
+    def asked(self, pairs: Iterable[tuple[int, int]]) -> list[list[object]]:
+        """For each pair its numbers, its verdict and what the offline rules leave of it, or None."""
+        found: list[list[object]] = []
+        for a, b in pairs:
+            one, other = self.model.names[a], self.model.names[b]
+            verdict = self.model.engine.verdict(one, other)
+            left = None
+            if len(self.model) <= TABLED:
+                try:
+                    left = [str(one) for one in self.decisions.verdict(one, other, 0).possible]
+                except Inconsistent:
+                    left = []
+            found.append([a, b, str(verdict), left])
+        return found
+
+    def proofs(self, pairs: Iterable[tuple[int, int]]) -> Column:
+        """The derivation of the verdict of each pair, by its numbers; none of a silent one.
+
+        Cost: a proof for each.
+        """
+        found: dict[str, Any] = {}
+        for a, b in pairs:
+            one, other = self.model.names[a], self.model.names[b]
+            verdict = self.model.engine.verdict(one, other)
+            if verdict is not Relation.SILENT:
+                proof = self.prover.derive(Judgement.ONLINE, one, verdict, other)
+                if proof is not None:
+                    found[f"{a},{b}"] = proof_object(proof)
+        return as_json("proofs", found)

@@ -1,0 +1,91 @@
+/*
+ * Where answers come from: out of the file where it holds them, else from the session where there is one. Nothing
+ * else of the panel knows which of the two it was.
+ */
+
+/** The words of the verdicts, as sentences say them. @type {Record<string, string>} */
+const IN_WORDS = {
+    '<': 'happens before', '>': 'happens after', '||': 'is concurrent with',
+    '<>': 'is causally related, in a direction that is not known, to', '?': 'is unknown to', silent: 'is silent beside',
+    unsaid: 'is not ordered with',
+};
+
+/** The class that colours a verdict. @type {Record<string, string>} */
+const OF_SIGN = {
+    '<': 'before', '>': 'after', '||': 'concurrent', '<>': 'related', '?': 'unknown', silent: 'silent', unsaid: 'silent',
+};
+
+/** A name as sessions and microcosm files read it. */
+function quoted(/** @type {string} */ name) {
+    const plain = /^[\w.:@][\w.:@/-]*$/.test(name) && !name.endsWith('-');
+    return plain && !/^(name|internal|stamp|clock|from|send|receive|ordering|interior|complete|token|unticked)$/.test(name)
+        ? name : JSON.stringify(name);
+}
+
+/** An argument of a shell. */
+function argument(/** @type {string} */ text) {
+    return /^[\w.,:@%+=/-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A pair and a sign as a session reads them. */
+function stated(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
+    return `${quoted(model.name(a))} ${sign} ${quoted(model.name(b))}`;
+}
+
+/** What the page was made of, as a shell reads it. */
+function filesRead() {
+    return model.head.from.map(argument).join(' ') || 'FILE';
+}
+
+/** The command that answers what the page does not. */
+function commandFor(/** @type {string} */ name, /** @type {number} */ a, /** @type {number} */ b) {
+    return `microcosm ${name} ${filesRead()} ${argument(model.name(a))} ${argument(model.name(b))}`;
+}
+
+/**
+ * What the file says; what it does not say, the session is asked. Null where neither knows.
+ * @template T
+ * @param {T|null} here
+ * @param {string} line
+ * @param {(told: any) => T|null} read
+ * @returns {Promise<T|null>}
+ */
+async function answered(here, line, read) {
+    if (here !== null || !app.ask) return here;
+    const told = await app.ask(line);
+    return told && !told.error ? read(told) : null;
+}
+
+const answers = {
+    /** How two events stand. @returns {Promise<string|null>} */
+    verdict(/** @type {number} */ a, /** @type {number} */ b) {
+        const said = verdict(a, b);
+        return answered(said === 'unsaid' ? null : said, stated(a, '?', b), (told) => told.verdict ?? 'silent');
+    },
+
+    /** The proof of a verdict, as `online --json` has it. */
+    proof(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
+        if (!(sign in IN_WORDS) || sign === 'silent' || sign === 'unsaid') return Promise.resolve(null);
+        const here = proofOf(a, b);
+        return answered(here && (here.derivation ?? here), `why ${stated(a, sign, b)}`, (told) => told.derivation);
+    },
+
+    /** What is left of `<`, `>` and `||`, and proofs of what is not. */
+    possible(/** @type {number} */ a, /** @type {number} */ b) {
+        const here = possibilities(a, b);
+        const not = (/** @type {string} */ sign) => here?.includes(sign) ? null : refutation(a, sign, b);
+        return answered(here && {possible: here, derivations: {'!<': not('<'), '!||': not('||'), '!>': not('>')}}, `offline ${quoted(model.name(a))} ${quoted(model.name(b))}`,
+            (told) => told);
+    },
+
+    /** What would settle it, best first; the session, which tries each, is asked before the file. */
+    async settles(/** @type {number} */ a, /** @type {number} */ b) {
+        const line = `settle ${quoted(model.name(a))} ${quoted(model.name(b))}`;
+        return await answered(null, line, (told) => told.questions?.[0].settle) ?? settles(a, b);
+    },
+
+    /** What would follow, were it so: `{possible, follows, derivation}`. */
+    async whatIf(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
+        return await answered(null, `what if ${stated(a, sign, b)}`, (told) => told) ?? supposed(a, sign, b);
+    },
+};

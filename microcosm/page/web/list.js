@@ -1,0 +1,202 @@
+/*
+ * The list: all events in causal order, a window of rows, each with its sign beside A. It is the view for who
+ * does not look at the picture, and never waits for it. The table: the verdicts of all pairs of few events.
+ */
+
+/** Pixels a row. */
+const ROW = 28;
+
+/** A taller element than this is beyond what browsers scroll; rows are then mapped onto it. */
+const TALLEST = 8e6;
+
+/** Up to so many events have a table. */
+const TABLED = 200;
+
+/** The events by their steps, which is a causal order; made once of each model. */
+let inOrder = /** @type {{of: any, events: Int32Array}|null} */ (null);
+
+/** All events in causal order. Cost: linear, once. */
+function causal() {
+    if (inOrder?.of !== model) {
+        const {n, step} = model, first = [0];
+        for (let i = 0; i < n; i++) first[step[i] + 1] = (first[step[i] + 1] ?? 0) + 1;
+        for (let at = 1; at < first.length; at++) first[at] = (first[at] ?? 0) + first[at - 1];
+        const events = new Int32Array(n);
+        for (let i = 0; i < n; i++) events[first[step[i]]++] = i;
+        inOrder = {of: model, events};
+    }
+    return inOrder.events;
+}
+
+/** Which of two events the list has first. */
+function inOrderOf(/** @type {number} */ i, /** @type {number} */ j) {
+    return model.step[i] - model.step[j] || i - j;
+}
+
+/** The list's own state: what it shows, and which of it. */
+const listed = {
+    /** @type {any} */ box: null, /** @type {any} */ inner: null,
+    /** @type {Int32Array} */ events: new Int32Array(0),
+    only: 'all',
+    at: 0,
+};
+
+app.start(() => {
+    const which = el('select', {'aria-label': 'Which events', onchange: () => { listed.only = which.value; fillList(); }},
+        el('option', {value: 'all', text: 'All events'}), el('option', {value: 'messages', text: 'Without steps that have no message'}),
+        el('option', {value: 'found', text: 'Those found'}));
+    listed.inner = el('div', {class: 'window', role: 'rowgroup'});
+    listed.box = el('div', {class: 'rows', role: 'grid', tabindex: 0, 'aria-label': 'Events in causal order',
+        'aria-colcount': 6, onscroll: drawList, onkeydown: listKeys, onclick: listClick}, listed.inner);
+    find('list').append(el('p', {class: 'bar'}, el('b', {text: 'Events'}), which, el('output', {id: 'listed'})), listed.box);
+    new ResizeObserver(drawList).observe(listed.box);
+    fillList();
+});
+app.on(['list', 'hidden'], () => fillList());
+app.on(['found'], () => listed.only === 'found' ? fillList() : drawList());
+app.on(['a', 'b', 'focus'], (state, changed) => {
+    if (changed.includes('focus') && state.focus >= 0) showRow(listed.events.indexOf(state.focus));
+    drawList();
+});
+
+/** Chooses which events are rows. */
+function fillList() {
+    if (!app.state.list || !listed.box) return;
+    const {hidden, found} = app.state, among = listed.only === 'found' ? members(found) : null;
+    listed.events = causal().filter((i) => !hidden.has(model.lane(i))
+        && (!among || among[i] === 1) && (listed.only !== 'messages' || (model.kind[i] & ~16) !== 0));
+    listed.at = Math.max(0, listed.events.indexOf(app.state.focus));
+    listed.box.setAttribute('aria-rowcount', listed.events.length);
+    listed.inner.style.height = `${Math.min(TALLEST, listed.events.length * ROW)}px`;
+    find('listed').textContent = `${listed.events.length.toLocaleString('en')} of ${model.n.toLocaleString('en')}`;
+    drawList();
+}
+
+/** Pixels of scrolling a row; less than its height where the list is taller than what can be scrolled. */
+function pitch() {
+    const rows = listed.events.length, {clientHeight} = listed.box;
+    return rows * ROW <= TALLEST ? ROW : (TALLEST - clientHeight) / (rows - clientHeight / ROW);
+}
+
+/** Brings a row into the window. */
+function showRow(/** @type {number} */ at) {
+    if (at < 0 || !app.state.list || !listed.box) return;
+    listed.at = at;
+    const {box} = listed, top = box.scrollTop / pitch(), rows = Math.floor(box.clientHeight / ROW);
+    if (at < top) box.scrollTop = at * pitch();
+    else if (at > top + rows - 1) box.scrollTop = (at - rows + 1) * pitch() + (pitch() < ROW ? 1 : 0);
+}
+
+/** Makes the rows of the window. */
+function drawList() {
+    if (!app.state.list || !listed.box) return;
+    const {box, inner, events} = listed, {a} = app.state, from = Math.floor(box.scrollTop / pitch());
+    const sign = a < 0 ? null : regions(a).sign, shown = Math.ceil(box.clientHeight / ROW) + 1;
+    const found = app.state.found.length ? members(app.state.found) : null;
+    const shift = box.scrollTop - (pitch() < ROW ? 0 : box.scrollTop % ROW);
+    inner.replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
+    box.setAttribute('aria-activedescendant', `row-${listed.at}`);
+}
+
+/** One row. */
+function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {number} */ top, /** @type {any} */ sign, /** @type {Uint8Array|null} */ found) {
+    const {a, b} = app.state, kind = model.kind[i], message = model.message(i), several = model.head.files.length > 2;
+    const stands = i === a ? 'A' : i === b ? 'B' : sign ? sign(i) : '';
+    const notes = [kind & 32 && 'after a gap', kind & 4 && 'never received here', kind & 8 && 'never sent here', kind & 64 && 'odd'].filter(Boolean);
+    const row = el('div', {role: 'row', id: `row-${at}`, 'aria-rowindex': at + 1, 'data-event': i,
+        'aria-selected': i === a || i === b, class: `${kind & 32 ? 'gap ' : ''}${found?.[i] ? 'found ' : ''}${at === listed.at ? 'here' : ''}`},
+        ...[SIGNS[stands] ? signOf(stands) : el('b', {text: stands}),
+            el('b', {text: model.name(i)}),
+            model.label(i) || stepsBefore(i, at), laneName(i),
+            ['step', 'sends', 'receives'][kind & 3] + (message ? ` ${message}` : '') + (notes.length ? `, ${notes.join(', ')}` : ''),
+            model.line(i) ? `${several ? `${model.file(i)}:` : 'line '}${model.line(i)}` : ''].map((inside) => el('span', {role: 'gridcell'}, inside)));
+    row.style.transform = `translateY(${top}px)`;
+    return row;
+}
+
+/** How many steps without messages are folded before an event. */
+function stepsBefore(/** @type {number} */ i, /** @type {number} */ at) {
+    if (listed.only !== 'messages') return '';
+    let before = i;
+    while (before > model.chains.offset[model.chainOf(i)] && (model.kind[before - 1] & ~16) === 0) before--;
+    return before < i ? `after ${(i - before).toLocaleString('en')} steps` : '';
+}
+
+function listKeys(/** @type {any} */ event) {
+    const page = Math.max(1, Math.floor(listed.box.clientHeight / ROW) - 1), last = listed.events.length - 1;
+    const by = /** @type {Record<string, number>} */ ({ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity})[event.key];
+    if (event.altKey || event.ctrlKey || event.metaKey || last < 0) return;
+    if (by !== undefined && !event.shiftKey) {
+        const at = Math.max(0, Math.min(last, listed.at + by));
+        showRow(at);
+        app.set({focus: listed.events[at]});
+        drawList();
+    } else if (event.key === 'Enter') {
+        app.set({focus: listed.events[listed.at]});
+        choose(listed.events[listed.at], event.shiftKey);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+}
+
+function listClick(/** @type {any} */ event) {
+    const row = event.target.closest('[role=row]');
+    if (!row) return;
+    listed.at = +row.id.slice(4);
+    app.set({focus: +row.dataset.event});
+    choose(+row.dataset.event, event.shiftKey);
+}
+
+// -- the table --------------------------------------------------------------------------------------------------
+
+app.on(['table'], () => drawTable());
+app.on(['a', 'b'], () => {
+    const chosen = find('table').querySelector('.chosen');
+    chosen?.classList.remove('chosen');
+    find('table').querySelector(`[data-a="${app.state.a}"][data-b="${app.state.b}"]`)?.classList.add('chosen');
+});
+
+/** Makes the table of all pairs, rows and columns by lane; a cell chooses its pair. */
+function drawTable() {
+    const box = find('table');
+    if (!app.state.table || box.querySelector('table')) return;
+    if (model.n > TABLED) {
+        box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${model.n.toLocaleString('en')}.`}));
+        return;
+    }
+    const events = Array.from(causal()).sort((i, j) => model.row(model.lane(i)) - model.row(model.lane(j)) || inOrderOf(i, j));
+    const made = el('table', {role: 'grid', 'aria-label': 'How each event stands to each other', onkeydown: tableKeys,
+        onclick: (/** @type {any} */ event) => chooseCell(event.target.closest('td'))},
+        el('thead', {}, el('tr', {}, el('td', {}), ...events.map((i) => el('th', {scope: 'col', title: model.label(i) || null}, el('span', {text: model.name(i)}))))),
+        el('tbody', {}, ...events.map((a) => el('tr', {}, el('th', {scope: 'row', title: model.label(a) || null, text: model.name(a)}),
+            ...events.map((b) => tableCell(a, b))))));
+    made.querySelector('tbody td').tabIndex = 0;
+    box.replaceChildren(made);
+}
+
+function tableCell(/** @type {number} */ a, /** @type {number} */ b) {
+    if (a === b) return el('td', {role: 'gridcell', tabindex: -1, 'aria-label': `${model.name(a)} itself`});
+    const sign = verdict(a, b), [colour, , beside] = SIGNS[sign];
+    return el('td', {role: 'gridcell', tabindex: -1, 'data-a': a, 'data-b': b, class: `${colour}${a === app.state.a && b === app.state.b ? ' chosen' : ''}`,
+        'data-sign': sign, 'aria-label': `${model.name(a)} ${beside} ${model.name(b)}`,
+        text: sign === 'silent' ? '·' : sign === 'unsaid' ? '…' : sign});
+}
+
+function chooseCell(/** @type {any} */ cell) {
+    if (cell?.dataset.a) app.set({a: +cell.dataset.a, b: +cell.dataset.b, focus: +cell.dataset.b});
+}
+
+function tableKeys(/** @type {any} */ event) {
+    const cell = event.target.closest('td'), step = /** @type {Record<string, number[]>} */ ({ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [0, 0]})[event.key];
+    if (!cell || !step || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
+    const body = cell.closest('tbody'), row = body.rows[cell.parentElement.rowIndex - 1 + step[0]];
+    const next = row?.cells[cell.cellIndex + step[1]];
+    if (event.key === 'Enter') chooseCell(cell);
+    else if (next?.tagName === 'TD') {
+        cell.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus();
+    }
+    event.preventDefault();
+    event.stopPropagation();
+}

@@ -1,0 +1,159 @@
+"""What is shown of each pair of a log that is said to be complete: concurrence, beside the online verdicts.
+
+That a log is complete lets offline decision making conclude that two events are concurrent, and is no online
+rule (docs/reading-004.md). So verdicts stay those of the paper, and whoever answers people asks here: where
+the online verdict is `?` or silence, and a rule about complete logs concludes `||`, that is shown, marked as
+concluded offline. No other offline rule is asked, so that a row of it is a few row operations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from microcosm.engine.body import Body, LiteralSource
+from microcosm.engine.engine import VERDICTS, Engine
+from microcosm.engine.views import View
+from microcosm.givens.facts import COMPLETE
+from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import Derivation
+from microcosm.logic.rule import Judgement
+from microcosm.order.bits import bits, overlaid
+from microcosm.queries.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from microcosm.engine.proof_steps import Steps
+
+
+class Offline(Enum):
+    """What is concluded of a pair offline, where online decision making does not decide it."""
+
+    APART = "||"
+
+    def __str__(self) -> str:
+        """With a mark: `||*`."""
+        return f"{self.value}*"
+
+
+Shown: TypeAlias = Relation | Offline
+"""What is shown of a pair: its online verdict, or what a complete log lets conclude."""
+
+_APART = (Judgement.OFFLINE, Relation.CONCURRENT)
+_TOLD = LiteralSource("base", name=COMPLETE)
+_BY_DIGIT: dict[str, Shown] = dict(zip("1234506", (*VERDICTS, Offline.APART), strict=True))
+
+
+class Concluded:
+    """What a log that is said to be complete tells of the pairs that are undecided online.
+
+    Nothing where the rules in force conclude nothing from that alone. Valid until the givens change. Cost:
+    that of the order of the log, once; of a row a few row operations.
+
+    >>> from microcosm.state.microcosm import Microcosm
+    >>> known = Microcosm.parse("a < b \\n a < c \\n complete").concluded
+    >>> known.verdict("b", "c"), known.verdict("a", "c"), [*known.with_verdict(Relation.CONCURRENT, "b")]
+    (<Offline.APART: '||'>, Relation.BEFORE, ['c'])
+    """
+
+    def __init__(self, engine: Engine, around: Neighbours, steps: Steps) -> None:
+        self._engine, self._around, self._steps = engine, around, steps
+        found = engine.memo.program.concluding.get(_APART, ())
+        self._bodies = tuple(body for body in found if _from_that_alone(body))
+
+    def verdict(self, a: str, b: str) -> Shown:
+        """What is shown of two distinct events. Cost: as online, and a row where that decides nothing."""
+        found = self._engine.verdict(a, b)
+        if found in (Relation.UNKNOWN, Relation.SILENT) and self._concluded(a, b):
+            return Offline.APART
+        return found
+
+    def proof(self, a: str, b: str) -> Derivation | None:
+        """The derivation of `||- a || b` from the log's being complete; None where that does not follow."""
+        if not self._concluded(a, b):
+            return None
+        position = self._engine.universe.position
+        return self._steps.step(self._engine.memo, self._bodies, (_APART, position[a], position[b]))
+
+    def apart(self, event: str) -> list[str]:
+        """The events that are undecided beside one online, and concluded to be concurrent with it."""
+        return [*self._around.named(self._row(event) & self._around.undecided(event))]
+
+    def with_verdict(self, relation: Relation, event: str) -> Iterator[str]:
+        """The events of which a relation to `event` is shown; among the concurrent ones also those `apart`.
+
+        Cost: as of the online verdict; for `?` and silence only what is not concluded is asked about.
+        """
+        if relation not in (Relation.CONCURRENT, Relation.UNKNOWN, Relation.SILENT):
+            return self._around.with_verdict(relation, event)
+        apart = self._row(event) & self._around.undecided(event)
+        return self._around.with_verdict(relation, event, apart)
+
+    def rows(self, names: Sequence[str]) -> Iterator[dict[Shown, int]]:
+        """As `Engine.rows`, with what is concluded in a set of its own, and no more in `?` or silence."""
+        for name, online in zip(names, self._engine.rows(names), strict=True):
+            apart = self._row(name) & (online[Relation.UNKNOWN] | online[Relation.SILENT])
+            yield {**{verdict: row & ~apart for verdict, row in online.items()}, Offline.APART: apart}
+
+    def table(self, names: list[str]) -> ShownTable:
+        """What is shown of every pair of some events, the first before the second in their order."""
+        return ShownTable(self, self._engine, names)
+
+    def _concluded(self, a: str, b: str) -> bool:
+        at = self._engine.universe.position.get(b, -1)
+        return at >= 0 and a != b and bool(self._row(a) >> at & 1)
+
+    def _row(self, event: str) -> int:
+        at = self._engine.universe.position.get(event, -1)
+        return self._view.row(at) if at >= 0 and self._engine.mentions(event) else 0
+
+    @cached_property
+    def _view(self) -> View:
+        return View(self._bodies, self._engine.memo)
+
+
+class ShownTable:
+    """What is shown of every pair of some events; as `queries.batch.VerdictTable`, with one verdict more."""
+
+    def __init__(self, concluded: Concluded, engine: Engine, names: list[str]) -> None:
+        self._concluded, self._engine, self._names = concluded, engine, names
+
+    def __iter__(self) -> Iterator[tuple[str, str, Shown]]:
+        return ((a, b, shown) for a, others, row in self.rows() for b, shown in zip(others, row, strict=True))
+
+    def rows(self) -> Iterator[tuple[str, list[str], Iterator[Shown]]]:
+        """Each event, those after it in the order of the table, and what is shown of it and each of them."""
+        position, size = self._engine.universe.position, len(self._engine.universe)
+        at = [position[name] for name in self._names]
+        for number, row in enumerate(self._concluded.rows(self._names), 1):
+            before, after, concurrent, related, unknown, _, apart = row.values()
+            digits = before | concurrent | unknown, after | concurrent | apart, related | unknown | apart
+            codes = overlaid(digits, size)
+            shown = map(_BY_DIGIT.__getitem__, map(codes.__getitem__, at[number:]))
+            yield self._names[number - 1], self._names[number:], shown
+
+    def counts(self) -> Counter[Shown]:
+        """How many pairs have each. Cost: as of `VerdictTable`."""
+        found = Counter[Shown]()
+        for row in self._concluded.rows(self._names):
+            found.update({shown: later.bit_count() for shown, later in row.items() if later})
+        return found
+
+    def of(self, *wanted: Shown) -> Iterator[tuple[str, str, Shown]]:
+        """The pairs of which one of these is shown, in the order of the table. Cost: as of `VerdictTable`."""
+        position = self._engine.universe.position
+        rank = {position[name]: number for number, name in enumerate(self._names)}
+        for a, row in zip(self._names, self._concluded.rows(self._names), strict=True):
+            found = {rank[at]: shown for shown in wanted for at in bits(row.get(shown, 0))}
+            for number in sorted(found):
+                yield a, self._names[number], found[number]
+
+
+def _from_that_alone(body: Body) -> bool:
+    """Whether a rule speaks of its two events only, of their being told in full, and asks nothing else to
+    hold.
+    """
+    asked = {pair.source for pair in body.pairs if pair.positive}
+    return asked == {_TOLD} and not (body.nones or body.ones) and all(p.ends <= {0, 1} for p in body.pairs)
