@@ -60,6 +60,7 @@ OVERVIEW = {
     },
     "See": {
         "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
+        "draw": Entry("commands.draw", "A small drawing: SVG, DOT or Mermaid."),
     },
     "Orderings and protocols": {
         "order": Entry("commands.order", "Which message orderings a log keeps, and could have kept."),
@@ -81,7 +82,7 @@ _LOGS = (options.readers_of_logs,)
 _MICROCOSMS = (options.readers_of_logs, options.readers_of_microcosms)
 ASKING: dict[str, tuple[Callable[..., None], ...]] = {
     **dict.fromkeys(
-        ("online", "offline", "why", "why-not", "possible", "table", "check", "events"), _MICROCOSMS
+        ("online", "offline", "why", "why-not", "possible", "table", "check", "events", "draw"), _MICROCOSMS
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
     **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),

@@ -54,7 +54,7 @@ def lacking(givens: Givens) -> str | None:
     'nothing orders the sending s of m and its reception r'
     """
     position = givens.numbers()
-    edges = _edges(givens, position)
+    edges = given_edges(givens, position)
     try:
         rank = {
             at: place
@@ -66,8 +66,8 @@ def lacking(givens: Givens) -> str | None:
     return lacking_order(givens, position, rank.__getitem__, order.before)
 
 
-def _edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
-    """Pairs of positions that generate the given order."""
+def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Pairs of positions that generate the given order. Cost: linear, and that of the cover of the clocks."""
     before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
     stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
     return [*stated, *ClockRows(givens.clocks, position).cover()]
@@ -81,7 +81,7 @@ def reached(givens: Givens, events: Collection[str], end: Literal[0, 1]) -> set[
     """
     position = givens.numbers()
     following: dict[int, list[int]] = {}
-    for edge in _edges(givens, position):
+    for edge in given_edges(givens, position):
         following.setdefault(edge[end], []).append(edge[1 - end])
     found = {position[event] for event in events}
     waiting = [*found]

@@ -98,6 +98,23 @@ def policy(script: str, style: str, *, live: bool = False) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
 
 
+def shell() -> tuple[str, str]:
+    """The page of a session without what the log says, which it asks for; and its policy. Cost: constant."""
+    return html({"title": "microcosm"}, (), live=True), policy(
+        scripts(live=True), _read("page.css"), live=True
+    )
+
+
+def packed(head: dict[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
+    """What a page of a session asks for, as JSON: the head, and each column as it would stand in the file.
+
+    Cost: linear.
+    """
+    found = [*columns]
+    kinds = [{"name": c.name, "type": c.kind, "count": c.count} for c in found]
+    return {"head": {**head, "columns": kinds}, "columns": {c.name: c.packed for c in found}}
+
+
 def in_script(value: object) -> str:
     """JSON that can stand in an element `script`, whatever texts are in it: ASCII, and no `<`."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,39 +1,42 @@
-"""Small drawings of a microcosm for notebooks: space-time and Hasse diagrams, in SVG that needs nothing else.
+"""What a small drawing of a microcosm shows: the events around what was asked, and what is given of them.
 
-Time runs to the right in a space-time diagram and upwards in a Hasse diagram. A line is happens-before,
-dashes are given as concurrent, dots as related; that there is no line between two events says nothing about
-them. Cost of a picture: quadratic in its events, of which there are few.
+The drawing itself is made by `queries.diagrams` (SVG) and `queries.graph_text` (DOT, Mermaid). That it has no
+line between two events says nothing about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import combinations, pairwise
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import online
-from microcosm.errors import readable
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook
+from microcosm.order.order import given_edges
 
 EVENTS_DRAWN = 40
-"""A drawing has at most so many events, the first that are stated."""
+"""A drawing has at most so many events."""
+
+MOST_SHARED = 60
+"""Of the pairs that tokens relate at most so many are drawn."""
 
 DrawnPair = tuple[str, str]
 
-LABEL = 18
-"""A label has at most so many characters; the whole name is the tooltip."""
+STEP, MESSAGE, CLOCKS, STATED = "step", "message", "clocks", "stated"
+"""By what one event is before another: its process, a message, clocks alone, as stated."""
 
-TOOLTIP = 200
 
-_LETTER = 7
-_ROW = 44
-_MARGIN = 16
-_DASHES = {"<": "", "||": ' stroke-dasharray="5 3"', "<>": ' stroke-dasharray="1 3"'}
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How many events before one of its process the drawing leaves out, and how many the log lacks."""
 
-Coordinates = dict[str, tuple[int, int]]
+    hidden: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,11 @@ class Drawing:
     """Some events, their order and their processes.
 
     `links` are the cover of happens-before (its transitive reduction), or all its pairs under rules that do
-    not make it transitive; `more` counts what is left out. `process` says where an event happened, where that
-    is known, `words` what a log calls it; `unordered` and `related` are given pairs. Cost of its methods: the
+    not make it transitive, and `by` says of each pair that is given by what; messages are in `by` also where
+    something else implies them. `more` counts the events left out. `process` says where an event happened,
+    where that is known, `words` what a log calls it; `unordered`, `related` are given pairs, `shared` the
+    pairs that a token relates and nothing orders, each with the token. `lost` are the sendings and receptions
+    whose other end nothing tells of, `holes` what is missing before an event. Cost of its methods: the
     product of events and links, of which there are few.
     """
 
@@ -53,6 +59,10 @@ class Drawing:
     related: tuple[DrawnPair, ...]
     process: dict[str, str]
     words: dict[str, str] = field(default_factory=dict)
+    by: dict[DrawnPair, tuple[str, str]] = field(default_factory=dict)
+    shared: dict[DrawnPair, str] = field(default_factory=dict)
+    lost: dict[str, tuple[str, str]] = field(default_factory=dict)
+    holes: dict[str, Missing] = field(default_factory=dict)
 
     def layers(self) -> list[list[str]]:
         """The events by the length of the longest chain below them.
@@ -84,15 +94,33 @@ class Drawing:
                     waiting[b] -= 1
         return order
 
+    def arrows(self) -> list[tuple[str, str, str, str]]:
+        """Each pair that is drawn as before, with by what and its source: the links, and all messages."""
+        place = {event: at for at, event in enumerate(self.events)}
+        messages = {pair for pair, (kind, _) in self.by.items() if kind == MESSAGE}
+        implied = sorted(messages - {*self.links}, key=lambda pair: (place[pair[0]], place[pair[1]]))
+        return [(*pair, *self.by.get(pair, (STATED, ""))) for pair in (*self.links, *implied)]
 
-def drawing_of(givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN) -> Drawing:
-    """The drawing of some givens: what is given of the first `most` events, and what follows from that alone.
 
-    Cost: linear in the givens, and cubic in `most`.
+def drawing_of(
+    givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN, around: Sequence[str] = ()
+) -> Drawing:
+    """The drawing of some givens: what is given of at most `most` events, and what follows from that alone.
+
+    The events are those around `around`, by how many givens lead to them, with a shortest way between these;
+    without, those around the first that is stated, and then around others. Cost: linear in the givens, and
+    cubic in `most`.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> from microcosm.text.mc_reader import read_givens
+    >>> drawing_of(read_givens("a < b < c < d < e < f"), read_rules(), 3, ["d"]).events
+    ('c', 'd', 'e')
     """
-    named = list(givens.named())
-    shown = dict.fromkeys(islice(named, most))
-    part = replace(givens.without(set(islice(named, most, None))), refuted={}, stamps={}, tokens={})
+    position = givens.numbers()
+    told = () if givens.events is None else filter(position.__contains__, givens.events.names)
+    named = [*dict.fromkeys((*told, *position))]
+    shown = dict.fromkeys(named if len(named) <= most else _around(givens, position, named, most, around))
+    part = replace(givens.without(position.keys() - shown), refuted={}, stamps={}, tokens={})
     engine = _consistent(part, rules)
     if engine is None:  # only the rest of the givens keeps that away, by rules that ask for absence
         after = {a: [y for x, y in _stated(part, Relation.BEFORE) if x == a] for a in shown}
@@ -102,15 +130,67 @@ def drawing_of(givens: Givens, rules: RuleBook, most: int = EVENTS_DRAWN) -> Dra
         reduced = engine.memo.is_transitive(online(Relation.BEFORE))
     covered = {a: {c for b in after[a] for c in after[b]} if reduced else set() for a in shown}
     links = tuple((a, b) for a in shown for b in after[a] if b not in covered[a])
+    ordered = {frozenset((a, b)) for a in shown for b in after[a]}
+    process = _processes(givens, shown)
     return Drawing(
         tuple(shown),
         len(named) - len(shown),
         links,
         tuple(_stated(part, Relation.CONCURRENT)),
         tuple(_stated(part, Relation.RELATED)),
-        _processes(part),
+        process,
         _words(givens, shown),
+        _sources(part, links, process),
+        _shared(givens, shown, ordered),
+        _lost(givens, shown),
+        _holes(givens, shown, process),
     )
+
+
+def _around(
+    givens: Givens, position: dict[str, int], named: list[str], most: int, around: Sequence[str]
+) -> list[str]:
+    """The events nearest to some, and those on a way between these, in the order in which they are stated."""
+    beside: dict[int, list[int]] = {}
+    pairs = [(position[fact.left], position[fact.right]) for fact in givens.external.values()]
+    grouped = [(position[a], position[b]) for group in givens.tokens.values() for a, b in pairwise(group)]
+    for a, b in (*given_edges(givens, position), *pairs, *grouped):
+        beside.setdefault(a, []).append(b)
+        beside.setdefault(b, []).append(a)
+    asked = [position[event] for event in around if event in position]
+    found = dict.fromkeys(asked)
+    for a, b in pairwise(asked):
+        found |= dict.fromkeys(_way(beside, a, b))
+    found = dict.fromkeys([*found][:most])
+    for start in [[*found]] if asked else ([position[event]] for event in named):
+        waiting = deque(start)
+        while waiting and len(found) < most:
+            near = waiting.popleft()
+            found[near] = None
+            waiting += [other for other in beside.get(near, ()) if other not in found]
+        if len(found) >= most:
+            break
+    names = [*position]
+    kept = {names[at] for at in found}
+    return [event for event in named if event in kept]
+
+
+def _way(beside: dict[int, list[int]], start: int, end: int) -> list[int]:
+    """A shortest way from one event to another along what is given, in any direction; empty where none is."""
+    came = {start: start}
+    waiting = deque([start])
+    while waiting and end not in came:
+        at = waiting.popleft()
+        for other in beside.get(at, ()):
+            if other not in came:
+                came[other] = at
+                waiting.append(other)
+    if end not in came:
+        return []
+    way = [end]
+    while way[-1] != start:
+        way.append(came[way[-1]])
+    return way[::-1]
 
 
 def _words(givens: Givens, events: Iterable[str]) -> dict[str, str]:
@@ -129,58 +209,121 @@ def _consistent(givens: Givens, rules: RuleBook) -> Engine | None:
     return None if engine.clash() else engine
 
 
-def _stated(givens: Givens, relation: Relation) -> Iterable[DrawnPair]:
+def _stated(givens: Givens, relation: Relation) -> Iterator[DrawnPair]:
     return ((fact.left, fact.right) for fact in givens.external.values() if fact.relation is relation)
 
 
-def _processes(givens: Givens) -> dict[str, str]:
-    """Where each event happened, as clocks and messages tell; internal events happened here."""
-    here = dict.fromkeys(givens.internal, givens.name or "internal")
-    clocked = {event: clock.process for event, clock in givens.clocks.items()}
-    return here | {message.event: message.process for message in givens.messages} | clocked
+PROCESS_SOURCE, MESSAGE_SOURCE = "process ", "message "
+"""How the source of what comes out of a log begins."""
 
 
-def space_time(drawing: Drawing) -> str:
-    """The events on the lines of their processes, in columns so that every order points to the right.
-
-    Cost: as the methods of `Drawing`.
-    """
-    rows = list(dict.fromkeys(drawing.process.get(event, "") for event in drawing.events))
-    rows.sort(key=lambda process: process == "")  # those of no known process last
-    head = _MARGIN + _LETTER * max((len(_short(process)) for process in rows), default=0) + _MARGIN
-    step = _step(drawing)
-    column: dict[str, int] = {}
-    last = dict.fromkeys(rows, -1)
-    for event in drawing.in_order():
-        process = drawing.process.get(event, "")
-        column[event] = (
-            max([last[process], *(column[a] for a, b in drawing.links if b == event and a in column)]) + 1
-        )
-        last[process] = column[event]
-    places = {
-        event: (head + step // 2 + step * at, _ROW * (rows.index(drawing.process.get(event, "")) + 1))
-        for event, at in column.items()
-    }
-    wide = head + step * (max(column.values(), default=0) + 1)
-    lines = []
-    for number, process in enumerate(rows, 1):
-        if process:
-            lines.append(_line((head, _ROW * number), (wide - _MARGIN, _ROW * number), "<", 0.35))
-            lines.append(_text(process, _MARGIN, _ROW * number + 4, "start"))
-    return _svg(drawing, [*lines, *_body(drawing, places)], wide, _ROW * (len(rows) + 1))
+def _processes(givens: Givens, shown: Iterable[str]) -> dict[str, str]:
+    """Where each event happened, as log, clocks, messages or sources tell; internal events happened here."""
+    found: dict[str, str] = {}
+    for fact in givens.external.values():
+        if fact.relation is Relation.BEFORE and (fact.source or "").startswith(PROCESS_SOURCE):
+            process = str(fact.source).removeprefix(PROCESS_SOURCE)
+            found |= {fact.left: process, fact.right: process}
+    found |= dict.fromkeys(givens.internal, givens.name or "internal")
+    found |= {message.event: message.process for message in givens.messages}
+    found |= {event: clock.process for event, clock in givens.clocks.items()}
+    if givens.events is not None:
+        rows = zip(givens.events.names, givens.events.processes, strict=True)
+        found |= {name: process for name, process in rows if process}
+    return {event: found[event] for event in shown if event in found}
 
 
-def hasse(drawing: Drawing) -> str:
-    """The events in layers, each above those before it. Cost: as the methods of `Drawing`."""
-    layers = drawing.layers()
-    step = _step(drawing)
-    wide = step * max(map(len, layers), default=1)
-    places = {}
-    for height, layer in enumerate(layers):
-        indent = (wide - step * len(layer)) // 2
-        for at, event in enumerate(layer):
-            places[event] = (_MARGIN + indent + step * at + step // 2, _ROW * (len(layers) - height))
-    return _svg(drawing, _body(drawing, places), wide + 2 * _MARGIN, _ROW * (len(layers) + 1))
+def _sources(
+    part: Givens, links: Iterable[DrawnPair], process: dict[str, str]
+) -> dict[DrawnPair, tuple[str, str]]:
+    """By what each link is given, and each message, with its source."""
+    facts = GivenFacts(part)
+    found: dict[DrawnPair, tuple[str, str]] = {}
+    for a, b in links:
+        evidence = next(facts.evidence(a, Relation.BEFORE, b), None)
+        source = "" if evidence is None else evidence.source or ""
+        of_one = a in process and process[a] == process.get(b)
+        if evidence is not None and (evidence.kind == "internal" or source.startswith(PROCESS_SOURCE)):
+            found[a, b] = STEP, source
+        elif evidence is not None and evidence.kind == "clocks":
+            found[a, b] = STEP if of_one else CLOCKS, "clocks"
+        elif not source.startswith(MESSAGE_SOURCE):
+            found[a, b] = STEP if of_one and evidence is None else STATED, source
+    for fact in part.external.values():
+        if fact.relation is Relation.BEFORE and (fact.source or "").startswith(MESSAGE_SOURCE):
+            found[fact.left, fact.right] = MESSAGE, str(fact.source)
+    return found
+
+
+def _shared(givens: Givens, shown: Iterable[str], ordered: set[frozenset[str]]) -> dict[DrawnPair, str]:
+    """The pairs that tokens relate and nothing orders: all of them, or each event and the next."""
+    found: dict[DrawnPair, str] = {}
+    kept = set(shown)
+    for token, group in givens.tokens.items():
+        there = [event for event in group if event in kept]
+        pairs = [pair for pair in combinations(there, 2) if frozenset(pair) not in ordered]
+        if len(found) + len(pairs) > MOST_SHARED:
+            pairs = [pair for pair in pairwise(there) if frozenset(pair) not in ordered]
+        for pair in pairs:
+            found.setdefault(pair, token)
+    return found
+
+
+def _lost(givens: Givens, shown: dict[str, None]) -> dict[str, tuple[str, str]]:
+    """The sendings and receptions whose other end nothing tells of: `send` or `receive`, and what is told."""
+    sent: dict[str, list[tuple[str, ...]]] = {}
+    received: dict[str, set[str]] = {}
+    for message in givens.messages:
+        if message.kind == "send":
+            sent.setdefault(message.message, []).append(message.receivers)
+        else:
+            received.setdefault(message.message, set()).add(message.process)
+    found: dict[str, tuple[str, str]] = {}
+    place = {event: at for at, event in enumerate(shown)}
+    there = [message for message in givens.messages if message.event in place]
+    for message in sorted(there, key=lambda message: place[message.event]):
+        got = received.get(message.message, set())
+        if message.kind == "send" and (message.receivers or not got):
+            lack = [each for each in message.receivers if each not in got]
+            if lack or not message.receivers:
+                by = f" by {', '.join(lack)}" if lack else ""
+                found[message.event] = "send", f"no reception of {message.message}{by} is recorded"
+        elif message.kind == "receive":
+            origins = sent.get(message.message, ())
+            if not any(not receivers or message.process in receivers for receivers in origins):
+                found[message.event] = "receive", f"no sending of {message.message} is recorded"
+    return found
+
+
+def _holes(givens: Givens, shown: dict[str, None], process: dict[str, str]) -> dict[str, Missing]:
+    """What is missing before some events: what the log lacks, and what the drawing leaves out."""
+    if givens.events is None:
+        return {}
+    wanted = set(process.values())
+    chains: dict[str, list[tuple[int, str]]] = {}
+    for name, where, seq in zip(
+        givens.events.names, givens.events.processes, givens.events.seqs, strict=True
+    ):
+        if where in wanted:
+            chains.setdefault(where, []).append((seq, name))
+    found: dict[str, Missing] = {}
+    for chain in chains.values():
+        chain.sort()
+        own = [clock.own for _, name in chain if (clock := givens.clocks.get(name)) is not None]
+        believed = own == sorted(
+            own
+        )  # where clocks contradict positions, the log has not said what is missing
+        hidden = lost = before = 0
+        for seq, name in chain:
+            lost += max(0, seq - before - 1) if believed and seq else 0
+            before = seq
+            if name not in shown:
+                hidden += 1
+                continue
+            if hidden or lost:
+                found[name] = Missing(hidden, lost)
+            hidden = lost = 0
+    return found
 
 
 def counted(givens: Givens) -> str:
@@ -193,72 +336,3 @@ def counted(givens: Givens) -> str:
     }
     shown = [f"{n} {what}" for at, (what, n) in enumerate(counts.items()) if n or at < 2]
     return f"{f' {givens.name!r}' if givens.name else ''}: {', '.join(shown)}"
-
-
-def html(told: str, drawing: Drawing) -> str:
-    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram.
-
-    Cost: as `space_time` and `hasse`.
-    """
-    drawings = [space_time(drawing)] if drawing.process else []
-    drawings.append(hasse(drawing))
-    return f'<div class="microcosm"><p>{readable(told)}</p>{"".join(drawings)}</div>'
-
-
-def _body(drawing: Drawing, places: Coordinates) -> Iterator[str]:
-    pairs: Iterable[tuple[str, tuple[DrawnPair, ...]]] = (
-        ("<", drawing.links),
-        ("||", drawing.unordered),
-        ("<>", drawing.related),
-    )
-    for sign, found in pairs:
-        yield from (_join(places, a, b, sign) for a, b in found)
-    for event, (x, y) in places.items():
-        words = drawing.words.get(event)
-        told = event if words is None else f"{event}: {words}"
-        title = f"<title>{readable(told[:TOOLTIP])}</title>"
-        yield f'<circle cx="{x}" cy="{y}" r="4" fill="currentColor">{title}</circle>'
-        yield _text(event, x, y - 9, "middle")
-        if words is not None:
-            yield _text(words, x, y + 17, "middle")
-
-
-def _svg(drawing: Drawing, body: Iterable[str], wide: int, high: int) -> str:
-    more = f"{drawing.more:,} more" if drawing.more else ""
-    wide = max(wide, 2 * _MARGIN + _LETTER * len(more))
-    foot = _text(more, _MARGIN, high, "start") if more else ""
-    high += 20 if more else 0
-    style = 'font-family="sans-serif" font-size="12" stroke-width="1.2"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{wide}" height="{high}" '
-        f'viewBox="0 0 {wide} {high}" {style}>{"".join(body)}{foot}</svg>'
-    )
-
-
-def _join(places: Coordinates, a: str, b: str, sign: str) -> str:
-    """A line between two events, bent where others stand in its way."""
-    (x1, y1), (x2, y2) = places[a], places[b]
-    if y1 != y2 or not any(y == y1 and min(x1, x2) < x < max(x1, x2) for x, y in places.values()):
-        return _line(places[a], places[b], sign)
-    bend = f"M {x1} {y1} Q {(x1 + x2) // 2} {y1 + _ROW // 2} {x2} {y2}"
-    return f'<path d="{bend}" fill="none" stroke="currentColor"{_DASHES[sign]}/>'
-
-
-def _line(start: tuple[int, int], end: tuple[int, int], sign: str, opacity: float = 1.0) -> str:
-    (x1, y1), (x2, y2) = start, end
-    faint = f' opacity="{opacity}"' if opacity != 1.0 else ""
-    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="currentColor"{_DASHES[sign]}{faint}/>'
-
-
-def _text(text: str, x: int, y: int, anchor: str) -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="currentColor">{readable(_short(text))}</text>'
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
-
-
-def _step(drawing: Drawing) -> int:
-    """The distance between two columns: the widest text, and air."""
-    texts = (*drawing.events, *drawing.words.values())
-    return _LETTER * max((len(_short(text)) for text in texts), default=1) + 2 * _MARGIN

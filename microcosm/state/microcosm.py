@@ -276,13 +276,14 @@ class Microcosm:
         return f"<Microcosm{counted(self._givens)}>"
 
     def _repr_svg_(self) -> str:
-        from microcosm.queries.drawing import drawing_of, hasse, space_time
+        from microcosm.queries.diagrams import diagram
+        from microcosm.queries.drawing import drawing_of
 
-        drawn = drawing_of(self._givens, self.rules)
-        return space_time(drawn) if drawn.process else hasse(drawn)
+        return diagram(drawing_of(self._givens, self.rules))
 
     def _repr_html_(self) -> str:
-        from microcosm.queries.drawing import drawing_of, html
+        from microcosm.queries.diagrams import html
+        from microcosm.queries.drawing import drawing_of
 
         return html(repr(self), drawing_of(self._givens, self.rules))
 

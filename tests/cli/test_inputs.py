@@ -38,6 +38,7 @@ QUESTIONS = (
     ("table",),
     ("check",),
     ("events",),
+    ("draw",),
     ("evolve", "--add", "q:2 < late"),
     ("merge",),
 )

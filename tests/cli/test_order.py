@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from microcosm.queries.sheet import RED
 from tests.cli.conftest import Run
 
 SIX = ["fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc"]
@@ -281,9 +282,13 @@ def test_the_witnesses_as_a_drawing(run: Run) -> None:
     assert run("order", "run.jsonl", "--explain", "rsc", "--svg", "rsc.svg").code == 0
     assert Path("rsc.svg").read_text(encoding="utf-8") == first
     drawing = ElementTree.fromstring(first)
-    lines = [line for line in drawing.iter() if line.get("marker-end")]
-    assert len(lines) == 4  # two messages, once as they were received and once as a crown
-    assert {line.get("stroke") for line in lines} == {"#c8553d"}
+    heads = [path for path in drawing.iter() if path.get("class") == "head"]
+    assert len(heads) == 4  # two messages, once as they were received and once as a crown
+    assert {head.get("fill") for head in heads} == {RED}
+    assert drawing.get("role") == "img"
+    assert drawing.get("aria-label") == "Message ordering rsc: execution no, closure no, interior no"
+    assert 'fill="white"' not in first.split("<mask")[0]  # no white sheet on a dark page
+    assert "prefers-color-scheme:dark" in first
     said = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert "No order of the events keeps it: crown 1 <&2" in said
     assert run("order", "run.jsonl", "--svg", "rsc.svg").code == 2

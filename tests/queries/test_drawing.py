@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 import xml.etree.ElementTree as ET
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import networkx
@@ -13,8 +15,8 @@ from hypothesis import given
 from microcosm import Microcosm, Relation
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.queries import drawing
-from microcosm.queries.drawing import EVENTS_DRAWN, drawing_of
+from microcosm.queries import diagrams, graph_text
+from microcosm.queries.drawing import EVENTS_DRAWN, Missing, drawing_of
 from tests.strategies import microcosms
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -27,18 +29,48 @@ def drawn(text: str) -> ET.Element:
     return root
 
 
-def titles(root: ET.Element) -> list[str | None]:
-    return [title.text for title in root.iter(f"{SVG}title")]
+def events(root: ET.Element) -> list[ET.Element]:
+    """The circles that are events, and no lost ends."""
+    return [circle for circle in root.iter(f"{SVG}circle") if circle.get("class") is None]
+
+
+def titles(root: ET.Element) -> list[str]:
+    return [circle.findtext(f"{SVG}title", "") for circle in events(root)]
+
+
+def words(root: ET.Element) -> list[str | None]:
+    return [text.text for text in root.iter(f"{SVG}text")]
+
+
+def lines(root: ET.Element) -> list[ET.Element]:
+    """What is drawn from one event to another: no lane, no head, no zigzag, no sign of the legend."""
+    return [path for path in root.iter(f"{SVG}path") if not path.get("class") and not path.get("opacity")]
+
+
+def curve(path: str) -> list[tuple[float, float]]:
+    """Points along a straight line or a curve with one control point, a hundred of each."""
+    numbers = [float(each) for each in re.findall(r"-?[\d.]+", path)]
+    (ax, ay), (bx, by) = numbers[:2], numbers[-2:]
+    cx, cy = numbers[2:4] if "Q" in path else ((ax + bx) / 2, (ay + by) / 2)
+    at = [k / 100 for k in range(101)]
+    return [
+        (
+            (1 - t) ** 2 * ax + 2 * t * (1 - t) * cx + t * t * bx,
+            (1 - t) ** 2 * ay + 2 * t * (1 - t) * cy + t * t * by,
+        )
+        for t in at
+    ]
 
 
 @given(microcosms(nasty=True))
 def test_every_drawing_is_xml_with_a_point_for_each_event(givens: Givens) -> None:
     known = Microcosm(givens)
     part = drawing_of(known.givens, known.rules)
-    for text in (drawing.hasse(part), drawing.space_time(part), known._repr_svg_()):
+    for text in (diagrams.hasse(part), diagrams.space_time(part), known._repr_svg_()):
         root = drawn(text)
         assert len(titles(root)) == len(known.events)
-        assert len(list(root.iter(f"{SVG}circle"))) == len(known.events)
+        assert root.get("role") == "img"
+        assert f"of {len(known.events)} event" in root.get("aria-label", "")
     ET.fromstring(known._repr_html_())
 
 
@@ -55,11 +87,10 @@ def test_the_lines_are_the_transitive_reduction_and_point_forwards(givens: Given
         elif verdict is Relation.AFTER:
             order.add_edge(b, a)
     assert set(part.links) == set(networkx.transitive_reduction(order).edges)
-    for picture, forwards in ((drawing.space_time(part), "x"), (drawing.hasse(part), "y")):
+    for picture, forwards in ((diagrams.space_time(part), "x"), (diagrams.hasse(part), "y")):
         root = drawn(picture)
         place = {
-            circle.find(f"{SVG}title").text: int(circle.get(f"c{forwards}", ""))  # type: ignore[union-attr]
-            for circle in root.iter(f"{SVG}circle")
+            circle.findtext(f"{SVG}title", ""): int(circle.get(f"c{forwards}", "")) for circle in events(root)
         }
         for a, b in order.edges:
             assert (place[a] < place[b]) if forwards == "x" else (place[a] > place[b])
@@ -68,8 +99,8 @@ def test_the_lines_are_the_transitive_reduction_and_point_forwards(givens: Given
 @given(microcosms())
 def test_no_two_events_share_a_place(givens: Givens) -> None:
     part = drawing_of(givens, Microcosm().rules)
-    for picture in (drawing.space_time(part), drawing.hasse(part)):
-        places = [(circle.get("cx"), circle.get("cy")) for circle in drawn(picture).iter(f"{SVG}circle")]
+    for picture in (diagrams.space_time(part), diagrams.hasse(part)):
+        places = [(circle.get("cx"), circle.get("cy")) for circle in events(drawn(picture))]
         assert len(places) == len(set(places))
 
 
@@ -80,7 +111,7 @@ def test_a_name_stays_text(name: str) -> None:
     givens = Givens(internal=[name, "b"])
     root = drawn(Microcosm(givens)._repr_svg_())
     assert {element.tag for element in root.iter()} <= {
-        f"{SVG}{tag}" for tag in ("svg", "line", "path", "circle", "title", "text")
+        f"{SVG}{tag}" for tag in ("svg", "path", "circle", "title", "text", "mask", "rect", "g")
     }
     assert len(titles(root)) == 2
     assert "<script" not in Microcosm(givens)._repr_html_()
@@ -91,9 +122,9 @@ def test_what_does_not_fit_is_counted() -> None:
     known = Microcosm(Givens(internal=[f"e{k}" for k in range(1000)]))
     root = drawn(known._repr_svg_())
     assert len(titles(root)) == EVENTS_DRAWN
-    assert f"{1000 - EVENTS_DRAWN} more" in [text.text for text in root.iter(f"{SVG}text")]
+    assert f"{1000 - EVENTS_DRAWN} more" in words(root)
     wide = Microcosm.parse(f'"{"x" * 100_000}" < b')
-    assert len(wide._repr_svg_()) < 3000
+    assert len(wide._repr_svg_()) < 4000
 
 
 def test_a_great_microcosm_is_drawn_at_once() -> None:
@@ -106,11 +137,62 @@ def test_a_great_microcosm_is_drawn_at_once() -> None:
 def test_processes_are_lines_and_the_givens_have_their_dashes() -> None:
     known = Microcosm.parse(RUN)
     root = drawn(known._repr_svg_())
-    labels = [text.text for text in root.iter(f"{SVG}text")]
-    assert labels[:2] == ["p", "q"]
-    dashes = sorted(line.get("stroke-dasharray", "") for line in root.iter(f"{SVG}line"))
-    assert dashes == ["", "", "", "", "1 3", "5 3"]
+    assert words(root)[:2] == ["p", "q"]
+    dashes = sorted(line.get("stroke-dasharray", "") for line in lines(root))
+    assert dashes == ["", "2 5", "6 2 1 2", "8 5"]
+    assert {"next in its process", "before, by clocks", "concurrent, as stated"} <= set(words(root))
     assert drawn(Microcosm()._repr_svg_()).findtext(f"{SVG}text", "") == ""
+
+
+@given(microcosms())
+def test_no_line_runs_through_an_event_that_it_does_not_touch(givens: Givens) -> None:
+    part = drawing_of(givens, Microcosm().rules)
+    for picture in (diagrams.space_time(part), diagrams.hasse(part)):
+        root = drawn(picture)
+        places = [(float(each.get("cx", "")), float(each.get("cy", ""))) for each in events(root)]
+        for line in lines(root):
+            way = curve(line.get("d", ""))
+            others = [place for place in places if place not in (way[0], way[-1])]
+            assert all(math.dist(point, place) > 4 for point in way for place in others)
+
+
+def test_an_arrow_goes_round_a_reception_that_it_has_nothing_to_do_with() -> None:
+    """`middle` stands just between `out` and `in`, on the line of a third process."""
+    processes = ("process p: out late", "process q: early middle later", "process r: one two in last")
+    said = [each.partition(": ") for each in processes]
+    steps = [f'{a} < {b} from "{name}"' for name, _, row in said for a, b in pairwise(row.split())]
+    text = [*steps, 'out < in from "message m"']
+    text += ['late < later from "message n"', 'later < last from "message o"']
+    root = drawn(Microcosm.parse("\n".join(text))._repr_svg_())
+    at = {
+        each.findtext(f"{SVG}title"): (int(each.get("cx", "")), int(each.get("cy", "")))
+        for each in events(root)
+    }
+    straight = [(at["out"][k] + at["in"][k]) / 2 for k in (0, 1)]
+    assert tuple(straight) == at["middle"]
+    [arrow] = [line for line in lines(root) if line.findtext(f"{SVG}title") == "message m"]
+    assert min(math.dist(point, at["middle"]) for point in curve(arrow.get("d", ""))) > 8
+
+
+def test_no_label_is_struck_through() -> None:
+    """Whatever line passes through the place of a label is cut out there, by a mask over all lines."""
+    crossed = "".join(f"a{i} < c0\nc0 < b{i}\n" for i in range(9))
+    root = drawn(Microcosm.parse(crossed)._repr_svg_())
+    [mask] = root.iter(f"{SVG}mask")
+    [group] = [each for each in root.iter(f"{SVG}g") if each.get("mask") == f"url(#{mask.get('id')})"]
+    assert len([*group.iter(f"{SVG}path")]) == 18
+    holes = [rect for rect in mask.iter(f"{SVG}rect") if rect.get("fill") == "black"]
+    boxes = [[float(rect.get(name, "")) for name in ("x", "y", "width", "height")] for rect in holes]
+    ways = [point for path in group.iter(f"{SVG}path") for point in curve(path.get("d", ""))]
+    for text in root.iter(f"{SVG}text"):
+        if re.fullmatch(r"[abc]\d", text.text or ""):
+            x, y, anchor = float(text.get("x", "")), float(text.get("y", "")), text.get("text-anchor")
+            left = x - {"start": 0, "middle": 7, "end": 14}[anchor or ""]
+            struck = any(left < px < left + 14 and y - 10 < py < y for px, py in ways)
+            cut = any(
+                bx <= left and by <= y - 10 and left + 14 <= bx + w and y <= by + h for bx, by, w, h in boxes
+            )
+            assert cut or not struck
 
 
 def test_the_repr_counts_what_is_given() -> None:
@@ -120,12 +202,6 @@ def test_the_repr_counts_what_is_given() -> None:
     )
 
 
-def test_a_line_is_bent_around_what_stands_in_its_way() -> None:
-    root = drawn(Microcosm.parse("a || c\na || b")._repr_svg_())
-    assert len(list(root.iter(f"{SVG}path"))) == 1
-    assert len(list(root.iter(f"{SVG}line"))) == 1
-
-
 def test_the_words_of_a_log_stand_with_its_events(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     said = ("ask <x>", "hear")
@@ -133,3 +209,95 @@ def test_the_words_of_a_log_stand_with_its_events(tmp_path: Path) -> None:
     shown = Microcosm.read(log)._repr_html_()
     assert "<title>p:1: ask &lt;x&gt;</title>" in shown
     assert ">hear</text>" in shown
+
+
+ALBUM = Path(__file__).parents[2] / "examples" / "photo-album.jsonl"
+
+
+def test_what_has_no_clock_stands_on_the_line_of_its_process() -> None:
+    known = Microcosm.read(ALBUM)
+    root = drawn(known._repr_svg_())
+    height = {each.findtext(f"{SVG}title", "").split(":")[0]: each.get("cy") for each in events(root)}
+    assert height["choose"] == height["edit"] == height["upload"]
+    assert height["backup"] == height["digest"] != height["choose"]
+    without = Microcosm.parse("\n".join(line for line in known.to_text().splitlines() if line[:5] != "event"))
+    assert drawing_of(without.givens, without.rules).process == drawing_of(known.givens, known.rules).process
+
+
+def test_gaps_and_messages_with_one_end_are_drawn() -> None:
+    known = Microcosm.read(ALBUM)
+    part = drawing_of(known.givens, known.rules)
+    assert part.holes == {"digest": Missing(0, 5)}
+    assert {event: kind for event, (kind, _) in part.lost.items()} == {
+        "upload": "send",
+        "ask": "send",
+        "look": "receive",
+    }
+    root = drawn(diagrams.diagram(part))
+    assert (
+        len([path for path in root.iter(f"{SVG}path") if path.get("class") == "gap"]) == 2
+    )  # and the legend
+    assert len([each for each in root.iter(f"{SVG}circle") if each.get("class") == "lost"]) == 5
+    assert "5 missing" in words(root)
+    heads = [path for path in root.iter(f"{SVG}path") if path.get("class") == "head"]
+    assert (
+        len([head for head in heads if head.get("fill") == "currentColor"]) == 5
+    )  # four messages, the legend
+
+
+def test_what_is_not_drawn_of_a_process_is_told_on_its_line() -> None:
+    known = Microcosm.read(ALBUM)
+    part = drawing_of(known.givens, known.rules, 4, ["backup"])
+    assert set(part.events) == {"backup", "digest", "acl-told", "digest-seen"}
+    assert part.holes["digest-seen"] == Missing(hidden=1)
+    assert "1 not shown" in words(drawn(diagrams.diagram(part)))
+    between = drawing_of(known.givens, known.rules, 5, ["unshare", "choose"])
+    assert set(between.events) == {"unshare", "acl-saved", "acl-told", "acl-seen", "choose"}
+
+
+def test_positions_that_clocks_contradict_tell_of_no_hole(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    rows = ((1, 2), (5, 1), (9, 3))
+    log.write_text(
+        "".join(
+            f'{{"process": "p", "seq": {s}, "kind": "internal", "clock": {{"p": {c}}}}}\n' for s, c in rows
+        )
+    )
+    known = Microcosm.read(log)
+    assert drawing_of(known.givens, known.rules).holes == {}
+
+
+def test_the_pairs_of_a_token_are_drawn_where_nothing_orders_them() -> None:
+    known = Microcosm.parse("token lock = a, b, c\na < x < b")
+    part = drawing_of(known.givens, known.rules)
+    assert part.shared == {("a", "c"): "lock", ("b", "c"): "lock"}
+    dotted = [line for line in lines(drawn(known._repr_svg_())) if line.get("stroke-dasharray") == "2 5"]
+    assert [line.findtext(f"{SVG}title") for line in dotted] == [
+        "a <> c by the token lock",
+        "b <> c by the token lock",
+    ]
+
+
+def test_a_file_of_its_own_has_colours_for_light_and_dark() -> None:
+    part = drawing_of(Microcosm.parse("a < b").givens, Microcosm().rules)
+    assert "prefers-color-scheme:dark" in diagrams.diagram(part, alone=True)
+    assert "<style" not in diagrams.diagram(part)
+    assert diagrams.diagram(part, alone=True) == diagrams.diagram(part, alone=True)
+
+
+@given(microcosms(nasty=True))
+def test_dot_and_mermaid_name_each_event_once_and_stay_text(givens: Givens) -> None:
+    part = drawing_of(givens, Microcosm().rules)
+    dot, mermaid = graph_text.dot(part), graph_text.mermaid(part)
+    assert len(re.findall(r"^ +n\d+ \[label=\"(?:[^\"\\]|\\.)*\"\];$", dot, re.MULTILINE)) == len(part.events)
+    assert len(
+        re.findall(
+            r'^ +n\d+\(\["[^"`<>\[\]{}|;&]*(?:(?:#\d+;|<br/>)[^"`<>\[\]{}|;&]*)*"\]\)$', mermaid, re.MULTILINE
+        )
+    ) == len(part.events)
+    for text, arrow in ((dot, r"^  (n\d+) -> (n\d+) (?!\[style)"), (mermaid, r"^  (n\d+) -(?!\.).* (n\d+)$")):
+        pairs = {
+            tuple(part.events[int(end[1:])] for end in found)
+            for found in re.findall(arrow, text, re.MULTILINE)
+        }
+        assert pairs == {(a, b) for a, b, _, _ in part.arrows()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from microcosm.cli import output
 from microcosm.cli.output import printable
@@ -13,6 +12,7 @@ from microcosm.orderings.closures import along_messages, shortest
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import Verdict
+from microcosm.queries.sheet import RED, Sheet
 from microcosm.text.names import string
 
 Row = tuple[bool | None, bool | None, bool | None]
@@ -233,7 +233,7 @@ def diagram(computation: Computation, execution: Sequence[int] | None = None) ->
         yield f"  {name:<{width}} | {' '.join(row)}".rstrip()
 
 
-_COLUMN, _ROW, _HEAD, _MARGIN = 46, 52, 110, 18
+_COLUMN, _ROW, _HEAD, _MARGIN = 52, 60, 110, 18
 
 
 def svg(title: str, panels: Sequence[Panel], words: Mapping[str, str] | None = None) -> str:
@@ -246,72 +246,57 @@ def svg(title: str, panels: Sequence[Panel], words: Mapping[str, str] | None = N
     4
     """
     wide = max([len(title) * 9, *(_wide(panel) for panel in panels)], default=0) + 2 * _MARGIN
-    parts: list[str] = []
-    top = 34
+    tops, high = [], 34
     for panel in panels:
-        parts.append(_text(panel.caption, _MARGIN, top + 14))
-        parts += _drawn(panel, top + 24, wide, words or {})
-        top += 48 + _ROW * len(panel.computation.peers)
-    style = 'font-family="sans-serif" font-size="12" stroke-width="1.2"'
-    arrow = (
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
-        'orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
-    )
-    head = f'<text x="{_MARGIN}" y="24" font-size="15">{escape(_readable(title))}</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{wide}" height="{top}" '
-        f'viewBox="0 0 {wide} {top}" {style}>\n{arrow}\n<rect width="{wide}" height="{top}" fill="white"/>\n'
-        + "\n".join([head, *parts, "</svg>"])
-        + "\n"
-    )
+        tops.append(high)
+        high += 48 + _ROW * len(panel.computation.peers)
+    places = [_places(panel, top + 24) for panel, top in zip(panels, tops, strict=True)]
+    sheet = Sheet([point for each in places for point in each.values()])
+    sheet.text(title, _MARGIN, 24, size=15, whole=True)
+    for panel, top, place in zip(panels, tops, places, strict=True):
+        sheet.text(panel.caption, _MARGIN, top + 14, whole=True)
+        _draw(sheet, panel, place, wide, words or {})
+    return sheet.svg(f"Message ordering {title}", wide, high, alone=True)
 
 
 def _wide(panel: Panel) -> int:
     return max(_HEAD + _COLUMN * len(panel.order()), 7 * len(panel.caption))
 
 
-def _drawn(panel: Panel, top: int, wide: int, words: Mapping[str, str]) -> Iterator[str]:
-    """The lines of the peers, the arrows of the messages, the events."""
-    of = panel.computation
-    place = {
-        event: (_HEAD + _COLUMN * at + _COLUMN // 2, top + _ROW * of.peer[event] + _ROW // 2)
+def _places(panel: Panel, top: int) -> dict[int, tuple[int, int]]:
+    """Where each event of a panel stands."""
+    peer = panel.computation.peer
+    return {
+        event: (_HEAD + _COLUMN * at + _COLUMN // 2, top + _ROW * peer[event] + _ROW // 2)
         for at, event in enumerate(panel.order())
     }
-    for p, name in enumerate(of.peers):
-        y = top + _ROW * p + _ROW // 2
-        yield _text(name, _MARGIN, y + 4, short=True)
-        yield f'<line x1="{_HEAD}" y1="{y}" x2="{wide - _MARGIN}" y2="{y}" stroke="#999999"/>'
+
+
+def _draw(
+    sheet: Sheet, panel: Panel, place: Mapping[int, tuple[int, int]], wide: int, words: Mapping[str, str]
+) -> None:
+    """The lines of the peers, the arrows of the messages, the events."""
+    of = panel.computation
+    for p, y in {of.peer[event]: y for event, (_, y) in place.items()}.items():
+        sheet.text(_short(of.peers[p]), _MARGIN, y + 4)
+        sheet.line((_HEAD, y), (wide - _MARGIN, y), faint=True, straight=True)
     for m, receptions in enumerate(of.receptions):
-        colour = _colour(panel, m)
-        (x1, y1) = place[of.send[m]]
+        colour, told = _colour(panel, m), of.messages[m]
         for reception in receptions:
-            (x2, y2) = place[reception]
-            yield (
-                f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" marker-end="url(#arrow)"/>'
-            )
+            sheet.line(place[of.send[m]], place[reception], head="filled", colour=colour, told=told)
         if not receptions:
-            yield f'<line x1="{x1}" y1="{y1}" x2="{x1 + 18}" y2="{y1 + 18}" stroke="{colour}" '
-            yield 'stroke-dasharray="3 3"/>'
-    for event, (x, y) in place.items():
-        m = of.message[event]
-        name = of.names[event]
-        told = f"{name} {string(words[name])}" if name in words else name
-        title = f"<title>{escape(_readable(told))}</title>"
-        yield f'<circle cx="{x}" cy="{y}" r="4" fill="{_colour(panel, m)}">{title}</circle>'
+            x, y = place[of.send[m]]
+            sheet.line((x, y), (x + 18, y + 18), "lost", colour=colour, told=told, straight=True)
+    for event, at in place.items():
+        name, m = of.names[event], of.message[event]
+        sheet.dot(at, f"{name} {string(words[name])}" if name in words else name, _colour(panel, m))
         if of.sends(event):
-            yield _text(of.messages[m], x - 4, y - 9, short=True)
+            sheet.label(at, [_short(of.messages[m])])
 
 
 def _colour(panel: Panel, message: int) -> str:
-    return "#c8553d" if panel.computation.messages[message] in panel.marked else "#333333"
+    return RED if panel.computation.messages[message] in panel.marked else "currentColor"
 
 
-def _text(text: str, x: int, y: int, short: bool = False) -> str:
-    text = _readable(text)
-    shown = text if not short or len(text) <= SHORT else text[: SHORT - 1] + "…"
-    return f'<text x="{x}" y="{y}">{escape(shown)}</text>'
-
-
-def _readable(text: str) -> str:
-    """`text` without the characters that XML cannot have or a reader would not see."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+def _short(text: str) -> str:
+    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
