@@ -19,6 +19,8 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ from microcosm.record import Recorder
 from microcosm.record.otel import record_spans
 
 SERVICES = ("a", "b", "c")
-ROOTS, DEPTH, STEPS = 5, 2, 3
+ROOTS, DEPTH, STEPS, POOL = 5, 2, 3, 3
 
 Clock = dict[str, int]
 
@@ -58,7 +60,11 @@ class System:
         record_spans(Recorder(name, folder / "records" / f"{name}.jsonl", tasks=True))
         HTTPXClientInstrumentor().instrument()
         self.tracer = trace.get_tracer("test")
-        self.client = httpx.AsyncClient(timeout=60)
+        self.pool = ThreadPoolExecutor(POOL)
+        began = threading.Barrier(POOL)
+        for _ in range(POOL):  # threads are there before anything happens: nothing that happened starts one
+            self.pool.submit(began.wait)
+        self.client = httpx.AsyncClient(timeout=30)
 
     def chain(self, clock: Clock) -> Chain:
         with self.lock:
@@ -82,8 +88,10 @@ class System:
                     await asyncio.gather(*(self.call(part, depth - 1) for part in parts))
                     for part in parts:
                         chain.learn(part.clock)
+                    chain.point()  # what is known here without an event is not handed on to other tasks
                 case "thread":
-                    chain.learn(await asyncio.to_thread(self.in_thread, dict(chain.clock)))
+                    work = copy_context().run, self.in_thread, dict(chain.clock)
+                    chain.learn(await asyncio.get_running_loop().run_in_executor(self.pool, *work))
 
     def in_thread(self, clock: Clock) -> Clock:
         """A point in a thread of a pool, which is one chain, whoever has it do something."""
@@ -152,6 +160,7 @@ def main() -> None:
     for name, one in sockets.items():
         command = [sys.executable, __file__, *sys.argv[1:], "--serve", name, str(one.fileno())]
         running.append(subprocess.Popen([*command, json.dumps(at)], pass_fds=[one.fileno()]))
+        one.close()  # who is killed refuses
     if "--kill" in sys.argv:
         after = float(sys.argv[sys.argv.index("--kill") + 1])
         killer = threading.Timer(after, running[seed % len(running)].kill)
