@@ -1,0 +1,215 @@
+"""The page with a session behind it, on this machine only: who may ask, what, and how much at once.
+
+The page itself is served to whoever asks, and is empty: what the log says is behind the token, as all else is.
+The token stands in the fragment of the address, which no browser sends anywhere; the page takes it from there, and
+says it with each request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from hmac import compare_digest
+from threading import Thread
+from typing import Any, Protocol
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from microcosm.errors import MicrocosmError
+from microcosm.page.turns import TookTooLong, Turns
+from microcosm.page.write import shell
+
+MOST_BYTES = 64 << 10
+"""A request may have so many bytes."""
+
+EVERY = 0.25
+"""Seconds between two looks whether something is new to be told."""
+
+HOSTS = ("127.0.0.1", "localhost")
+
+CONNECTIONS = 64
+"""At most so many are held open; more are answered 503 by the server itself."""
+
+
+class Behind(Protocol):
+    """What stands behind the page: a session, handed in by whoever has one."""
+
+    @property
+    def version(self) -> int:
+        """Another number wherever what the page shows is another."""
+
+    def answer(self, line: str) -> dict[str, Any]:
+        """What is answered to a line, as JSON; never raises but when it is interrupted."""
+
+    def recover(self) -> None:
+        """Forget what an interrupt may have left half made."""
+
+    def contents(self) -> dict[str, Any]:
+        """What the page shows: its `head`, its `columns`."""
+
+
+def application(behind: Behind, turns: Turns, token: str) -> Starlette:
+    """The four paths. What is asked is done in its turn by whoever runs `turns`.
+
+    Cost: nothing but what is asked for.
+    """
+    page, policy = shell()
+    headers = {
+        "Content-Security-Policy": f"{policy}; frame-ancestors 'none'",
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+    async def root(request: Request) -> Response:
+        return HTMLResponse(page)
+
+    async def line(request: Request) -> Response:
+        asked = await _body(request)
+        if isinstance(asked, Response):
+            return asked
+        said = asked.get("line") if isinstance(asked, dict) else None
+        if not isinstance(said, str) or "\n" in said or "\r" in said:
+            return _refused(400, 'the body is {"line": "..."}: one line of a session')
+
+        def answered() -> dict[str, Any]:
+            before = behind.version
+            answer = behind.answer(said)
+            return {**answer, "version": behind.version} if behind.version != before else answer
+
+        try:
+            return _json(await asyncio.wrap_future(turns.put(answered, behind.recover)))
+        except TookTooLong:
+            error = f"took too long: more than {turns.limit:g} seconds"
+            return _json({"schema": "microcosm/1", "line": said, "error": error})
+
+    async def columns(request: Request) -> Response:
+        since = request.query_params.get("since", "")
+        if since == str(behind.version):
+            return Response(status_code=204)
+
+        def packed() -> bytes:
+            return json.dumps({"version": behind.version, **behind.contents()}, ensure_ascii=True).encode()
+
+        return Response(await asyncio.wrap_future(turns.put(packed)), media_type="application/json")
+
+    async def events(request: Request) -> Response:
+        async def told() -> AsyncIterator[str]:
+            last, still = None, 0
+            while True:
+                if behind.version != last:
+                    last, still = behind.version, 0
+                    yield f'data: {{"version": {last}}}\n\n'
+                elif (still := still + 1) * EVERY > 15:
+                    still = 0
+                    yield ": still there\n\n"
+                await asyncio.sleep(EVERY)
+
+        return StreamingResponse(told(), media_type="text/event-stream")
+
+    routes = [
+        Route("/", root),
+        Route("/line", line, methods=["POST"]),
+        Route("/columns", columns),
+        Route("/events", events),
+    ]
+    return Starlette(routes=routes, middleware=[Middleware(_Guard, token=token, headers=headers)])
+
+
+class _Guard:
+    """Lets nobody by who is not of this page: another host, another origin, no token."""
+
+    def __init__(self, app: ASGIApp, token: str, headers: dict[str, str]) -> None:
+        self._app, self._token = app, f"Bearer {token}".encode()
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        refused = self._refused(scope)
+
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *self._headers]
+            await send(message)
+
+        await (self._app if refused is None else refused)(scope, receive, with_headers)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        said: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            said.setdefault(name, []).append(value)
+        hosts, origins = said.get(b"host", []), said.get(b"origin", [])
+        if len(hosts) != 1 or hosts[0].decode("latin-1").rpartition(":")[0] not in HOSTS:
+            return _refused(421, "this server is 127.0.0.1 and localhost, and no other host")
+        if any(origin != b"http://" + hosts[0] for origin in origins):
+            return _refused(403, "another page may not ask here")
+        tokens = said.get(b"authorization", [])
+        if scope["path"] != "/" and not (len(tokens) == 1 and compare_digest(tokens[0], self._token)):
+            return _refused(401, "open the address that `view` printed: its token is missing here, or is another")
+        return None
+
+
+async def _body(request: Request) -> Any:
+    """The JSON of a request, or why it is refused."""
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                return _refused(413, f"more than {MOST_BYTES:,} bytes")
+        return json.loads(body)
+    except (ClientDisconnect, ValueError, RecursionError):
+        return _refused(400, "the body is no JSON")
+
+
+def _refused(status: int, why: str) -> Response:
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return PlainTextResponse(f"{why}\n", status, headers)
+
+
+def _json(value: dict[str, Any]) -> Response:
+    return JSONResponse(value)
+
+
+@contextmanager
+def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
+    """Serve in a thread of its own while inside; the address, with a new token. A port of 0 is any free one.
+
+    Whoever is inside runs `turns`. Raises `MicrocosmError` where the port cannot be had.
+    """
+    token = secrets.token_hex(16)
+    try:
+        listener = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise MicrocosmError(f"cannot listen on 127.0.0.1 port {port}: {reason}") from None
+    server = uvicorn.Server(
+        uvicorn.Config(
+            application(behind, turns, token),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+        )
+    )
+    thread = Thread(target=server.run, args=([listener],), daemon=True, name="view")
+    with listener:
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/#token={token}"
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join(2)
