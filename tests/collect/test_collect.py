@@ -107,13 +107,16 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
     with socket.create_connection(("127.0.0.1", one.port)) as cut:
         cut.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
         cut.sendall(b"Content-Length: 5000\r\n\r\n{")
+    with socket.create_connection(("127.0.0.1", one.port)) as strange:
+        strange.sendall(b"\x16\x03\x01\x02\r\n\r\n")
+        assert strange.recv(100).startswith(b"HTTP/1.1 400")
     status, metrics = one.get("/metrics")
     assert status == 200
     assert 'refused_requests_total{reason="broken gzip"} 2\n' in metrics
     assert metrics.endswith("# EOF\n")
     assert one.get("/healthz") == (200, "ok\n")
     assert one.stop(signal.SIGINT) == 0
-    expected: dict[str, int] = {"cut off": 1}
+    expected: dict[str, int] = {"cut off": 1, "no HTTP": 1}
     for _, name, *_ in cases:
         expected[name] = expected.get(name, 0) + 1
     assert one.counts["refused requests"] == dict(sorted(expected.items()))
