@@ -206,3 +206,23 @@ def test_without_the_library_of_protobuf_json_is_taken(
     asyncio.run(ask())
     folder.close()
     assert spans_in(tmp_path) == [f"{1:016x}"]
+
+
+def test_the_page_is_shown_once_something_came_and_ends_with_the_collector(
+    collector: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from microcosm.cli.app import COMMANDS
+
+    if "view" not in COMMANDS:
+        pytest.skip("there is no page yet")
+    monkeypatch.setenv("BROWSER", "true")  # the program of that name, which shows nothing
+    one = collector("--view")
+    assert one.post(body(1, 2))[0] == 200
+    assert one.process.stderr is not None
+    address = one.process.stderr.readline().strip()
+    host, _, port = address.partition("/#")[0].removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port))):
+        pass
+    assert one.stop() == 0
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((host, int(port)))
