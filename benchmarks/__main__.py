@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import (
     closure,
+    collect,
     exact,
     increments,
     journal,
@@ -31,7 +32,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments, questions),
-        *(refutation, exact, protocols, orderings, reading, journal, replica, transport, year),
+        *(refutation, exact, protocols, orderings, reading, journal, replica, transport, collect, year),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

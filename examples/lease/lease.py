@@ -1,23 +1,27 @@
 """Two clients, a lock and a store, four processes over TCP: a paused client writes after its lease.
 
-    python examples/lease/lease.py logs     # a few hundred milliseconds; writes logs/alice.log, bob.log, ...
+    python examples/lease/lease.py logs              # a second; writes logs/alice.log, logs/bob.log, ...
+    python examples/lease/lease.py run recorder      # the same by a recorder: run/alice.jsonl, ...
+    microcosm assert run examples/lease/lease.ask    # two writes that are concurrent
 
 Alice gets the lease and is paused (a garbage collection, a laptop that sleeps). The lease runs out, Bob
-gets it and writes; then Alice goes on, believes that she holds it still, and writes, too. Each process logs
-what it does with the standard library's `logging`; the only thing that is asked of a line about a message is
-that it names the message. What to ask about these logs is in docs/tour.md.
+gets it and writes; then Alice goes on, believes that she holds it still, and writes, too. `witnesses.py`
+has the ways to tell what a process does: the standard library's `logging`, where the only thing that is asked
+of a line about a message is that it names the message (what to ask about such logs is in docs/tour.md), and a
+recorder (docs/record.md).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import socket
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
+
+from witnesses import WITNESSES, Logged
 
 PROCESSES = ("lock", "store", "alice", "bob")
 
@@ -28,14 +32,13 @@ PAUSE = 0.6
 
 
 class Process:
-    """One of the four: it logs, sends, and receives."""
+    """One of the four: it sends, receives, and tells a witness."""
 
-    def __init__(self, name: str, ports: dict[str, int]) -> None:
+    def __init__(self, name: str, ports: dict[str, int], witness: Logged) -> None:
         self.name = name
-        self.log = logging.getLogger(name)
+        self.witness = witness
         self.received: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._ports = ports
-        self._sent = 0
 
     async def listen(self) -> asyncio.Server:
         """Begin to receive."""
@@ -43,22 +46,20 @@ class Process:
         async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             message = json.loads(await reader.readline())
             writer.close()
-            self.log.info("receive %s: %s", message["id"], message["text"])
+            self.witness.receive(message["header"], message["text"])
             await self.received.put((message["from"], message["text"]))
 
         return await asyncio.start_server(take, "127.0.0.1", self._ports[self.name])
 
     async def send(self, to: str, text: str) -> None:
-        """Send a text to another process; its line in the log names the message."""
-        self._sent += 1
-        message = f"{self.name}-{self._sent}"
+        """Send a text to another process, with what the witness has to say of it."""
         while True:  # until the other one listens
             with suppress(ConnectionRefusedError):
                 _, writer = await asyncio.open_connection("127.0.0.1", self._ports[to])
                 break
             await asyncio.sleep(0.02)
-        self.log.info("send %s to %s: %s", message, to, text)
-        writer.write(json.dumps({"id": message, "from": self.name, "text": text}).encode() + b"\n")
+        header = self.witness.send(text, to=to)
+        writer.write(json.dumps({"header": header, "from": self.name, "text": text}).encode() + b"\n")
         await writer.drain()
         writer.close()
 
@@ -76,21 +77,21 @@ async def lock(me: Process) -> None:
         holder = await me.wait_for("ask for the lease")
         await me.send(holder, "the lease is yours")
         await asyncio.sleep(LEASE)
-        me.log.info("lease of %s expired", holder)
+        me.witness.event(f"lease of {holder} expired")
 
 
 async def store(me: Process) -> None:
     """Keep the last value that anybody writes."""
     for _ in range(2):
         _, text = await me.received.get()
-        me.log.info("stored %s", text.removeprefix("write "))
+        me.witness.event(f"stored {text.removeprefix('write ')}")
 
 
 async def alice(me: Process) -> None:
     """Ask, get the lease, sleep through its end, write."""
     await me.send("lock", "ask for the lease")
     await me.wait_for("the lease is yours")
-    me.log.info("paused")
+    me.witness.event("paused")
     await asyncio.sleep(PAUSE)
     await me.send("store", "write x=1")
 
@@ -103,22 +104,24 @@ async def bob(me: Process) -> None:
     await me.send("store", "write x=2")
 
 
-async def run(name: str, ports: dict[str, int]) -> None:
+async def run(name: str, ports: dict[str, int], witness: Logged) -> None:
     """One process, from its beginning to its end."""
-    me = Process(name, ports)
+    me = Process(name, ports, witness)
     async with await me.listen():
         await {"lock": lock, "store": store, "alice": alice, "bob": bob}[name](me)
 
 
-def main(folder: Path) -> None:
-    """Run all four, each of which logs into a file of its own."""
+def main(folder: Path, how: str) -> None:
+    """Run all four, each of which tells what it does in a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name in PROCESSES:
+        (folder / f"{name}.jsonl").unlink(missing_ok=True)
     with ExitStack() as kept:
         sockets = {name: kept.enter_context(socket.socket()) for name in PROCESSES}
         for each in sockets.values():
             each.bind(("127.0.0.1", 0))
         ports = {name: each.getsockname()[1] for name, each in sockets.items()}
-    command = [sys.executable, __file__, str(folder)]
+    command = [sys.executable, __file__, str(folder), how]
     running = [subprocess.Popen([*command, name, json.dumps(ports)]) for name in PROCESSES]
     codes = [process.wait(timeout=60) for process in running]
     if any(codes):
@@ -126,14 +129,9 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        logging.basicConfig(
-            filename=Path(sys.argv[1]) / f"{sys.argv[2]}.log",
-            filemode="w",
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-            level=logging.INFO,
-        )
-        logging.getLogger("asyncio").setLevel(logging.WARNING)
-        asyncio.run(run(sys.argv[2], json.loads(sys.argv[3])))
+    folder, how, *process = [*sys.argv[1:], *("logs", "logging")[len(sys.argv) - 1 :]]
+    if process:
+        name, ports = process
+        asyncio.run(run(name, json.loads(ports), WITNESSES[how](name, Path(folder))))
     else:
-        main(Path(sys.argv[1] if len(sys.argv) == 2 else "logs"))
+        main(Path(folder), how)

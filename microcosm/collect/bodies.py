@@ -24,7 +24,7 @@ from microcosm.collect.refused import JSON, PROTOBUF, Refused
 DEEPEST = 100
 """So deep may JSON be nested, as protobuf's own reader has it for its form."""
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 _DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _TRACE, _SPAN = re.compile(r"[0-9a-fA-F]{32}"), re.compile(r"[0-9a-fA-F]{16}")

@@ -1,8 +1,8 @@
 """Work for one thread: a piece at a time, in the order in which it was asked for, each for so long at most.
 
-The thread is the main one, where an interrupt (Ctrl-C) ends whatever is computed, wherever it is. A piece that
-takes too long is ended by an alarm in the same way, by an exception that comes from outside: what the one may
-leave half made, the other may, and whoever hands in work says how to recover from it.
+The thread is the main one, where an interrupt (Ctrl-C) ends whatever is computed, wherever it is. What takes
+too long is ended by an alarm in the same way, by an exception that comes from outside: what the one may leave
+half made, the other may, and whoever hands in work says how to recover from it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Turns:
         self._armed = False
 
     def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
-        """Have some work done in its turn; with `recover` it has the limit, and where it is ended that is called.
+        """Have some work done in its turn. With `recover` it has the limit; ended by that, it is called.
 
         What waits for it may give up: work that has not begun is then not done.
         """

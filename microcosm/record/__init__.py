@@ -9,6 +9,7 @@
 Nothing but the standard library is imported here.
 """
 
+from microcosm.record.handler import RecordHandler
 from microcosm.record.recorder import Recorder
 
-__all__ = ["Recorder"]
+__all__ = ["RecordHandler", "Recorder"]

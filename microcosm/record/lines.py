@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from microcosm.errors import TextError
@@ -65,9 +65,9 @@ class Lines:
         self._closed = threading.Event()
         self._writer: threading.Thread | None = None
         if isinstance(to, str | os.PathLike):
-            self.path = os.fspath(to)
+            self.path = os.path.abspath(to)
             try:
-                self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                self._file = _opened(self.path)
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise TextError(f"cannot be written: {reason}", file=self.path) from None
@@ -81,9 +81,12 @@ class Lines:
 
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
-        if self._size + len(line) > LIMIT:
+        if self._file < 0 and self._stream is None:
+            self.lost += self._closed.is_set()
+            return
+        if self._size and self._size + len(line) > LIMIT:
             self.flush()
-            if self._size + len(line) > LIMIT:
+            if self._size:
                 self.lost += 1
                 return
         self._waiting.append(line)
@@ -126,13 +129,14 @@ class Lines:
         if self._file >= 0:
             with suppress(OSError):
                 os.close(self._file)
+        self._file, self._stream = -1, None  # the number may be another file's now
         if self.lost:
             self.untold.append(f"{self.lost} events are not in {self.name}: it could not be written")
 
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        return self.path or getattr(self._stream, "name", None) or "the stream"
+        return self.path or "the stream"
 
     @property
     def closed(self) -> bool:
@@ -140,10 +144,15 @@ class Lines:
         return self._closed.is_set()
 
     def after_fork(self) -> None:
-        """In a child: what waits is the parent's to write, and no other thread is there."""
+        """In a child: what waits is the parent's to write, its locks are its own, and no thread is there."""
         self.lock = threading.RLock()
         self._waiting, self._size, self._writer = [], 0, None
         self.lost = 0
+        if self._file >= 0:
+            with suppress(OSError):
+                mine = _opened(str(self.path))
+                os.close(self._file)
+                self._file = mine
 
     def _write(self, content: bytes) -> tuple[int, Exception | None]:
         """How many bytes could be written, and what kept the others from it."""
@@ -191,34 +200,34 @@ class Lines:
                 stream.seek(-1, os.SEEK_END)
                 self._torn = stream.read(1) != b"\n"
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """No other recorder begins in this file meanwhile, where the system can promise that.
+    def lock_file(self) -> bool:
+        """Keep others from beginning in this file; False where they do not let one, or nothing can.
 
-        It is not waited for longer than `PATIENCE`: names told apart by their numbers are for people.
+        It is not waited for longer than `PATIENCE`: that names are told apart by numbers is for people.
         """
         try:
-            from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+            from fcntl import LOCK_EX, LOCK_NB, flock
         except ImportError:
-            flock = None  # type: ignore[assignment]
-        if self._file < 0 or flock is None:
-            yield
-            return
+            return False
         until = time.monotonic() + PATIENCE
-        while True:
+        while self._file >= 0:
             try:
                 flock(self._file, LOCK_EX | LOCK_NB)
-                break
+                return True
             except BlockingIOError:
                 if time.monotonic() > until:
                     break
                 time.sleep(0.005)
             except OSError:  # a file system that has no locks
                 break
-        try:
-            yield
-        finally:
-            with suppress(OSError):
+        return False
+
+    def unlock_file(self) -> None:
+        """Let others begin."""
+        if self._file >= 0:
+            with suppress(ImportError, OSError):
+                from fcntl import LOCK_UN, flock
+
                 flock(self._file, LOCK_UN)
 
     def lives(self, process: bytes) -> Iterator[tuple[int, int, str]]:
@@ -236,3 +245,7 @@ class Lines:
             for line in stream:
                 if found := lines.match(line):
                     yield int(found[1] or 1), int(found[2] or 0), (found[3] or b"").decode()
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)

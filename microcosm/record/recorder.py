@@ -13,18 +13,21 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import weakref
 from collections.abc import Collection
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
+from threading import Thread
 from time import time
 from types import TracebackType
 from typing import Any
 
 from microcosm.errors import TextError
 from microcosm.files import AnyPath
-from microcosm.record.header import Names, header_of, message_of, shown
+from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
+from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 
 def _as_text(value: object) -> object:
@@ -55,29 +58,14 @@ def _told(value: object) -> str:
     try:
         return _encode(value)
     except Exception:
-        try:
-            return quoted(str(value))
-        except Exception:
-            return quoted(f"<{type(value).__name__}>")
+        return quoted(_text(value))
 
 
-class Strand:
-    """One chain of events: a process, or a thread or task of it."""
-
-    def __init__(self, process: str, life: str) -> None:
-        self.process = process
-        self.seq = 0
-        self.before = f'{{"process":{quoted(process)},"seq":'
-        self.life = f',"life":"{life}","kind":"'
-        self.named = f"{process}~{life}"
-        """Its name beside other lives."""
-        self.shown = shown(process)
-        self.after: list[tuple[str, str]] = []
-        """What the next event comes after besides the last one, and what these links are called."""
-
-    def event(self) -> str:
-        """What other chains call its last event."""
-        return f"{self.named}:{self.seq}"
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 class Recorder:
@@ -100,21 +88,30 @@ class Recorder:
         *,
         flush: str = "each",
         resume: bool = False,
+        tasks: bool = False,
+        clocks: bool = False,
     ) -> None:
         if not isinstance(process, str) or not process:
             raise TextError(f"a process has a name, which is text, not {process!r}")
+        if resume and tasks:
+            raise TextError("threads and tasks do not go on: a recorder has `resume` or `tasks`, not both")
         self.foreign = 0
         """How many headers came that are of another kind or version."""
         self._called = process
         self._resume = resume
         self._lines = Lines(to, flush)
         self._names = Names()
+        self._tasks = tasks
+        self._clocks = clocks
         self._strand: Strand | None = None
-        self._forked: tuple[str, str] | None = None
+        self._strands: Strands | None = None
+        self._forked: Point | None = None
         """After which event of the parent a child begins."""
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
+        if tasks:
+            follow(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
@@ -137,11 +134,12 @@ class Recorder:
 
         Without a header, or with one of another kind, it is an event like others: it orders nothing.
         """
-        message = message_of(header)
+        message, clock = read(header)
         if message is None:
             self.foreign += header is not None
+            self._forget_clock()
             return self._record("internal", None, "received" if label is None else label, attributes)
-        return self._record("receive", message, label, attributes)
+        return self._record("receive", message, label, attributes, clock)
 
     # -- the recorder itself ---------------------------------------------------------------------------
 
@@ -183,7 +181,9 @@ class Recorder:
 
     # -- inside ----------------------------------------------------------------------------------------
 
-    def _record(self, kind: str, message: str | None, label: str | None, attributes: dict[str, Any]) -> str:
+    def _record(
+        self, kind: str, message: str | None, label: str | None, attributes: dict[str, Any], clock: Any = None
+    ) -> str:
         """Append an event to the chain of who calls; its name, or of a sending the header."""
         lines = self._lines
         if "time" not in attributes:
@@ -191,11 +191,15 @@ class Recorder:
         with lines.lock:
             strand = self._strand
             if strand is None:
-                with lines.alone():
-                    self._begin()
-                    name = self._record(kind, message, label, attributes)
-                    lines.flush()
+                alone = lines.lock_file()
+                self._begin(alone)
+                name = self._record(kind, message, label, attributes, clock)
+                lines.flush()
+                if not self._resume:  # a chain that goes on is nobody else's until this process ends
+                    lines.unlock_file()
                 return name
+            if self._strands is not None:
+                strand = self._strands.current()
             strand.seq = seq = strand.seq + 1
             text = f'{strand.before}{seq}{strand.life}{kind}"'
             if kind == "send":
@@ -203,32 +207,68 @@ class Recorder:
             if message is not None:
                 text += f',"message":"{message}"'
             if label is not None:
-                text += f',"label":{quoted(label if type(label) is str else str(label))}'
+                text += f',"label":{quoted(label) if type(label) is str else quoted(_text(label))}'
             if strand.after:
                 text += _after(strand)
+            if strand.clock is not None:
+                text += _clock(strand, message if kind == "receive" else None, clock)
             lines.append(f'{text},"attributes":{encoded(attributes)}}}\n'.encode("ascii"))
+            if self._strands is not None:
+                self._strands.recorded(strand)
+            known = strand.clock and dict(strand.clock)
         if lines.untold:
             lines.say()
-        return header_of(message) if kind == "send" and message else f"{strand.process}:{seq}"
+        return header_of(message, known) if kind == "send" and message else f"{strand.process}:{seq}"
 
-    def _begin(self) -> None:
+    def _begin(self, alone: bool) -> None:
         """Begin the chain of this life, with a name that no other in this file has."""
+        if self._resume and not alone:
+            self._resume = False
+            self._lines.untold.append(f"{self._lines.name} is in use: {self._called} does not go on in it")
         lines, name, seq, life = self._lines, self._called, 0, self._names.draw()[:8]
         lines.look_at_the_end()
         found = [*lines.lives(quoted(name)[:-1].encode("ascii"))]
         last = max((number for number, _, _ in found), default=0)
-        if self._resume and found:
+        resumed = [each for number, _, each in found if number == last and each] if self._resume else []
+        if resumed:  # what its last life did not write is not known: one position is left out
             seq = max(at for number, at, _ in found if number == last) + 1
-            life = next(each for number, _, each in found if number == last)
+            life = resumed[-1]
             name = name if last == 1 else f"{name}#{last}"
         elif last:
             name = f"{name}#{last + 1}"
         elif self._forked:
             name = f"{name}#{os.getpid()}"
-        self._strand = Strand(name, life)
-        self._strand.seq = seq
+        self._strand = strand = Strand(name, life, {} if self._clocks and not seq else None)
+        strand.seq = seq
+        if self._tasks:
+            self._strands = Strands(name, life, self._clocks)
+            strand = self._strands.current()
         if self._forked:
-            self._strand.after.append(self._forked)
+            strand.come_after(self._forked, "fork")
+            if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
+                pools.Finalize(None, self.close, exitpriority=100)
+
+    def _forget_clock(self) -> None:
+        """What came from outside may have any past: what is known here is not known any more."""
+        if not self._clocks:
+            return
+        with self._lines.lock:
+            if self._strand is None:
+                self._clocks = False
+            else:
+                (self._strand if self._strands is None else self._strands.current()).learn(None)
+
+    def starting(self, thread: Thread) -> None:
+        """For `strands`: the current chain starts a thread."""
+        if self._strands is not None:
+            with self._lines.lock:
+                self._strands.starting(thread)
+
+    def joined(self, owner: Any, by: Any = None) -> None:
+        """For `strands`: a thread or task is over, and who calls (or `by`) has waited for it."""
+        if self._strands is not None:
+            with self._lines.lock:
+                self._strands.joined(owner, by)
 
     def _before_fork(self) -> None:
         self._lines.lock.acquire()
@@ -237,10 +277,11 @@ class Recorder:
         self._lines.lock.release()
 
     def _after_fork_in_child(self) -> None:
-        strand = self._strand
+        strand = self._strand if self._strands is None else self._strands.current()
         if strand is not None and strand.seq:
-            self._forked = (strand.event(), "fork")
-        self._strand = None
+            self._forked = strand.point()
+        self._strand = self._strands = None
+        self._resume = False
         self._names.forget()
         self._lines.after_fork()
 
@@ -250,6 +291,16 @@ def _after(strand: Strand) -> str:
     names, links = zip(*strand.after, strict=True)
     strand.after = []
     return f',"after":{_encode(names)},"links":{_encode(links)}'
+
+
+def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
+    """The vector time of an event, after what came with a message; nothing where it is not known."""
+    if received is not None:
+        strand.learn(clock)
+    if strand.clock is None:
+        return ""
+    strand.clock[strand.named] = strand.seq
+    return f',"clock":{_encode(strand.clock)}'
 
 
 def _at_fork(recorder: Recorder) -> None:

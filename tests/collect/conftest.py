@@ -87,7 +87,7 @@ def collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
 
 
 def spans_in(folder: Path) -> list[str]:
-    """The ids of the spans in the files of a folder, by a reading that is not ours; unfinished lines are none."""
+    """The ids of the spans in the whole lines of a folder's files, by a reading that is not ours."""
     found = []
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_bytes().split(b"\n")[:-1]:

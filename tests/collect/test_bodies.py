@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -120,7 +121,7 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
     spans = [{**IDS, "name": "good"}, {**IDS, **wrong, "name": "bad"}]
     found = spans_of(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), JSON)
     assert (found.kept, found.rejected) == (1, 1)
-    assert b"good" in found.line and b"bad" not in found.line
+    assert (found.line.count(b"good"), found.line.count(b"bad")) == (1, 0)
     assert "1 without a trace id" in found.said
 
 
@@ -135,7 +136,7 @@ def test_a_span_without_ids_is_left_out_of_protobuf() -> None:
         spans.add(trace_id=trace, span_id=own, name=name)
     found = spans_of(request.SerializeToString(), PROTOBUF)
     assert (found.kept, found.rejected) == (1, 2)
-    assert b"good" in found.line and b"bad" not in found.line
+    assert (found.line.count(b"good"), found.line.count(b"bad")) == (1, 0)
 
 
 def why(body: bytes, media: str = JSON, encoding: str = "", largest: int = 1000) -> Reason:
@@ -179,10 +180,8 @@ def test_protobuf_that_lies_about_its_length() -> None:
 def test_no_bytes_are_an_unforeseen_error(body: bytes) -> None:
     for media in (PROTOBUF, JSON):
         for encoding in ("", "gzip"):
-            try:
-                spans_of(unpacked(body, encoding, 1000), media)
-            except Refused as error:
-                assert str(error)
+            with suppress(Refused):
+                assert spans_of(unpacked(body, encoding, 1000), media).line.endswith(b"\n")
 
 
 def test_gzip_is_unpacked_as_far_as_it_may_be() -> None:

@@ -7,6 +7,7 @@ or no Playwright, what needs it is skipped, and says so. The plugin of Playwrigh
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -82,13 +83,12 @@ def opened_up(html: str) -> str:
     door = "window.inside = (script, argument) => eval(script)(argument);"
     if "app.model =" not in scripts():  # nothing draws yet
         door += " readModel().then(model => { app.model = model; });"
-    head, policy, rest = html.partition("script-src ")
     script = scripts()
     assert html.count(script) == 1, "the scripts of the page as they are joined"
-    rest = rest.partition("; style-src")[2]
-    return f"{head}{policy}'unsafe-inline' 'unsafe-eval'; style-src{rest}".replace(
-        script, script.removesuffix(INNER) + f"\n{door}{INNER}"
+    html = re.sub(
+        "script-src .*? style-src", "script-src 'unsafe-inline' 'unsafe-eval'; style-src", html, count=1
     )
+    return html.replace(script, script.removesuffix(INNER) + f"\n{door}{INNER}")
 
 
 @pytest.fixture

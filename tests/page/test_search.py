@@ -68,9 +68,16 @@ def test_every_key_finds_what_the_log_says(page_of: Any) -> None:
 
 def test_what_cannot_be_read_is_said(page_of: Any) -> None:
     tab = page_of(ALBUM)
-    for text, word in (("kind:lost", "kind:"), ("line:x", "line:"), ("/(/", "regular"), ("line:/9/", "line:")):
+    for text, word in (
+        ("kind:lost", "kind:"),
+        ("line:x", "line:"),
+        ("/(/", "regular"),
+        ("line:/9/", "line:"),
+    ):
         tab.tab.fill("#find", text)
-        tab.tab.wait_for_function("text => document.querySelector('#matches .odd')?.textContent.includes(text)", arg=word)
+        tab.tab.wait_for_function(
+            "text => document.querySelector('#matches .odd')?.textContent.includes(text)", arg=word
+        )
         assert tab.run("() => app.state.found.length") == 0
     assert not tab.errors
 
@@ -96,7 +103,12 @@ def test_what_is_found_is_listed_and_walked(page_of: Any) -> None:
 
 def test_messages_are_a_motif(page_of: Any) -> None:
     tab = page_of(ALBUM)
-    pairs = {("unshare", "acl-saved"), ("acl-told", "acl-seen"), ("digest", "digest-seen"), ("like", "like-seen")}
+    pairs = {
+        ("unshare", "acl-saved"),
+        ("acl-told", "acl-seen"),
+        ("digest", "digest-seen"),
+        ("like", "like-seen"),
+    }
     assert {(a, b) for a, b in tab.run(MATCHES, "->")[0]} == pairs
     assert tab.run(MATCHES, "process:server -> *")[0] == [["acl-told", "acl-seen"], ["digest", "digest-seen"]]
     assert tab.run(MATCHES, "acl -> list")[0] == [["unshare", "acl-saved"], ["acl-told", "acl-seen"]]

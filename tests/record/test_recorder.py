@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,11 +12,7 @@ from microcosm.record import Recorder
 from microcosm.record.header import LONGEST
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
-
-
-def lines(path: Path) -> list[dict[str, object]]:
-    """The events of a log, as they stand there."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+from tests.record.logs import lines
 
 
 def test_three_calls_make_a_log_that_orders_two_processes(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ function drawGap(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {nu
     pen.textAlign = 'center';
     pen.textBaseline = 'middle';
     pen.fillStyle = view.colours.gap;
-    haloed(pen, word, middle, y + r + 9, view.colours.paper);
+    haloed(pen, word, middle, y - sideOf(event) * (r + 9), view.colours.paper);
 }
 
 /** The pair: the path of givens where there is one, else the line of its verdict, its sign in a box. */

@@ -32,6 +32,7 @@ const scene = {
     bendsAt: '',
     /** Chains by lane, and where each lane's begin in them. */ chains: new Int32Array(0), chainsFrom: new Int32Array(1),
     /** Cones and signs beside A, and the path of the pair. @type {any} */ cone: null,
+    /** The cone as it would be. @type {any} */ supposed: null,
     /** @type {(event: number) => string} */ sign: () => '',
     /** @type {{event: number, edge: number}[]} */ path: [],
     verdict: '',
@@ -113,10 +114,10 @@ function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
     pen.fillText({steps: 'step →', lines: 'line →', time: 'time →'}[axis], width - 8, 9);
 }
 
-/** Where each chain stops being past, and begins to be future: pixels, NaN where it never does. */
-function edgesOfCone(/** @type {View} */ view, /** @type {number} */ chain) {
+/** Where a chain stops being past, and begins to be future: pixels, NaN where it never does. */
+function edgesOfCone(/** @type {View} */ view, /** @type {number} */ chain, cone = scene.cone) {
     const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]];
-    const past = scene.cone.past[chain], future = scene.cone.future[chain];
+    const past = cone.past[chain], future = cone.future[chain];
     const reach = Math.min(14, view.k / 2);
     const after = (/** @type {number} */ i) => px(view, i) + Math.min(reach, i + 1 < to ? (px(view, i + 1) - px(view, i)) / 2 : reach);
     const before = (/** @type {number} */ i) => px(view, i) - Math.min(reach, i > from ? (px(view, i) - px(view, i - 1)) / 2 : reach);
@@ -149,8 +150,30 @@ function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
             };
             if (!Number.isNaN(past)) band(alone ? -2 : first, past, colours.before, past);
             if (!Number.isNaN(future)) band(future, alone ? width + 2 : last, colours.after, future);
+            if (!scene.supposed) continue;
+            const would = edgesOfCone(view, chain, scene.supposed);
+            if (would.past > past || Number.isNaN(past) && would.past) hatch(pen, Number.isNaN(past) ? first : past, would.past, y, high, colours.before, width);
+            if (would.future && !(would.future >= future)) hatch(pen, would.future, Number.isNaN(future) ? last : future, y, high, colours.after, width);
         }
     }
+}
+
+/** Slanted lines over a stretch of a lane: what would be past or future. */
+function hatch(/** @type {Pen} */ pen, /** @type {number} */ left, /** @type {number} */ right, /** @type {number} */ y,
+    /** @type {number} */ high, /** @type {string} */ colour, /** @type {number} */ width) {
+    const from = Math.max(-high, left), to = Math.min(width + high, right);
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    for (let x = Math.ceil((from - high) / 8) * 8; x < to; x += 8) {
+        const low = Math.max(0, from - x), top = Math.min(high, to - x);
+        if (top <= low) continue;
+        pen.moveTo(x + low, y + high / 2 - low);
+        pen.lineTo(x + top, y + high / 2 - top);
+    }
+    pen.globalAlpha = 0.6;
+    pen.stroke();
+    pen.globalAlpha = 1;
 }
 
 /** A lane's line, from its first event to its last; below five pixels a step, how dense it is. */
@@ -229,14 +252,16 @@ function drawEvents(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
         });
     }
     for (const [sign, events] of groups) {
+        if (!FILLED.has(sign)) {
+            pen.beginPath();
+            for (const event of events) disc(pen, px(view, event), py(view, event), view.r);
+            pen.fillStyle = view.colours.paper;
+            pen.fill();
+        }
         pen.beginPath();
         for (const event of events) {
             if (pen.mark) pen.mark(event);
             outline(pen, sign, px(view, event), py(view, event), view.r);
-        }
-        if (!FILLED.has(sign) && view.r > 3) {
-            pen.fillStyle = view.colours.paper;
-            pen.fill();
         }
         finish(pen, sign, colourOf(view.colours, sign), view.r);
     }
@@ -324,6 +349,8 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
 function sideOf(/** @type {number} */ event) {
     const here = scene.rows.y[model.lane(event)], {src, dst} = model.edges;
     let side = model.kind[event] & 4 ? -1 : model.kind[event] & 8 ? 1 : 0;
+    const {a, b} = app.state, partner = event === a ? b : event === b ? a : -1;
+    if (partner >= 0) side += 9 * Math.sign(here - scene.rows.y[model.lane(partner)]);
     for (const edge of model.out(event)) side += Math.sign(here - scene.rows.y[model.lane(dst[edge])]);
     for (const edge of model.in(event)) side += Math.sign(here - scene.rows.y[model.lane(src[edge])]);
     return side > 0 ? 1 : -1;

@@ -99,7 +99,7 @@ function frame() {
 }
 
 /** The minimap but for what is in view, kept until it would change. */
-const whole = {canvas: document.createElement('canvas'), key: ''};
+const whole = {canvas: document.createElement('canvas'), key: '', found: new Int32Array(0)};
 
 function frameMinimap() {
     const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
@@ -149,7 +149,7 @@ function newCone() {
     scene.cone = a < 0 ? null : coneOf(a);
     scene.sign = () => '';
     if (a >= 0) {
-        const {sign} = regions(a), kept = new Uint8Array(model.n), {offset} = model.chains, {past, future} = scene.cone;
+        const {sign} = regions(a), kept = new Uint8Array(model.n), {past, future} = scene.cone;
         scene.sign = (event) => {
             if (!kept[event]) {
                 const chain = model.chainOf(event);
@@ -157,10 +157,23 @@ function newCone() {
             }
             return SIGN_LIST[kept[event]];
         };
-        if (!offset.length) scene.cone = null;
     }
     scene.verdict = a >= 0 && b >= 0 ? verdict(a, b) : '';
+    newSupposed();
     scene.path = scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : [];
+}
+
+/** The cone of A if what is supposed were so: what comes before one end then comes before the other. */
+function newSupposed() {
+    const {whatif, a} = app.state;
+    scene.supposed = null;
+    if (!whatif || whatif.a !== a || whatif.sign === '||' || '<>||'.includes(scene.verdict)) return;
+    const own = scene.cone, other = coneOf(whatif.b), chain = model.chainOf(whatif.b);
+    other.past[chain] = whatif.b + 1;
+    other.future[chain] = whatif.b;
+    scene.supposed = whatif.sign === '<'
+        ? {past: own.past, future: own.future.map((/** @type {number} */ at, /** @type {number} */ c) => Math.min(at, other.future[c]))}
+        : {past: own.past.map((/** @type {number} */ at, /** @type {number} */ c) => Math.max(at, other.past[c])), future: own.future};
 }
 
 /** The cone of an event by the numbers of events: the first of each chain that is not before, the first after. */
@@ -279,6 +292,7 @@ async function begun() {
     hearPointer();
     app.on(['axis'], () => { newAxis(); showWhole(); });
     app.on(['a', 'b'], newCone);
+    app.on(['whatif'], () => { if (scene.cone) newSupposed(); });
     app.on(['found'], newFound);
     app.on(['order'], (state) => { if (state.order) model.arrange(state.order); });
     app.on(['theme'], newColours);

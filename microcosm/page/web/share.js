@@ -10,7 +10,7 @@ const MOST_MARKS = 20000;
 class Recorder {
     constructor() {
         /** @type {string[]} */ this.parts = [];
-        /** Pieces of the path: what is drawn, the event that it stands for, whether that was said. @type {[string, number, boolean][]} */
+        /** Pieces of the path: what is drawn, and the event that it stands for. @type {[string, number][]} */
         this.paths = [];
         this.fillStyle = this.strokeStyle = '#000';
         this.lineWidth = this.globalAlpha = 1;
@@ -19,8 +19,8 @@ class Recorder {
         /** @type {number[]} */ this.dash = [];
     }
 
-    beginPath() { this.paths = [['', -1, false]]; }
-    mark(/** @type {number} */ event) { this.paths.push(['', event, false]); }
+    beginPath() { this.paths = [['', -1]]; }
+    mark(/** @type {number} */ event) { this.paths.push(['', event]); }
     add(/** @type {string} */ letter, /** @type {number[]} */ ...numbers) {
         this.paths[this.paths.length - 1][0] += letter + numbers.map((number) => Math.round(number * 100) / 100).join(' ');
     }
@@ -57,12 +57,9 @@ class Recorder {
     }
     faint() { return this.globalAlpha < 1 ? ` opacity="${Math.round(this.globalAlpha * 100) / 100}"` : ''; }
     emit(/** @type {string} */ style) {
-        for (const path of this.paths) {
-            const [d, event, said] = path;
-            if (!d) continue;
-            path[2] = true;
-            const title = event < 0 || said ? '' : `<title>${escaped(model.name(event))}</title>`;
-            this.parts.push(`<path${event < 0 || said ? '' : ' class="event"'} d="${d}" ${style}${this.faint()}${title ? `>${title}</path>` : '/>'}`);
+        for (const [d, event] of this.paths) {
+            if (d && event < 0) this.parts.push(`<path d="${d}" ${style}${this.faint()}/>`);
+            else if (d) this.parts.push(`<path class="event" d="${d}" ${style}><title>${escaped(model.name(event))}</title></path>`);
         }
     }
     fillRect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {

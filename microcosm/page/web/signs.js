@@ -81,7 +81,7 @@ function finish(/** @type {Pen} */ pen, /** @type {string} */ sign, /** @type {s
     }
     pen.strokeStyle = colour;
     pen.lineWidth = Math.max(1, r / 3);
-    pen.setLineDash(sign === 'silent' ? [1.5, Math.max(1.5, r / 2)] : []);
+    pen.setLineDash(sign === 'silent' ? [Math.max(1.2, r * 0.45), Math.max(1.2, r * 0.38)] : []);
     pen.stroke();
     pen.setLineDash([]);
 }

@@ -1,0 +1,180 @@
+"""gRPC: calls and their answers are messages, by its interceptors; an answer has its header in the trailers.
+
+    channel = grpc.intercept_channel(grpc.insecure_channel(address), *client_interceptors(causality))
+    server = grpc.server(executor, interceptors=server_interceptors(causality))
+
+    channel = grpc.aio.insecure_channel(address, interceptors=aio_client_interceptors(causality))
+    server = grpc.aio.server(interceptors=aio_server_interceptors(causality))
+
+Of a stream the call and its end are recorded, not what goes through it; of one that answers a call of
+`grpc.aio` the call alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from microcosm.record.header import KEY, extract
+from microcosm.record.recorder import Recorder
+
+SHAPES = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
+
+
+def client_interceptors(recorder: Recorder) -> list[Any]:
+    """What records the calls of a channel."""
+    import grpc
+
+    def intercept(continuation: Any, details: Any, request: Any) -> Any:
+        call = continuation(_with_header(recorder, details), request)
+        if call.done():
+            _answered(recorder, details.method, call.trailing_metadata())
+        else:
+            call.add_done_callback(lambda done: _answered(recorder, details.method, done.trailing_metadata()))
+        return call
+
+    kinds = [getattr(grpc, f"{_camel(shape)}ClientInterceptor") for shape in SHAPES]
+    methods = {f"intercept_{shape}": _method(intercept) for shape in SHAPES}
+    return [type("RecordedCalls", tuple(kinds), methods)()]
+
+
+def server_interceptors(recorder: Recorder) -> list[Any]:
+    """What records the calls that a server answers."""
+    import grpc
+
+    class RecordedAnswers(grpc.ServerInterceptor):  # type: ignore[misc]
+        def intercept_service(self, continuation: Any, details: Any) -> Any:
+            return _wrapped(continuation(details), lambda inner, streams: around(details, inner, streams))
+
+    def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
+        def answer(request: Any, context: Any) -> Any:
+            recorder.receive(extract(details.invocation_metadata), details.method)
+            try:
+                return inner(request, context)
+            finally:
+                _answer(recorder, details.method, context)
+
+        def answers(request: Any, context: Any) -> Any:
+            recorder.receive(extract(details.invocation_metadata), details.method)
+            try:
+                yield from inner(request, context)
+            finally:
+                _answer(recorder, details.method, context)
+
+        return answers if streams else answer
+
+    return [RecordedAnswers()]
+
+
+def aio_client_interceptors(recorder: Recorder) -> list[Any]:
+    """What records the calls of a channel of `grpc.aio`: one for each shape of a call."""
+    import grpc.aio
+
+    async def intercept(continuation: Any, details: Any, request: Any) -> Any:
+        call = await continuation(_with_header(recorder, details), request)
+        _answered(recorder, details.method, await call.trailing_metadata())
+        return call
+
+    async def begin(continuation: Any, details: Any, request: Any) -> Any:
+        return await continuation(_with_header(recorder, details), request)
+
+    def made(shape: str) -> Any:
+        base = getattr(grpc.aio, f"{_camel(shape)}ClientInterceptor")
+        does = begin if shape.endswith("stream") else intercept
+        return type("RecordedCalls", (base,), {f"intercept_{shape}": _method(does)})()
+
+    return [made(shape) for shape in SHAPES]
+
+
+def aio_server_interceptors(recorder: Recorder) -> list[Any]:
+    """What records the calls that a server of `grpc.aio` answers."""
+    import grpc.aio
+
+    class RecordedAnswers(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+        async def intercept_service(self, continuation: Any, details: Any) -> Any:
+            handler = await continuation(details)
+            return _wrapped(handler, lambda inner, streams: around(details, inner, streams))
+
+    def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
+        async def answer(request: Any, context: Any) -> Any:
+            recorder.receive(extract(details.invocation_metadata), details.method)
+            try:
+                return await inner(request, context)
+            finally:
+                _answer(recorder, details.method, context)
+
+        async def answers(request: Any, context: Any) -> Any:
+            recorder.receive(extract(details.invocation_metadata), details.method)
+            try:
+                async for each in inner(request, context):
+                    yield each
+            finally:
+                _answer(recorder, details.method, context)
+
+        return answers if streams else answer
+
+    return [RecordedAnswers()]
+
+
+def _with_header(recorder: Recorder, details: Any) -> Any:
+    """The details of a call with a header among its metadata."""
+    method = details.method
+    said = method.decode() if isinstance(method, bytes) else method
+    metadata = [*(details.metadata or ()), (KEY, recorder.send(said))]
+    if hasattr(details, "_replace"):
+        import grpc.aio
+
+        return details._replace(metadata=grpc.aio.Metadata(*metadata))
+    return _Details(details, metadata)
+
+
+class _Details:
+    """The details of a call, but for its metadata."""
+
+    def __init__(self, details: Any, metadata: list[tuple[str, str | bytes]]) -> None:
+        self._details = details
+        self.metadata = metadata
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._details, name, None)
+
+
+def _answered(recorder: Recorder, method: Any, trailers: Iterable[Any] | None) -> None:
+    said = method.decode() if isinstance(method, bytes) else method
+    recorder.receive(extract([*(trailers or ())]), f"answer to {said}")
+
+
+def _answer(recorder: Recorder, method: str, context: Any) -> None:
+    """Send the answer: its header goes with what else there is in the trailers."""
+    header = recorder.send(f"answer to {method}")
+    others = context.trailing_metadata() if hasattr(context, "trailing_metadata") else ()
+    context.set_trailing_metadata((*(others or ()), (KEY, header)))
+
+
+def _wrapped(handler: Any, around: Callable[[Any, bool], Any]) -> Any:
+    """A handler of a method, with something around what it does; None where there is no such method."""
+    import grpc
+
+    if handler is None:
+        return None
+    make = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }[handler.request_streaming, handler.response_streaming]
+    asked = "stream" if handler.request_streaming else "unary"
+    told = "stream" if handler.response_streaming else "unary"
+    inner = getattr(handler, f"{asked}_{told}")
+    return make(
+        around(inner, handler.response_streaming), handler.request_deserializer, handler.response_serializer
+    )
+
+
+def _camel(shape: str) -> str:
+    return "".join(word.title() for word in shape.split("_"))
+
+
+def _method(function: Any) -> Any:
+    """A function as a method that has no use for its object."""
+    return lambda self, *arguments: function(*arguments)

@@ -1,0 +1,251 @@
+"""Chains of events: that of a process, or one for each thread and asyncio task of it.
+
+Where threads and tasks are chains of their own, what is known of their order is that one was started by
+another, after some event of it, and that one waited for the end of another. Who one is, and after what one
+was started, is told by context variables, which a new task and `asyncio.to_thread` take along; the rest by
+`Thread.start` and `Thread.join`, and by tasks that know who awaits them (`asyncio.gather` too).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextvars import ContextVar
+from json.encoder import encode_basestring_ascii as quoted
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary, WeakSet
+
+from microcosm.record.header import shown
+
+if TYPE_CHECKING:
+    import asyncio
+
+Clock = dict[str, int]
+
+
+class Point(NamedTuple):
+    """An event of a chain, as another chain comes after it."""
+
+    strand: Strand
+    seq: int
+    clock: Clock | None
+    """What was known there, where clocks are recorded."""
+
+
+class Strand:
+    """One chain of events: a process, or a thread or task of it. `life` is that of the whole program."""
+
+    def __init__(self, process: str, life: str, clock: Clock | None = None) -> None:
+        self.process = process
+        self.seq = 0
+        self.clock = clock
+        """Of each chain, how many of its events are known here; None where that is not recorded."""
+        self.before = f'{{"process":{quoted(process)},"seq":'
+        self.life = f',"life":"{life}","kind":"'
+        self.named = f"{process}~{life}"
+        """Its name beside other lives."""
+        self.shown = shown(process)
+        self.after: list[tuple[str, str]] = []
+        """What the next event comes after besides the last one, and what these links are called."""
+        self.heard: WeakKeyDictionary[Strand, int] = WeakKeyDictionary()
+
+    def event(self) -> str:
+        """What other chains call its last event."""
+        return f"{self.named}:{self.seq}"
+
+    def point(self) -> Point:
+        """Its last event."""
+        return Point(self, self.seq, None if self.clock is None else dict(self.clock))
+
+    def come_after(self, point: Point, link: str) -> None:
+        """Let the next event come after one of another chain, if that is not known already."""
+        strand, seq, clock = point
+        if strand is self or seq <= self.heard.get(strand, 0):
+            return
+        self.heard[strand] = seq
+        self.after.append((f"{strand.named}:{seq}", link))
+        self.learn(clock)
+
+    def learn(self, clock: Clock | None) -> None:
+        """Know what is known there; where that is not recorded it is no more known what is known here."""
+        if self.clock is None or clock is None:
+            self.clock = None
+            return
+        for name, count in clock.items():
+            if count > self.clock.get(name, 0):
+                self.clock[name] = count
+
+
+class Strands:
+    """The chains of the threads and tasks of a process. Not for several threads at a time.
+
+    The main thread's is called as the process is, others by what the thread or task is called.
+    """
+
+    def __init__(self, process: str, life: str, clocks: bool) -> None:
+        self._process = process
+        self._life = life
+        self._clocks = clocks
+        self._of: WeakKeyDictionary[Any, Strand] = WeakKeyDictionary()
+        self._started: WeakKeyDictionary[Any, Point] = WeakKeyDictionary()
+        self._ran: dict[int, list[Strand]] = {}
+        """By thread, the chains of the tasks that it ran since it has last come after them."""
+        self._called: dict[str, int] = {}
+        self._told: ContextVar[Point | None] = ContextVar("microcosm.record", default=None)
+        """The last event of who made the context."""
+
+    def current(self) -> Strand:
+        """The chain of who calls, which comes after all that is known to be over for it."""
+        task, looping = _current_task()
+        strand = self.of(task or threading.current_thread())
+        told = self._told.get()
+        if told is not None and told.strand is not strand:
+            strand.come_after(told, "start")
+        if not looping and self._ran:
+            for ran in self._ran.pop(threading.get_ident(), ()):
+                if ran.seq:
+                    strand.come_after(ran.point(), "join")
+        return strand
+
+    def of(self, owner: Any) -> Strand:
+        """The chain of a thread or task, which begins where it has none."""
+        strand = self._of.get(owner)
+        if strand is None:
+            name = self._name(owner)
+            strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
+            started = self._started.pop(owner, None)
+            if started is not None:
+                strand.come_after(started, "start")
+            if not isinstance(owner, threading.Thread):
+                self._ran.setdefault(threading.get_ident(), []).append(strand)
+                follow_tasks(owner.get_loop())
+        return strand
+
+    def recorded(self, strand: Strand) -> None:
+        """Let whoever is started from now on be after the last event of this chain."""
+        self._told.set(strand.point())
+
+    def starting(self, thread: threading.Thread) -> None:
+        """The current chain starts a thread."""
+        strand = self._of.get(_current_task()[0] or threading.current_thread())
+        told = strand.point() if strand is not None and strand.seq else self._told.get()
+        if told is not None:
+            self._started[thread] = told
+
+    def joined(self, owner: Any, by: Any = None) -> None:
+        """A thread or task is over, and who calls (or `by`) has waited for it."""
+        ended = self._of.get(owner)
+        if ended is not None and ended.seq:
+            self.of(by or _current_task()[0] or threading.current_thread()).come_after(ended.point(), "join")
+
+    def _name(self, owner: Any) -> str:
+        if owner is threading.main_thread():
+            return self._process
+        called = owner.name if isinstance(owner, threading.Thread) else _name_of_task(owner)
+        name = f"{self._process}/{called}"
+        self._called[name] = count = self._called.get(name, 0) + 1
+        return name if count == 1 else f"{name}#{count}"
+
+
+class Follower(Protocol):
+    """Who wants to know of starts and ends: a recorder."""
+
+    def starting(self, thread: threading.Thread) -> None:
+        """The current chain starts a thread."""
+
+    def joined(self, owner: Any, by: Any = None) -> None:
+        """A thread or task is over, and who calls (or `by`) has waited for it."""
+
+
+_followers: WeakSet[Any] = WeakSet()
+
+
+def follow(follower: Follower) -> None:
+    """Tell a recorder of the starts and ends of threads and tasks from now on."""
+    if not hasattr(threading.Thread.start, "followed"):
+        _follow_threads()
+    _followers.add(follower)
+    task, looping = _current_task()
+    if looping and task is not None:
+        follow_tasks(task.get_loop())
+
+
+def _follow_threads() -> None:
+    start, join = threading.Thread.start, threading.Thread.join
+
+    def started(thread: threading.Thread) -> None:
+        for each in [*_followers]:
+            each.starting(thread)
+        start(thread)
+
+    def joined(thread: threading.Thread, timeout: float | None = None) -> None:
+        join(thread, timeout)
+        if not thread.is_alive():
+            for each in [*_followers]:
+                each.joined(thread)
+
+    started.followed = True  # type: ignore[attr-defined]
+    threading.Thread.start = started  # type: ignore[assignment, method-assign]
+    threading.Thread.join = joined  # type: ignore[assignment, method-assign]
+
+
+def follow_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the tasks that a loop makes from now on know who awaits them, unless they are made specially."""
+    if loop.get_task_factory() is None:
+        made = _kind_of_task()
+        loop.set_task_factory(lambda loop, work, **more: made(work, loop=loop, **more))
+
+
+def _kind_of_task() -> Any:
+    global _task  # noqa: PLW0603 (made when asyncio is there)
+    if _task is None:
+        from asyncio import Task
+
+        class FollowedTask(Task):  # type: ignore[type-arg]
+            """A task that knows who awaits it, or reads its result."""
+
+            def __init__(self, *arguments: Any, **more: Any) -> None:
+                self.by = _current_task()[0]
+                super().__init__(*arguments, **more)
+
+            def __await__(self) -> Any:
+                try:
+                    return (yield from super().__await__())
+                finally:
+                    self._over()
+
+            def result(self) -> Any:
+                self._over()
+                return super().result()
+
+            def _over(self) -> None:
+                if not self.done():
+                    return
+                task, looping = _current_task()
+                if looping and task is None:  # a callback, such as that of a gathering
+                    waits_for = getattr(self.by, "_fut_waiter", None)
+                    if self not in (getattr(waits_for, "_children", None) or ()):
+                        return
+                    task = self.by
+                for each in [*_followers]:
+                    each.joined(self, task)
+
+        _task = FollowedTask
+    return _task
+
+
+_task: Any = None
+
+
+def _current_task() -> tuple[Any, bool]:
+    """The task that runs, if one does, and whether an event loop runs in this thread."""
+    loaded = sys.modules.get("asyncio.events")
+    if loaded is None or loaded._get_running_loop() is None:
+        return None, False
+    return sys.modules["asyncio"].current_task(), True
+
+
+def _name_of_task(task: Any) -> str:
+    name = str(task.get_name())
+    work = getattr(task.get_coro(), "__name__", None)
+    return str(work) if work and name.startswith("Task-") else name

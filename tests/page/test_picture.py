@@ -1,0 +1,152 @@
+"""The picture says what the engine says: glyphs, tints, gaps, lost messages; and what was broken is seen to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm import Microcosm
+from microcosm.page import write
+from tests.page.drawn import WORDS, Band, Drawn, drawn
+
+pytestmark = pytest.mark.browser
+
+ALBUM = Path("examples/photo-album.jsonl")
+
+CHOOSE = "(name) => app.set({a: model.find(name), b: -1})"
+
+LOST = {"ask", "look", "upload"}
+
+
+def tinted(picture: Drawn, name: str, colour: str) -> bool:
+    """Whether an event lies in a tint of its lane."""
+    mark = picture.events[name]
+
+    def holds(band: Band) -> bool:
+        return band.colour == colour and band.left <= mark.x <= band.right and abs(band.y - mark.y) < 2
+
+    return any(map(holds, picture.tints))
+
+
+def held_to_the_engine(picture: Drawn, known: Microcosm, a: str) -> None:
+    """Assert that each event in view has the sign, and lies in the tint, that the engine has for it."""
+    for name, mark in picture.events.items():
+        truth = None if name == a else str(known.online(name, a))
+        assert (None if mark.colour == "ink" else WORDS[mark.colour]) == truth, name
+        assert tinted(picture, name, "before") == (truth == "<"), name
+        assert tinted(picture, name, "after") == (truth == ">"), name
+
+
+def shows_what_is_missing(picture: Drawn) -> None:
+    """Assert that the picture of the album has its gap and its three lost ends."""
+    assert picture.gaps == 1
+    assert "5 missing" in picture.texts
+    assert picture.stubs == len(LOST)
+
+
+@pytest.mark.parametrize("a", ["acl-saved", "digest", "unshare", "backup"])
+def test_signs_and_tints_are_the_verdicts_of_the_engine(page_of: Any, a: str) -> None:
+    known, page = Microcosm.read(ALBUM), page_of(ALBUM)
+    page.run(CHOOSE, a)
+    held_to_the_engine(drawn(page), known, a)
+    assert not page.errors
+
+
+def test_the_album_shows_every_event_its_gap_and_what_was_lost(page_of: Any) -> None:
+    page = page_of(ALBUM)
+    picture = drawn(page)
+    assert len(picture.events) == page.run("() => model.n") == 15
+    shows_what_is_missing(picture)
+    lanes = page.run("() => Array.from(document.querySelectorAll('#lanes span'), (span) => span.textContent)")
+    assert set(lanes) == {"laptop", "server", "phone", "tablet"}
+    heights = {name: mark.y for name, mark in picture.events.items()}
+    assert heights["choose"] == heights["upload"] and heights["backup"] == heights["digest"]
+    names = set(picture.texts)
+    assert set(picture.events) <= names, "at this scale every event has its name"
+
+
+def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -> None:
+    page = page_of(ALBUM)
+    nearest = page.run("""() => {
+      frame();
+      const {width, height} = size(), view = viewNow(width, height), found = [];
+      for (let edge = 0; edge < model.edges.src.length; edge++) {
+        const [x1, y1, cx, cy, x2, y2] = curveOf(view, edge, true);
+        for (let i = 0; i < model.n; i++) {
+          if (i === model.edges.src[edge] || i === model.edges.dst[edge]) continue;
+          for (let t = 0; t <= 1; t += 0.002) {
+            const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2, y = s * s * y1 + 2 * s * t * cy + t * t * y2;
+            found.push(Math.hypot(x - px(view, i), y - py(view, i)) - view.r);
+          }
+        }
+      }
+      return Math.min(...found);
+    }""")
+    assert nearest > 3
+
+
+def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
+    page = page_of(ALBUM)
+    page.run("() => app.set({order: Int32Array.from(['laptop', 'phone', 'server', 'tablet'].map((name) => "
+             "model.head.lanes.findIndex((lane) => lane.name === name)))})")
+    bends = page.run("() => { frame(); return [...scene.bends.values()].filter(Boolean).length; }")
+    straight = page.run("""() => {
+      const {width, height} = size(), view = viewNow(width, height);
+      return Array.from(model.edges.src, (a, edge) => touched(view,
+        curve(px(view, a), py(view, a), px(view, model.edges.dst[edge]), py(view, model.edges.dst[edge]), 0, 0), a,
+        model.edges.dst[edge])).filter(Boolean).length;
+    }""")
+    assert bends == straight
+
+
+@pytest.mark.parametrize("k", [0.4, 3, 8, 20, 60])
+def test_what_is_missing_is_shown_at_every_scale(page_of: Any, k: float) -> None:
+    page = page_of(ALBUM)
+    red = page.run("""(k) => {
+      app.set({k, x0: -20 / k});
+      frame();
+      const pen = new Recorder();
+      drawPicture(pen, viewNow(size().width, size().height));
+      return pen.parts.filter((part) => part.includes(`stroke="${scene.colours.gap}"`)).length;
+    }""", k)
+    assert red >= 2 if k < 1 else red >= 4
+
+
+Mutant = tuple[str, str, Callable[[Any], None]]
+
+
+def _cone(page: Any) -> None:
+    page.run(CHOOSE, "digest")
+    held_to_the_engine(drawn(page), Microcosm.read(ALBUM), "digest")
+
+
+def _missing(page: Any) -> None:
+    shows_what_is_missing(drawn(page))
+
+
+MUTANTS: dict[str, Mutant] = {
+    "past and future change their tints": (
+        "band(alone ? -2 : first, past, colours.before, past)",
+        "band(alone ? -2 : first, past, colours.after, past)",
+        _cone,
+    ),
+    "past and future change their glyphs": ("event < past[chain] ? 1 :", "event < past[chain] ? 2 :", _cone),
+    "the cut is one event early": ("past: past > from ? after(past - 1)", "past: past > from ? after(past - 2)", _cone),
+    "a gap is not drawn": ("if (kind & 32) drawGap(", "if (kind & 32 && kind & 64) drawGap(", _missing),
+    "what was sent and lost is not drawn": ("if (kind & 4) stub(", "if (kind & 128) stub(", _missing),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_picture_is_seen_to_be(page_of: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    good, bad, check = MUTANTS[name]
+    read = write._read
+    scripts = "".join(read(f"{script}.js") for script in write.SCRIPTS)
+    assert scripts.count(good) == 1, "the mutant changes one place"
+    check(page_of(ALBUM))
+    monkeypatch.setattr(write, "_read", lambda file: read(file).replace(good, bad))
+    with pytest.raises(AssertionError):
+        check(page_of(ALBUM))

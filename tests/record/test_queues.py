@@ -1,0 +1,92 @@
+"""Queues, pipes, and the headers of Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import queue
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm.record import Recorder
+from microcosm.record.header import extract, inject
+from microcosm.record.queues import RecordedAsyncQueue, RecordedPipe, RecordedQueue
+from tests.record.logs import lines, ordered
+
+
+def child(todo: Any, done: Any, end: Any, log: Path) -> None:
+    """What another process does: take, work, give back."""
+    with Recorder("worker", log) as recorder:
+        job = RecordedQueue(todo, recorder).get()
+        recorder.event("at work")
+        RecordedQueue(done, recorder, "result").put(job * 2)
+        assert RecordedPipe(end, recorder).recv() == "enough"
+        recorder.event("at the end")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_process_is_given_work_and_gives_it_back(method: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    context = multiprocessing.get_context(method)
+    with Recorder("boss", log) as boss:
+        todo, done = context.Queue(), context.Queue()
+        ours, theirs = context.Pipe()
+        worker = context.Process(target=child, args=(todo, done, theirs, log))
+        worker.start()
+        boss.event("before")
+        RecordedQueue(todo, boss).put(21)
+        assert RecordedQueue(done, boss, "result").get(timeout=60) == 42
+        boss.event("after")
+        RecordedPipe(ours, boss).send("enough")
+        worker.join()
+        assert worker.exitcode == 0
+        for each in (todo, done):
+            each.close()
+            each.join_thread()
+        ours.close()
+        theirs.close()
+    ordered(log, "before", "at work", "after", "at the end")
+
+
+def test_threads_and_tasks_hand_over_with_recorders_of_their_own(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("a", log) as a, Recorder("b", log) as b:
+        plain: queue.Queue[Any] = queue.Queue(1)
+        a.event("before")
+        RecordedQueue(plain, a).put_nowait("x")
+        with pytest.raises(queue.Full):
+            RecordedQueue(plain, a).put_nowait("y")
+        assert RecordedQueue(plain, b).get_nowait() == "x"
+        b.event("between")
+        assert RecordedQueue(plain, b).qsize() == 0
+
+        async def run() -> None:
+            later: asyncio.Queue[Any] = asyncio.Queue()
+            await RecordedAsyncQueue(later, b).put("y")
+            assert await RecordedAsyncQueue(later, a).get() == "y"
+
+        asyncio.run(run())
+        a.event("after")
+    ordered(log, "before", "between", "after")
+
+
+def test_what_was_put_in_without_a_recorder_comes_out_as_it_is(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    plain: queue.Queue[Any] = queue.Queue()
+    for item in ("x", ("1~a:1~aaaaaaaaaaa", "y"), None):
+        plain.put(item)
+    with Recorder("a", log) as a:
+        assert [RecordedQueue(plain, a).get() for _ in range(3)] == ["x", ("1~a:1~aaaaaaaaaaa", "y"), None]
+    assert log.read_text(encoding="utf-8") == ""
+
+
+def test_headers_of_kafka_are_pairs_of_text_and_bytes(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("producer", log) as producer, Recorder("consumer", log) as consumer:
+        headers = inject([("trace", b"7")], producer.send("order 7", to="orders"))
+        assert all(type(name) is str and type(value) is bytes for name, value in headers)
+        consumer.receive(extract(headers), "order 7 came")
+    ordered(log, "order 7", "order 7 came")
+    assert [each["kind"] for each in lines(log)] == ["send", "receive"]
