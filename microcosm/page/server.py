@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -113,7 +114,7 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
     async def events(request: Request) -> Response:
         async def stream() -> AsyncIterator[str]:
             last, still = "", 0
-            while True:
+            while not turns.over:
                 told = json.dumps({"version": behind.version, "note": behind.note})
                 if told != last:
                     last, still = told, 0
@@ -199,6 +200,7 @@ def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
     Whoever is inside runs `turns`. Raises `MicrocosmError` where the port cannot be had.
     """
     token = secrets.token_hex(16)
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # whoever goes away in the middle is no news
     try:
         listener = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
     except (OSError, OverflowError) as error:
@@ -221,5 +223,7 @@ def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}/#token={token}"
         finally:
-            server.should_exit = server.force_exit = True
-            thread.join(2)
+            turns.over = server.should_exit = True  # streams end, and then the server
+            thread.join(4 * EVERY)
+            server.force_exit = True
+            thread.join(1)

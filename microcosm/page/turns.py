@@ -38,6 +38,8 @@ class Turns:
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any], Callable[[], None] | None] | None]
         self._waiting = SimpleQueue()
         self._armed = False
+        self.over = False
+        """Whether nothing more will be done, so that nobody need wait."""
 
     def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
         """Have some work done in its turn. With `recover` it has the limit; ended by that, it is called.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.opening import How, Opened
     from microcosm.page.turns import Turns
+    from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
 
@@ -93,6 +94,17 @@ def view(
     return exits.HOLDS
 
 
+def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:
+    """Serve the page of a copy of a microcosm until Ctrl-C; see `Microcosm.view`."""
+    from microcosm.cli.session.behind import SessionBehind
+    from microcosm.cli.session.opening import How, Opened
+    from microcosm.page.turns import Turns
+
+    how = How(known.rules, known.strict, edit=True)
+    opened = Opened(known.copy(), None, None, "a microcosm")
+    serve(SessionBehind(opened, how, read_only=read_only), Turns(), port, browser=browser)
+
+
 def serve(
     behind: SessionBehind, turns: Turns, port: int, *, browser: bool, beside: Sequence[Thread] = ()
 ) -> None:
@@ -106,7 +118,7 @@ def serve(
         output.say(address)
         output.finish()
         if browser:
-            webbrowser.open(address)
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         for thread in beside:
             thread.start()
         try:
