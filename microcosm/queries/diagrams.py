@@ -92,7 +92,7 @@ def diagram(drawing: Drawing, *, alone: bool = False) -> str:
 
 
 def html(told: str, drawing: Drawing, page: str | None = None) -> str:
-    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram.
+    """What is told of a microcosm, its space-time diagram where processes are known, its Hasse diagram.
 
     Where there is a `page` of it, that comes first, and the diagrams stand folded behind it: for whoever shows
     the notebook without its scripts. Cost: as `space_time` and `hasse`.
