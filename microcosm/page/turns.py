@@ -55,20 +55,27 @@ class Turns:
         self._waiting.put(None)
 
     def run(self) -> None:
-        """Do what is put, until `close`. Raises `KeyboardInterrupt` where somebody else interrupts it."""
+        """Do what is put, until `close`, in the main thread.
+
+        Raises `KeyboardInterrupt` where somebody else interrupts it, and `ValueError` in another thread.
+        """
         with self._alarm():
-            while (turn := self._waiting.get()) is not None:
-                promise, work, recover = turn
-                if not promise.set_running_or_notify_cancel():
-                    continue
-                try:
-                    promise.set_result(self._limited(work) if recover is not None else work())
-                except _Alarm:
-                    if recover is not None:
-                        recover()
-                    promise.set_exception(TookTooLong(f"took too long: more than {self.limit:g} seconds"))
-                except Exception as error:
-                    promise.set_exception(error)
+            self.work()
+
+    def work(self) -> None:
+        """The same in any thread, of work that has no limit."""
+        while (turn := self._waiting.get()) is not None:
+            promise, work, recover = turn
+            if not promise.set_running_or_notify_cancel():
+                continue
+            try:
+                promise.set_result(self._limited(work) if recover is not None else work())
+            except _Alarm:
+                if recover is not None:
+                    recover()
+                promise.set_exception(TookTooLong(f"took too long: more than {self.limit:g} seconds"))
+            except Exception as error:
+                promise.set_exception(error)
 
     def _limited(self, work: Callable[[], Result]) -> Result:
         """The result of some work. Raises `_Alarm`."""
