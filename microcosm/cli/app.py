@@ -226,7 +226,8 @@ def _as_written(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
             parameter._runtime_param = AsTyped()
-        if getattr(parameter, "multiple", False) and len(words := (parameter.metavar or "").split()) > 1:
+        words = (parameter.metavar or "").split()  # `A B` are two values, `A < B` is one
+        if getattr(parameter, "multiple", False) and len(words) > 1 and all(map(str.isalnum, words)):
             parameter.nargs = len(words)  # a value for each word, again and again
         if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
             parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]

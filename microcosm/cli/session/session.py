@@ -16,6 +16,7 @@ from unicodedata import east_asian_width
 
 from microcosm import tuning
 from microcosm.cli import exits, output
+from microcosm.cli.progress import Progress
 from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.show.proofs import Style
 from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
@@ -51,6 +52,8 @@ class Session:
         self.how = how
         self.commands = commands
         """What can be said, by its name."""
+        self.work = Progress("")
+        """What is done of the answer at hand, for whoever tells people."""
         self.begin(opened)
 
     def begin(self, opened: Opened) -> None:

@@ -164,7 +164,10 @@ class Model {
     this.head = head;
     this.n = found.n;
     this.chains = { offset: found.offset, lane: Int32Array.from(head.chains.lane) };
-    this.edges = { src: found.src, dst: found.dst, why: found.why };
+    this.edges = { src: found.src, dst: found.dst, why: found.why, by: columns.by ?? null };
+    /** Of two microcosms, who names an event and who is given what links it to the one before it: 1, 2 or both bits. */
+    this.who = columns.who ?? null;
+    this.link = columns.link ?? null;
     this.kind = columns.kind;
     this.step = found.step;
     this.causal = found.order;

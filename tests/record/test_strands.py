@@ -1,0 +1,167 @@
+"""Threads and asyncio tasks as processes of their own: who started whom, and who waited for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm import Microcosm, Relation
+from microcosm.record import Recorder
+from tests.record.logs import lines, named
+
+
+def verdicts(log: Path, *pairs: str) -> dict[str, str | None]:
+    """Of each pair of labels, "a b", what is known: `<`, `>`, or None."""
+    known, at = Microcosm.read(log), named(log)
+    present = set(known.events)
+    found = {}
+    for pair in pairs:
+        left, right = (at[each] for each in pair.split())
+        verdict = known.online(left, right) if {left, right} <= present else None
+        found[pair] = verdict.value if verdict in (Relation.BEFORE, Relation.AFTER) else None
+    return found
+
+
+def run(log: Path, work: Any) -> None:
+    """Run a coroutine function with a recorder made inside the loop."""
+
+    async def begin() -> None:
+        with Recorder("p", log, tasks=True) as recorder:
+            await work(recorder)
+
+    asyncio.run(begin())
+
+
+async def say(recorder: Recorder, label: str, wait: float = 0) -> str:
+    """What a task does."""
+    await asyncio.sleep(wait)
+    recorder.event(label)
+    return label
+
+
+def test_tasks_that_are_awaited_come_after_what_started_them_and_before_what_follows(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        recorder.event("a")
+        one, two = asyncio.create_task(say(recorder, "b")), asyncio.create_task(say(recorder, "c"))
+        recorder.event("d")
+        await one
+        recorder.event("e")
+        await two
+        recorder.event("f")
+
+    run(tmp_path / "log.jsonl", work)
+    found = verdicts(tmp_path / "log.jsonl", "a b", "a c", "b c", "d b", "b e", "c e", "c f", "b f")
+    orders = {
+        "a b": "<",
+        "a c": "<",
+        "b c": None,
+        "d b": None,
+        "b e": "<",
+        "c e": None,
+        "c f": "<",
+        "b f": "<",
+    }
+    assert found == orders
+    assert {each["process"] for each in lines(tmp_path / "log.jsonl")} == {"p/begin", "p/say", "p/say#2"}
+
+
+def test_a_gathering_and_a_result_that_is_read_are_waited_for_and_nothing_else(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        alone = asyncio.create_task(say(recorder, "alone"))
+        assert await asyncio.gather(say(recorder, "a"), say(recorder, "b", 0.01)) == ["a", "b"]
+        recorder.event("gathered")
+        done, _ = await asyncio.wait([asyncio.create_task(say(recorder, "c"))])
+        recorder.event("waited")
+        assert [each.result() for each in done] == ["c"]
+        recorder.event("read")
+        assert alone.done()
+
+    run(tmp_path / "log.jsonl", work)
+    pairs = ("a gathered", "b gathered", "a b", "c waited", "c read", "alone read")
+    found = verdicts(tmp_path / "log.jsonl", *pairs)
+    assert [*found.values()] == ["<", "<", None, None, "<", None]
+
+
+def test_what_a_thread_of_the_loop_is_given_comes_after_its_giving(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        recorder.event("a")
+        await asyncio.to_thread(recorder.event, "b")
+        recorder.event("c")
+
+    run(tmp_path / "log.jsonl", work)
+    assert verdicts(tmp_path / "log.jsonl", "a b") == {"a b": "<"}
+
+
+def test_what_comes_after_the_loop_comes_after_its_tasks(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with Recorder("p", log, tasks=True) as recorder:
+        recorder.event("a")
+        asyncio.run(_(recorder, "b"))
+        recorder.event("c")
+        asyncio.run(_(recorder, "d"))
+    assert verdicts(log, "a b", "b c", "c d") == {"a b": "<", "b c": "<", "c d": "<"}
+
+
+def _(recorder: Recorder, label: str) -> Coroutine[Any, Any, str]:
+    return say(recorder, label)
+
+
+def test_threads_start_after_their_start_and_end_before_their_join(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    gone = threading.Event()
+    with Recorder("p", log, tasks=True) as recorder:
+        recorder.event("a")
+        one = threading.Thread(target=recorder.event, args=("b",), name="w")
+        two = threading.Thread(target=lambda: (recorder.event("c"), gone.set()), name="w")
+        for each in (one, two):
+            each.start()
+        one.join()
+        gone.wait()
+        recorder.event("d")
+        two.join(0)
+        two.join()
+        recorder.event("e")
+    pairs = ("a b", "a c", "b c", "b d", "c d", "c e")
+    assert [*verdicts(log, *pairs).values()] == ["<", "<", None, "<", None, "<"]
+    assert {each["process"] for each in lines(log)} == {"p", "p/w", "p/w#2"}
+
+
+def test_messages_between_tasks_are_matched_and_those_of_one_task_are_in_order(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        queue: asyncio.Queue[str] = asyncio.Queue()
+
+        async def taker() -> None:
+            recorder.receive(await queue.get(), "got")
+
+        waiting = asyncio.create_task(taker())
+        recorder.event("a")
+        await queue.put(recorder.send("put"))
+        recorder.event("b")
+        await waiting
+        recorder.event("c")
+
+    run(tmp_path / "log.jsonl", work)
+    found = verdicts(tmp_path / "log.jsonl", "a got", "put got", "b got", "got c", "a b")
+    assert [*found.values()] == ["<", "<", None, "<", "<"]
+
+
+@pytest.mark.parametrize("clocks", [True, False])
+def test_a_child_of_a_fork_from_a_task_is_after_the_task(clocks: bool, tmp_path: Path) -> None:
+    import os
+
+    log = tmp_path / "log.jsonl"
+    with Recorder("p", log, tasks=True, clocks=clocks) as recorder:
+        recorder.event("a")
+        child = os.fork()
+        if not child:
+            recorder.event("b")
+            os._exit(0)
+        os.waitpid(child, 0)
+        recorder.event("c")
+    found = verdicts(log, "a b", "b c", "a c")
+    assert found == {"a b": "<", "b c": None, "a c": "<"}
