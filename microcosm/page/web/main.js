@@ -135,7 +135,7 @@ function newCone() {
     }
     scene.verdict = a >= 0 && b >= 0 ? verdict(a, b) : '';
     newSupposed();
-    scene.path = scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : [];
+    scene.path = (scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : null) ?? [];
 }
 
 /** The cone of A if what is supposed were so: what comes before one end then comes before the other. */
@@ -160,6 +160,7 @@ function coneOf(/** @type {number} */ a) {
 
 function newAxis() {
     scene.at = places(app.state.axis);
+    scene.bendsAt = '';
     const odd = [];
     for (let i = 0; i < model.n; i++) if (model.kind[i] & 108) odd.push(i);
     scene.marks = byLane(odd, scene.at.x);
@@ -268,20 +269,15 @@ function taken(/** @type {any} */ fresh) {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
-<<<<<<< HEAD
     newAxis();
+    newRows();
     tellCounts();
 }
 
 /** Reads the columns and begins; what cannot be read is said. */
 async function begun() {
     taken(await readModel());
-    newColours();
-=======
->>>>>>> main
     makeBar();
-    newAxis();
-    newRows();
     newColours();
     showWhole();
     makeLegend();

@@ -70,7 +70,7 @@ const whole = {canvas: document.createElement('canvas'), key: '', found: new Int
 function frameMinimap() {
     const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
     if (!width || !height) return;
-    const key = [width, height, state.axis, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
+    const key = [width, height, model.head.digest, model.n, state.axis, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
     if (whole.key !== key || whole.found !== state.found) {
         Object.assign(whole, {key, found: state.found});
         drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
