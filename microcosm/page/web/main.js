@@ -159,7 +159,7 @@ function newCone() {
     }
     scene.verdict = a >= 0 && b >= 0 ? verdict(a, b) : '';
     newSupposed();
-    scene.path = scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : [];
+    scene.path = (scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : null) ?? [];
 }
 
 /** The cone of A if what is supposed were so: what comes before one end then comes before the other. */
