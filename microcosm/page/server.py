@@ -156,7 +156,9 @@ class _Guard:
             return _refused(403, "another page may not ask here")
         tokens = said.get(b"authorization", [])
         if scope["path"] != "/" and not (len(tokens) == 1 and compare_digest(tokens[0], self._token)):
-            return _refused(401, "open the address that `view` printed: its token is missing here, or is another")
+            return _refused(
+                401, "open the address that `view` printed: its token is missing here, or is another"
+            )
         return None
 
 

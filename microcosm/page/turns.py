@@ -33,9 +33,7 @@ class Turns:
         self._waiting = SimpleQueue()
         self._armed = False
 
-    def put(
-        self, work: Callable[[], Result], recover: Callable[[], None] | None = None
-    ) -> Future[Result]:
+    def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
         """Have some work done in its turn; with `recover` it has the limit, and that is called where it is ended.
 
         What waits for it may give up: work that has not begun is then not done.
