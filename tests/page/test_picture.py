@@ -160,3 +160,19 @@ def test_a_broken_picture_is_seen_to_be(page_of: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(write, "_read", lambda file: read(file).replace(good, bad))
     with pytest.raises(AssertionError):
         check(page_of(ALBUM))
+
+
+def test_two_replicas_are_two_halves_of_each_sign(page_of: Any) -> None:
+    said = {"1": ["a1 < a2", "a2 < b2", "b1 < b2", "c1 < c2", "b2 < c2"], "2": ["a1 < a2", "a2 < c1", "b1 < b2", "c2 < c3"]}
+    one, other = (Microcosm.parse("\n".join(lines)) for lines in said.values())
+    page = page_of(one, other=other)
+    page.run(CHOOSE, "b2")
+    names = page.run("() => upTo(model.n).reduce((names, i) => [...names, model.name(i)], [])")
+    for which, known in (("1", one), ("2", other)):
+        signs = page.run("(which) => Array.from(upTo(model.n)).map((i) => signIn(which, i))", int(which))
+        for name, sign in zip(names, signs, strict=True):
+            assert sign == ("" if name == "b2" or name not in known else str(known.online(name, "b2"))), name
+    picture = drawn(page)
+    assert set(picture.events) == set(names)
+    assert {"1", "2"} <= set(picture.texts), "what one alone is given has its number"
+    assert not page.errors

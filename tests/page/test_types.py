@@ -14,16 +14,8 @@ from microcosm.page.write import SCRIPTS
 
 pytestmark = pytest.mark.browser
 
-STRICT = [
-    "--checkJs",
-    "--allowJs",
-    "--noEmit",
-    "--strict",
-    "--target",
-    "es2023",
-    "--lib",
-    "es2023,dom,dom.iterable",
-]
+STRICT = ["--checkJs", "--allowJs", "--noEmit", "--strict", "--target", "es2023"]
+STRICT += ["--lib", "es2023,dom,dom.iterable"]
 
 
 def checked(text: str, folder: Path) -> str:

@@ -19,7 +19,7 @@ function size() {
 function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
     const {x0, k, y0} = app.state, {unit} = scene.rows;
     const r = Math.max(1.6, Math.min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
-    return {x0, k, y0, width, height, colours: scene.colours, r};
+    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5};
 }
 
 /** The scale at which the whole log is in view. */
@@ -95,30 +95,6 @@ function frame() {
     performance.clearMeasures('draw');
     performance.measure('draw', {start: began});
     frameLanes();
-}
-
-/** The minimap but for what is in view, kept until it would change. */
-const whole = {canvas: document.createElement('canvas'), key: '', found: new Int32Array(0)};
-
-function frameMinimap() {
-    const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
-    if (!width || !height) return;
-    const key = [width, height, state.axis, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
-    if (whole.key !== key || whole.found !== state.found) {
-        Object.assign(whole, {key, found: state.found});
-        drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
-    }
-    const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
-    pen.drawImage(whole.canvas, 0, 0, width, height);
-    const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
-    pen.fillStyle = scene.colours.paper;
-    pen.globalAlpha = 0.6;
-    pen.fillRect(0, 0, x, height);
-    pen.fillRect(x + wide, 0, width, height);
-    pen.globalAlpha = 1;
-    pen.strokeStyle = scene.colours.ink;
-    pen.lineWidth = 1.5;
-    pen.strokeRect(Math.max(0.75, x), 0.75, Math.min(width - 1.5, x + wide) - Math.max(0.75, x), height - 1.5);
 }
 
 /** The names of the lanes in view, beside them. */
@@ -275,7 +251,8 @@ function makeBar() {
 function makeLegend() {
     const {head} = model, icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !head.shortcuts);
     find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
-        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'));
+        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'),
+        ...head.other ? [el('li', {text: `left half and 1: ${head.other.names[0]}`}), el('li', {text: `right half and 2: ${head.other.names[1]}`})] : []);
 }
 
 /** Reads the columns and begins; what cannot be read is said. */

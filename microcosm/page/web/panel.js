@@ -94,15 +94,15 @@ function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
     const kind = model.kind[i], said = JSON.parse(model.text('attributes', i) || '{}'), names = Object.keys(said);
     const odd = new Set([kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log', kind & 32 && 'events are missing before it',
         ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])].filter(Boolean));
-    return el('details', {class: 'card', open: app.state.b < 0},
-        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ` ${model.label(i)}`,
-            button('×', () => app.set({a: letter === 'A' ? app.state.b : app.state.a, b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'})),
+    return el('div', {class: 'card'}, el('details', {open: app.state.b < 0},
+        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ` ${model.label(i)}`),
         dim(`${laneName(i)}, ${deed(i)}`),
         names.length ? el('dl', {}, ...names.flatMap((name) => [el('dt', {text: name}),
             el('dd', {text: typeof said[name] === 'string' ? said[name] : JSON.stringify(said[name])})])) : null,
         model.line(i) ? logLines(model.file(i), model.line(i), 0) : null,
         ...[...odd].map((text) => dim(`! ${text}`, 'odd')),
-        letter === 'A' ? regionCounts(i) : null);
+        letter === 'A' ? regionCounts(i) : null),
+    button('×', () => app.set({a: letter === 'A' ? app.state.b : app.state.a, b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'}));
 }
 
 /** A line of a file with those `around` it, as far as the page has them. */
