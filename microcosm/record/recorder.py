@@ -48,14 +48,15 @@ def encoded(attributes: dict[str, Any]) -> str:
     >>> encoded({"key": "x", "at": {1}, "nan": float("nan")})
     '{"key":"x","at":["1"],"nan":"nan"}'
     """
-    try:
-        return _encode(attributes)
-    except Exception:  # what a user's `__str__` raises, circles, keys that are no text, depth, no numbers
-        return "{" + ",".join(f"{quoted(str(name))}:{_told(attributes[name])}" for name in attributes) + "}"
+    return "{" + ",".join([f"{quoted(name)}:{_told(value)}" for name, value in attributes.items()]) + "}"
 
 
 def _told(value: object) -> str:
+    if type(value) is str:
+        return quoted(value)
     try:
+        if type(value) is int:
+            return int.__repr__(value)
         return _encode(value)
     except Exception:
         return quoted(_text(value))
@@ -147,10 +148,15 @@ class Recorder:
             strand = self._strand if self._strands is None else self._strands.current()
             return strand.point() if strand is not None and strand.seq else None
 
-    def after(self, point: Point, link: str) -> None:
-        """Let the next event of who calls come after one of another thread or task; `link` says why."""
+    def after(self, point: Point, link: str, by: Any = None) -> None:
+        """Let the next event of who calls, or of the task `by`, come after one of another thread or task.
+
+        `link` says why, in a word.
+        """
         with self._lines.lock:
-            strand = self._strand if self._strands is None else self._strands.current()
+            strand = self._strand
+            if self._strands is not None:
+                strand = self._strands.current() if by is None else self._strands.of(by)
             if strand is not None:
                 strand.come_after(point, link)
 
@@ -199,8 +205,9 @@ class Recorder:
     ) -> str:
         """Append an event to the chain of who calls; its name, or of a sending the header."""
         lines = self._lines
+        said = encoded(attributes) if attributes else "{}"
         if "time" not in attributes:
-            attributes["time"] = round(time(), 6)
+            said = f'{{"time":{time():.6f}{"," if attributes else ""}{said[1:]}'
         with lines.lock:
             strand = self._strand
             if strand is None:
@@ -218,20 +225,20 @@ class Recorder:
             if kind == "send":
                 message = f"{strand.shown}:{seq}~{self._names.draw()}"
             if message is not None:
-                text += f',"message":"{message}"'
+                text = f'{text},"message":"{message}"'
             if label is not None:
-                text += f',"label":{quoted(label) if type(label) is str else quoted(_text(label))}'
+                text = f'{text},"label":{quoted(label) if type(label) is str else quoted(_text(label))}'
             if strand.after:
                 text += _after(strand)
             if strand.clock is not None:
                 text += _clock(strand, message if kind == "receive" else None, clock)
-            lines.append(f'{text},"attributes":{encoded(attributes)}}}\n'.encode("ascii"))
+            lines.append(f'{text},"attributes":{said}}}\n'.encode("ascii"))
             if self._strands is not None:
                 self._strands.recorded(strand)
-            known = strand.clock and dict(strand.clock)
+            name = f"{strand.process}:{seq}" if kind != "send" else header_of(str(message), strand.clock)
         if lines.untold:
             lines.say()
-        return header_of(message, known) if kind == "send" and message else f"{strand.process}:{seq}"
+        return name
 
     def _begin(self, alone: bool) -> None:
         """Begin the chain of this life, with a name that no other in this file has."""

@@ -51,15 +51,8 @@ def happens(steps: list[tuple[str, int, int]], folder: Path, together: bool, clo
             recorder.receive(header, label)
             truth.add(chain, label, [sending])
         elif what == "R":
-            forged = [
-                "x",
-                b"\xff",
-                "",
-                7,
-                "1~p0:1~aaaaaaaaaaa",
-                None,
-                *[header[:-1] + "A" for header, _ in sent],
-            ]
+            guessed = [guess(header) for header, _ in sent]
+            forged = ["x", b"\xff", "", 7, "1~p0:1~aaaaaaaaaaa", None, *guessed]
             recorder.receive(forged[which % len(forged)], label)
             truth.add(chain, label)
         elif what == "x":
@@ -74,6 +67,12 @@ def happens(steps: list[tuple[str, int, int]], folder: Path, together: bool, clo
     for recorder in running:
         recorder.close()
     return truth
+
+
+def guess(header: str) -> str:
+    """A header that names the right event of the right process, but for one of its random letters."""
+    name, token = header.partition(";")[0].rsplit("~", 1)
+    return f"{name}~{token[:-1]}{'A' if token[-1] != 'A' else 'B'}"
 
 
 def thin(logs: list[Path], share: float, chosen: random.Random) -> None:
