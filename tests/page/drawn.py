@@ -1,4 +1,4 @@
-"""What a picture shows, read out of the SVG that the page draws: events with their colours, tints, what is missing."""
+"""What a picture shows, read out of the SVG that the page draws: events, their colours, tints, gaps."""
 
 from __future__ import annotations
 

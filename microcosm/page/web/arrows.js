@@ -234,7 +234,7 @@ function drawTalk(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
         pen.stroke();
     }
     pen.globalAlpha = 1;
-    const word = `${crowd.toLocaleString('en')} messages in view; zoom in to see them`;
+    const word = `${crowd.toLocaleString('en')} arrows in view; zoom in to see them`;
     pen.font = font(11);
     pen.textAlign = 'right';
     pen.textBaseline = 'middle';

@@ -201,6 +201,7 @@ function newColours() {
 // -- the bar ----------------------------------------------------------------------------------------------------
 
 function tellCounts() {
+    find('lanes').hidden = !model.head.lanes.some((/** @type {any} */ lane) => lane.known);
     const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
     const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
         [head.gaps.length, 'gap'], [lost, 'lost message']];
