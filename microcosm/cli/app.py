@@ -60,6 +60,7 @@ OVERVIEW = {
     },
     "See": {
         "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
+        "view": Entry("commands.view", "The same page in a browser, with a session behind it."),
         "draw": Entry("commands.draw", "A small drawing: SVG, DOT or Mermaid."),
     },
     "Orderings and protocols": {
@@ -84,7 +85,7 @@ ASKING: dict[str, tuple[Callable[..., None], ...]] = {
     **dict.fromkeys(
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events", "draw"), _MICROCOSMS
     ),
-    **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
+    **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl", "view"), _MICROCOSMS),
     **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),
     **dict.fromkeys(("trace", "order"), _LOGS),
 }
@@ -225,7 +226,8 @@ def _as_written(command: Any) -> None:
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
             parameter._runtime_param = AsTyped()
-        if getattr(parameter, "multiple", False) and len(words := (parameter.metavar or "").split()) > 1:
+        words = (parameter.metavar or "").split()  # `A B` are two values, `A < B` is one
+        if getattr(parameter, "multiple", False) and len(words) > 1 and all(map(str.isalnum, words)):
             parameter.nargs = len(words)  # a value for each word, again and again
         if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
             parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]

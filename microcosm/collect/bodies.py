@@ -134,12 +134,12 @@ def _of_json(body: bytes) -> Spans:
             raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}")
         request = json.loads(text, parse_constant=_no_constant)
         count, rejected = _count(request)
-        line = json.dumps(request, allow_nan=False, separators=(",", ":"))
-    except ValueError as error:  # UnicodeDecodeError is one, and so are numbers that nothing can hold
+        line = json.dumps(request, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    except ValueError as error:  # so are bytes that are no text, halves of characters, and infinite numbers
         raise Refused(refused.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
     except RecursionError:
         raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
-    return Spans(line.encode() + b"\n", count, rejected, _said(count, rejected, body))
+    return Spans(line + b"\n", count, rejected, _said(count, rejected, body))
 
 
 def _depth(text: str) -> int:
@@ -165,6 +165,8 @@ def _count(request: object) -> tuple[int, int]:
         for scope in _objects(resource, "scopeSpans"):
             spans = [*_objects(scope, "spans")]
             known = [span for span in spans if _are_ids(span.get("traceId"), span.get("spanId"))]
+            for span in known:
+                _make_alike(span, *_objects(span, "links"))
             if len(known) < len(spans):
                 scope["spans"] = known
             count += len(known)
@@ -179,6 +181,14 @@ def _objects(holder: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     if type(value) is not list or not all(type(one) is dict for one in value):
         raise ValueError(f"`{name}` is an array of objects")
     yield from value
+
+
+def _make_alike(*holders: dict[str, Any]) -> None:
+    """Write ids in small letters, in which others write the same ones."""
+    for holder in holders:
+        for name in _HEXADECIMAL:
+            if type(value := holder.get(name)) is str and not value.islower():
+                holder[name] = value.lower()
 
 
 def _are_ids(trace: object, span: object) -> bool:

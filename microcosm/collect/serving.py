@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ async def serve(
 
     A port of 0 is any; `begun` is told which. Raises `MicrocosmError` where an address cannot be listened on.
     """
+    log = logging.getLogger("uvicorn.error")
+    log.handlers, log.propagate = [_Counting(intake)], False
     with _listening(host, http) as listener:
         bound = None
         server = _Server(
@@ -66,6 +69,17 @@ async def serve(
                 await remote.stop(GRACE)
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+class _Counting(logging.Handler):
+    """Counts what the server itself refuses, and what fails unforeseen, where it would write of it."""
+
+    def __init__(self, intake: Intake) -> None:
+        super().__init__(logging.WARNING)
+        self._counts = intake.counts.refused
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._counts["fault of this program" if record.exc_info else "no HTTP"] += 1
 
 
 class _Server(uvicorn.Server):

@@ -62,7 +62,7 @@ def _step(node: Derivation, premises: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def from_the_leaves(derivation: Derivation) -> list[Derivation]:
-    """Every distinct step once, each after its premises."""
+    """Every distinct step once, each after its premises. Cost: linear in the distinct steps."""
     order: list[Derivation] = []
     seen: set[int] = set()
     waiting = [(derivation, False)]

@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
+from microcosm.compare.verdict_rows import seeds_own
+from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial
 from microcosm.engine.prove import Prover
+from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.logic.proof_json import proof_object
 from microcosm.logic.rule import Judgement
@@ -55,6 +58,32 @@ MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """Of the column `left` the bits, the lowest first."""
 
 
+def verdict_table(engine: Engine, names: Sequence[str], column: str = "table") -> Column:
+    """The verdict of each pair of events, the first before the second; under other rules in either direction.
+
+    Cost: one saturation, and some 50 nanoseconds a pair; under other rules a question a pair.
+    """
+    size = len(names)
+    if not seeds_own(engine.rules):
+        pairs = ((a, b) for a in names for b in names)
+        digits = ["0" if a == b else DIGIT[engine.verdict(a, b)] for a, b in pairs]
+        return nibbles(column, "".join(digits))
+    inside = [at for at, name in enumerate(names) if engine.mentions(name)]
+    rows = engine.verdict_rows([names[at] for at in inside])
+    if len(inside) == size:
+        return nibbles(column, "".join(map(DIGIT.__getitem__, chain.from_iterable(rows))))
+    grid = [["5"] * size for _ in range(size)]  # of which nothing is known is `?` to all others
+    for number, row in enumerate(rows):
+        own = grid[inside[number]]
+        for at, relation in zip(inside[number + 1 :], row, strict=True):
+            own[at] = DIGIT[relation]
+    return nibbles(column, "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)]))
+
+
+class TooLarge(MicrocosmError):
+    """There are more events than a page can show, or it would take more bytes."""
+
+
 class Knowledge:
     """What is known of the pairs of a model. Cost: none to make."""
 
@@ -81,27 +110,8 @@ class Knowledge:
                 yield naturals("beside", beside)
 
     def table(self) -> Column:
-        """The verdict of each pair, the lesser number first; under other rules of each ordered pair.
-
-        Cost: one saturation, and some 50 nanoseconds a pair; under other rules a question a pair.
-        """
-        model, engine = self.model, self.model.engine
-        names, size = model.names, len(model)
-        if not model.shortcuts:
-            pairs = ((a, b) for a in names for b in names)
-            return nibbles(
-                "table", "".join(["0" if a == b else DIGIT[engine.verdict(a, b)] for a, b in pairs])
-            )
-        inside = [at for at, name in enumerate(names) if engine.mentions(name)]
-        rows = engine.verdict_rows([names[at] for at in inside])
-        if len(inside) == size:
-            return nibbles("table", "".join(map(DIGIT.__getitem__, chain.from_iterable(rows))))
-        grid = [["5"] * size for _ in range(size)]  # of which nothing is known is `?` to all others
-        for number, row in enumerate(rows):
-            own = grid[inside[number]]
-            for at, relation in zip(inside[number + 1 :], row, strict=True):
-                own[at] = DIGIT[relation]
-        return nibbles("table", "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)]))
+        """The verdict of each pair; see `verdict_table`."""
+        return verdict_table(self.model.engine, self.model.names)
 
     # -- `?` among many events -----------------------------------------------------------------------------
 

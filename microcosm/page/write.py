@@ -18,12 +18,14 @@ from itertools import combinations
 from typing import Any
 
 from microcosm.compare.verdict_rows import fingerprint
-from microcosm.errors import MicrocosmError
 from microcosm.files import AnyPath, display_name, write_text
+from microcosm.logic.proof_json import proof_object
 from microcosm.page.columns import PageModel
-from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge
+from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
 from microcosm.page.packing import Column
+from microcosm.page.replicas import replicas
 from microcosm.page.sources import log_columns
+from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
 from microcosm.tuning import gc_paused
@@ -34,6 +36,7 @@ SCRIPTS = (
     "app",
     "model",
     "verdicts",
+    "why",
     "signs",
     "place",
     "arrows",
@@ -66,16 +69,20 @@ _web = resources("microcosm.page").joinpath("web")
 
 
 def scripts(*, live: bool = False) -> str:
-    """All scripts of a page as one."""
+    """All scripts of a page as one, without their comments: these are for who reads the sources."""
     parts = [part for name in SCRIPTS if (live or name != LIVE) and (part := _read(f"{name}.js"))]
-    return "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
+    return "(() => {\n'use strict';\n" + _comments.sub("", "\n".join(parts)) + "\n})();\n"
+
+
+_comments = re.compile(r"^[ \t]*(?://.*|/\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|/\*\*[^*\n]*\*/ ?", re.MULTILINE)
+"""Comments on lines of their own, and types."""
 
 
 def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False) -> str:
     """The page of a head and its columns. Cost: linear."""
     packed = [*columns]
     head = {**head, "columns": [{"name": c.name, "type": c.kind, "count": c.count} for c in packed]}
-    script, style = scripts(live=live), _read("page.css") + _read("panel.css")
+    script, style = scripts(live=live), _style()
     data = [f'<script type="application/json" id="head">{in_script(head)}</script>']
     data += [
         f'<script type="application/x-gzip-base64" id="col-{c.name}">{c.packed}</script>' for c in packed
@@ -100,9 +107,8 @@ def policy(script: str, style: str, *, live: bool = False) -> str:
 
 def shell() -> tuple[str, str]:
     """The page of a session without what the log says, which it asks for; and its policy. Cost: constant."""
-    return html({"title": "microcosm"}, (), live=True), policy(
-        scripts(live=True), _read("page.css"), live=True
-    )
+    allowed = policy(scripts(live=True), _style(), live=True)
+    return html({"title": "microcosm"}, (), live=True), allowed
 
 
 def packed(head: dict[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
@@ -124,13 +130,13 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
+def _style() -> str:
+    return _read("page.css") + _read("panel.css")
+
+
 def _read(name: str) -> str:
     file = _web.joinpath(name)
     return file.read_text(encoding="utf-8") if file.is_file() else ""
-
-
-class TooLarge(MicrocosmError):
-    """There are more events than a page can show, or it would take more bytes."""
 
 
 def page(
@@ -141,18 +147,31 @@ def page(
     proofs: str = "all",
     pairs: Sequence[tuple[str, str]] = (),
     files: Sequence[str] = (),
+    other: Microcosm | None = None,
+    questions: Sequence[Questions] = (),
     live: bool = False,
 ) -> str:
     """The page of a microcosm, as HTML.
 
     `pairs` are of events whose verdict, possibilities and proof are in it, the first to begin with; `proofs`
     is `all` (of up to `PROVED` events every proof), `pairs` or `none`. `files` are what was read, `report` is
-    what was odd about it. A page that is `live` has a session behind it.
+    what was odd about it. With `other`, another microcosm under the same rules, it shows what each of the two
+    knows that the other does not; `files` are then one of each. `questions` are answered in it. A page that
+    is `live` has a session behind it.
 
     Raises `UnknownEvent`, and `TooLarge` above `EVENTS` events or `BYTES` bytes. Cost: linear in the givens;
     of few events that of all verdicts and proofs.
     """
-    head, columns = contents(known, title=title, report=report, proofs=proofs, pairs=pairs, files=files)
+    head, columns = contents(
+        known,
+        title=title,
+        report=report,
+        proofs=proofs,
+        pairs=pairs,
+        files=files,
+        other=other,
+        questions=questions,
+    )
     return html(head, columns, live=live)
 
 
@@ -169,10 +188,24 @@ def contents(
     proofs: str = "all",
     pairs: Sequence[tuple[str, str]] = (),
     files: Sequence[str] = (),
+    limited: bool = True,
+    other: Microcosm | None = None,
+    questions: Sequence[Questions] = (),
 ) -> tuple[dict[str, Any], list[Column]]:
-    """The head of a page and its columns; see `page`."""
+    """The head of a page and its columns; see `page`. What is no file need not be `limited` in its size."""
     with gc_paused():
-        return _contents(known, title, report, proofs, pairs, files)
+        both = None if other is None else replicas(known, other)
+        shown = known if both is None else both.given
+        model, head, columns = _contents(shown, title, report, proofs, pairs, files, limited)
+        if both is not None:
+            head["other"] = both.told((str(files[0]), str(files[1])) if len(files) == 2 else ("1", "2"))
+            columns += both.columns(model)
+        answered = (shown.assert_(one, settle=True) for one in questions)  # noqa: PT009
+        head["questions"] = [answer.to_json(proof_object) for one in answered for answer in one]
+        head["digest"] = digest_of(head, columns)
+        if (size := sum(len(column.packed) for column in columns)) > BYTES and limited:
+            raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
+        return head, columns
 
 
 def _contents(
@@ -182,8 +215,9 @@ def _contents(
     proofs: str,
     pairs: Sequence[tuple[str, str]],
     files: Sequence[str],
-) -> tuple[dict[str, Any], list[Column]]:
-    if (many := max(len(known), len(known.events_table or ()))) > EVENTS:
+    limited: bool,
+) -> tuple[PageModel, dict[str, Any], list[Column]]:
+    if (many := max(len(known), len(known.events_table or ()))) > EVENTS and limited:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
     model = PageModel(known._engine, known.givens, report)
     knowledge = Knowledge(model)
@@ -204,10 +238,7 @@ def _contents(
         asked += [pair for pair in combinations(range(len(model)), 2) if pair not in asked]
     if proofs != "none" and asked:
         columns.append(knowledge.proofs(asked))
-    head["digest"] = digest_of(head, columns)
-    if (size := sum(len(column.packed) for column in columns)) > BYTES:
-        raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
-    return head, columns
+    return model, head, columns
 
 
 def _number(model: PageModel, known: Microcosm, name: str) -> int:

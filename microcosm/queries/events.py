@@ -16,6 +16,7 @@ from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.text.names import quote, string
+from microcosm.text.regex import read_regex
 
 MOST_NAMED = 10
 """So many of the events that may be meant are told."""
@@ -69,9 +70,9 @@ def matching(pattern: str, known: Named) -> list[EventRow]:
     Raises `NotOneEvent` for what is no regular expression. Cost: linear in the events.
     """
     try:
-        search = re.compile(pattern).search
-    except (re.error, RecursionError, OverflowError) as error:
-        raise NotOneEvent(f"/{pattern}/ is no regular expression: {error}") from None
+        search = read_regex(pattern).search
+    except ValueError as error:
+        raise NotOneEvent(f"cannot look for /{pattern}/: {error}") from None
     return [row for row in rows_of(known) if any(map(search, _texts(row)))]
 
 

@@ -11,6 +11,8 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.engine.relations import RowRelation
+from microcosm.engine.views import View
 from microcosm.errors import MicrocosmError, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -18,6 +20,7 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
+from microcosm.queries.concluded import told_apart
 from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds
 from microcosm.worlds.search import Stop
@@ -41,6 +44,8 @@ _MEANS = {
 }
 """The relations of worlds that each of `PROVED` stands for."""
 
+
+_RELATED = (Judgement.INITIAL, Relation.RELATED)
 
 _TABLED = (Relation.NOT_BEFORE, Relation.NOT_CONCURRENT)
 """What refutes the members of a table."""
@@ -144,7 +149,8 @@ class Decisions:
         """
         memo = self._engine.memo
         of = self._givens
-        events = bits(memo.domain) if self._all else self._positions(conflict(of, stop) or ())
+        every = self._all or of.complete  # a conflict names no statement that the log is complete
+        events = bits(memo.domain) if every else self._positions(conflict(of, stop) or ())
         return self._search(memo, events, stop).inconsistency()
 
     def table(self, depth: int = 0, stop: Stop | None = None) -> PairsLeft:
@@ -155,7 +161,8 @@ class Decisions:
         """
         names = self._engine.universe.names
         memo = self._engine.memo
-        if depth == 0 and not self._all and are_shipped(self._rules):
+        few = memo.domain.bit_count() <= tuning.ALL_TAKE_PART
+        if depth == 0 and not (few or self._givens.orderings) and are_shipped(self._rules):
             pairs = Worlds(self._givens).propagated()
             if pairs is None:
                 _refuse(self.contradiction(stop))
@@ -175,7 +182,10 @@ class Decisions:
         """Whether all events take part: there are few, or what is known of a log relates distant ones."""
         shipped = self._rules.rules == read_rules().rules
         few = tuning.ALL_TAKE_PART if shipped else tuning.ALL_TAKE_PART_CHANGED
-        return self._givens.beyond_worlds or self._engine.memo.domain.bit_count() <= few
+        given, memo = self._givens, self._engine.memo
+        if given.complete and (not shipped or any(memo.judged(_RELATED).support())):
+            return True
+        return bool(given.orderings) or memo.domain.bit_count() <= few
 
     def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
         return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)
@@ -187,7 +197,7 @@ class Decisions:
         else those of as few givens as contradict what is impossible.
         """
         names = self._engine.universe.names
-        related = memo.judged((Judgement.INITIAL, Relation.RELATED)).support()
+        related = memo.judged(_RELATED).support()
         found: list[int] = []
         if not related[0] | related[1]:
             return [*found, *self._refuting(memo, x, y), *self._refuting(memo, y, x)]
@@ -202,13 +212,18 @@ class Decisions:
         """Some u at or before x and v at or after y of which u !< v is known without a step."""
         before = memo.judged((Judgement.ONLINE, Relation.BEFORE))
         concurrent = memo.judged((Judgement.ONLINE, Relation.CONCURRENT))
-        relations = (concurrent, self._engine.ground.given[Relation.NOT_BEFORE], self._engine.ground.stamps)
+        ground = self._engine.ground
+        relations = (concurrent, ground.given[Relation.NOT_BEFORE], ground.stamps, *self._told(memo))
         later = before.row(y) | 1 << y
         for u in bits(before.col(x) | 1 << x):
             for relation in relations:
                 if found := relation.row(u) & later:
                     return [u, lowest(found)]
         return []
+
+    def _told(self, memo: Memo) -> list[RowRelation]:
+        """What is concurrent as the log is said to be complete, if it is."""
+        return [View(told_apart(memo.program), memo)] if self._givens.complete else []
 
     def _positions(self, givens: Iterable[OneGiven]) -> list[int]:
         position = self._engine.universe.position

@@ -38,12 +38,12 @@ from microcosm.questions.syntax import (
     numeric,
     place_at,
     place_of,
-    read_regex,
     rule_of,
     token_of,
     trees,
     unquoted,
 )
+from microcosm.text.regex import read_regex
 
 if TYPE_CHECKING:
     from lark import Token

@@ -18,9 +18,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from types import MethodType
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from opentelemetry import propagate, trace
@@ -39,6 +40,8 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from microcosm.files import make_folder
 from microcosm.record.header import KEY
 from microcosm.record.recorder import Recorder
+from microcosm.record.returns import follow_returns
+from microcosm.record.strands import Point
 
 FOLDER = "MICROCOSM_RECORD"
 """The variable that says in which folder programs under `opentelemetry-instrument` are recorded."""
@@ -47,6 +50,12 @@ CAPTURE = "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_CLIENT_RESPONSE"
 ANSWERED = f"http.response.header.{KEY}"
 """That attribute."""
 
+CHAINS = "MICROCOSM_CHAINS"
+"""The variable that says what is a chain there: `task`, each thread and task, or `process`, all of it."""
+REMEMBERED = 10_000
+"""So many of the latest spans may be linked to."""
+
+T = TypeVar("T")
 _ARRIVED = create_key("microcosm-arrived")
 _URLS = ("url.full", "http.url", "url.path", "http.target")
 _log = logging.getLogger("microcosm.record")
@@ -56,6 +65,25 @@ class _Recording:
     """The recorder of this process, once there is one: propagators are made without being told of it."""
 
     recorder: Recorder | None = None
+    arrived: _Latest[_Arrived]
+    """What came with the contexts of spans of others, to which spans here may link."""
+
+
+class _Latest(Generic[T]):
+    """Something of each of the latest spans, by the number of the span."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, T] = {}
+        self._lock = threading.Lock()
+
+    def put(self, span: int, value: T) -> None:
+        with self._lock:
+            self._known[span] = value
+            if len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+
+    def get(self, span: int) -> T | None:
+        return self._known.get(span)
 
 
 class _Arrived:
@@ -90,7 +118,11 @@ class CausalityPropagator(TextMapPropagator):
         """A message came with these headers; the first span in the context that is returned receives it."""
         headers = getter.get(carrier, KEY) if _Recording.recorder is not None else None
         context = Context() if context is None else context
-        return set_value(_ARRIVED, _Arrived(_split(headers)), context) if headers else context
+        if not headers:
+            return context
+        arrived = _Arrived(_split(headers))
+        _Recording.arrived.put(trace.get_current_span(context).get_span_context().span_id, arrived)
+        return set_value(_ARRIVED, arrived, context)
 
     @property
     def fields(self) -> set[str]:
@@ -121,14 +153,23 @@ class CausalitySpans(SpanProcessor):
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._begun: _Latest[Point] = _Latest()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """A span begins here, and with it a message is received, if one came."""
+        """A span begins here, after its parent and what it links to; messages that came are received."""
         label = _named(span)
         about = {**_identity(span), "kind": span.kind.name.lower(), **(span.attributes or {})}
-        arrived = get_value(_ARRIVED, parent_context)
-        headers = arrived.taken() if isinstance(arrived, _Arrived) else []
+        came = get_value(_ARRIVED, parent_context)
+        headers = came.taken() if isinstance(came, _Arrived) else []
+        above = [(span.parent, "parent")] if span.parent is not None else []
+        for other, link in (*above, *((each.context, "span link") for each in span.links)):
+            if (begun := self._begun.get(other.span_id)) is not None:
+                self._recorder.after(begun, link)
+            elif link != "parent" and (linked := _Recording.arrived.get(other.span_id)) is not None:
+                headers += linked.taken()
         self._record(label, about, headers)
+        if (here := self._recorder.here()) is not None:
+            self._begun.put(span.get_span_context().span_id, here)
         self._watch(span)
 
     def on_end(self, span: ReadableSpan) -> None:
@@ -168,6 +209,9 @@ class CausalitySpans(SpanProcessor):
         span.add_event = MethodType(add_event, span)  # type: ignore[method-assign]
 
 
+_Recording.arrived = _Latest()
+
+
 def record_spans(recorder: Recorder, provider: TracerProvider | None = None) -> None:
     """Record all spans of a provider (None: the global one), and the messages that go with them.
 
@@ -175,6 +219,7 @@ def record_spans(recorder: Recorder, provider: TracerProvider | None = None) -> 
     are carried by the global propagators, to which this one's are added.
     """
     _Recording.recorder = recorder
+    follow_returns(recorder)
     (provider or _provider()).add_span_processor(CausalitySpans(recorder))
     propagator = propagate.get_global_textmap()
     if KEY not in propagator.fields:
@@ -196,6 +241,7 @@ def start() -> None:
     """What `opentelemetry-instrument` calls before it instruments libraries; nothing unless a folder is said.
 
     A service is recorded in a file of its own there, called as the service is, which several processes share.
+    Threads and tasks are chains of their own unless `MICROCOSM_CHAINS=process`.
     """
     folder = os.environ.get(FOLDER)
     if not folder:
@@ -207,7 +253,7 @@ def start() -> None:
             service = os.path.basename(sys.argv[0]) or "python"
         make_folder(folder)
         file = os.path.join(folder, service.replace(os.sep, "_") + ".jsonl")
-        record_spans(Recorder(service, file), provider)
+        record_spans(Recorder(service, file, tasks=os.environ.get(CHAINS) != "process"), provider)
     except Exception as error:  # a program is not to be kept from running because it cannot be recorded
         _log.warning("nothing is recorded in %s: %s", folder, error)
 

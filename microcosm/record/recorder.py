@@ -147,6 +147,24 @@ class Recorder:
             return self._record("internal", None, "received" if label is None else label, attributes)
         return self._record("receive", message, label, attributes, clock)
 
+    def here(self) -> Point | None:
+        """The last event of who calls, for `after`; None where there is none yet."""
+        with self._lines.lock:
+            strand = self._strand if self._strands is None else self._strands.current()
+            return strand.point() if strand is not None and strand.seq else None
+
+    def after(self, point: Point, link: str, by: Any = None) -> None:
+        """Let the next event of who calls, or of the task `by`, come after one of another thread or task.
+
+        `link` says why, in a word.
+        """
+        with self._lines.lock:
+            strand = self._strand
+            if self._strands is not None:
+                strand = self._strands.current() if by is None else self._strands.of(by)
+            if strand is not None:
+                strand.come_after(point, link)
+
     # -- the recorder itself ---------------------------------------------------------------------------
 
     @property

@@ -197,6 +197,8 @@ def _microcosm(path: str) -> bytes | None:
         return None  # it may be large, and need not be read for that
     content = files.read_bytes(path)
     files.rewind(path)
+    if not content.strip() and path.endswith(LOG_ENDINGS):
+        return None  # a log to which nothing is written yet
     if head is not None and content.strip():
         try:
             read_givens(files.decode(content, file), file)

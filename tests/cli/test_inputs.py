@@ -308,3 +308,10 @@ def test_of_a_complete_log_online_tells_what_follows_offline(tmp_path: Path, run
     file.write_text(given, encoding="utf-8")
     proof.write_text(told.out, encoding="utf-8")
     assert run("verify", str(file), str(proof)).code == 1
+
+
+def test_a_log_to_which_nothing_is_written_yet_is_one_among_others(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"process": "a", "label": "x"}\n{"process": "a", "label": "y"}\n')
+    (tmp_path / "b.jsonl").write_text("")
+    assert main(["online", str(tmp_path), "a:1", "a:2"]) == 0
+    assert main(["online", str(tmp_path / "b.jsonl"), "a:1", "a:2"]) == 3

@@ -125,6 +125,17 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
     assert "1 without a trace id" in found.said
 
 
+def test_ids_are_written_alike() -> None:
+    links = [{"traceId": "AB" * 16, "spanId": "CD" * 8}]
+    span = {"traceId": "Ab" * 16, "spanId": "1D" * 8, "parentSpanId": "CD" * 8, "links": links, "name": "AB"}
+    line = spans_of(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode(), JSON).line
+    (found,) = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert found == {
+        **{"traceId": "ab" * 16, "spanId": "1d" * 8, "parentSpanId": "cd" * 8, "name": "AB"},
+        "links": [{"traceId": "ab" * 16, "spanId": "cd" * 8}],
+    }
+
+
 def test_a_span_without_ids_is_left_out_of_protobuf() -> None:
     request = ExportTraceServiceRequest()
     spans = request.resource_spans.add().scope_spans.add().spans
@@ -157,6 +168,7 @@ def why(body: bytes, media: str = JSON, encoding: str = "", largest: int = 1000)
         (b'{"resourceSpans": [], "x": 1e999}', refused.BAD_JSON),
         (b'{"x": ' + b"9" * 5000 + b"}", refused.BAD_JSON),
         (b'{"x": "\xff"}', refused.BAD_JSON),
+        (b'{"x": "\\ud800"}', refused.BAD_JSON),
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b"}", refused.TOO_DEEP),
         (b"[" * 100_000, refused.TOO_DEEP),
     ],

@@ -107,13 +107,16 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
     with socket.create_connection(("127.0.0.1", one.port)) as cut:
         cut.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
         cut.sendall(b"Content-Length: 5000\r\n\r\n{")
+    with socket.create_connection(("127.0.0.1", one.port)) as strange:
+        strange.sendall(b"\x16\x03\x01\x02\r\n\r\n")
+        assert strange.recv(100).startswith(b"HTTP/1.1 400")
     status, metrics = one.get("/metrics")
     assert status == 200
     assert 'refused_requests_total{reason="broken gzip"} 2\n' in metrics
     assert metrics.endswith("# EOF\n")
     assert one.get("/healthz") == (200, "ok\n")
     assert one.stop(signal.SIGINT) == 0
-    expected: dict[str, int] = {"cut off": 1}
+    expected: dict[str, int] = {"cut off": 1, "no HTTP": 1}
     for _, name, *_ in cases:
         expected[name] = expected.get(name, 0) + 1
     assert one.counts["refused requests"] == dict(sorted(expected.items()))
@@ -203,3 +206,23 @@ def test_without_the_library_of_protobuf_json_is_taken(
     asyncio.run(ask())
     folder.close()
     assert spans_in(tmp_path) == [f"{1:016x}"]
+
+
+def test_the_page_is_shown_once_something_came_and_ends_with_the_collector(
+    collector: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from microcosm.cli.app import COMMANDS
+
+    if "view" not in COMMANDS:
+        pytest.skip("there is no page yet")
+    monkeypatch.setenv("BROWSER", "true")  # the program of that name, which shows nothing
+    one = collector("--view")
+    assert one.post(body(1, 2))[0] == 200
+    assert one.process.stderr is not None
+    address = one.process.stderr.readline().strip()
+    host, _, port = address.partition("/#")[0].removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port))):
+        pass
+    assert one.stop() == 0
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((host, int(port)))

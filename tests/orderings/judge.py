@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hypothesis import settings
 
+import tests.conftest  # noqa: F401 (the profile of HYPOTHESIS_PROFILE, before settings are made)
 from tests.givens import test_predicates
 from tests.orderings import oracle, test_enumeration, test_patterns, test_rules, test_stream
 from tests.orderings.notation import computation_of
@@ -80,8 +80,6 @@ def base() -> None:
 
 
 if __name__ == "__main__":
-    settings.register_profile("judge", deadline=None, database=None, derandomize=True)
-    settings.load_profile("judge")
     for name in sys.argv[1:]:
         try:
             globals()[name]()

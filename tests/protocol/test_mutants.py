@@ -27,16 +27,16 @@ def changes(mutant: Mutant) -> list[Change]:
     return [(next(n for n in names if old in texts[n]), old, new) for old, new in mutant.changes]
 
 
-def tests_of(names: str) -> str:
+def within_protocol(names: str) -> str:
     return " ".join(f"tests/protocol/{name}" for name in names.split())
 
 
 @pytest.mark.slow
 def test_without_a_fault_they_pass(faulty: FaultyCopy) -> None:
-    assert faulty.tested(tests_of("hybrid/test_hybrid.py test_delivery.py"))
+    assert faulty.tested(within_protocol("hybrid/test_hybrid.py test_delivery.py"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_is_killed(mutant: Mutant, faulty: FaultyCopy) -> None:
-    assert not faulty.tested(tests_of(mutant.tests), changes(mutant))
+    assert not faulty.tested(within_protocol(mutant.tests), changes(mutant))

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,6 +151,58 @@ def test_without_a_recorder_nothing_is_carried(monkeypatch: pytest.MonkeyPatch) 
     otel.AnswerPropagator().inject(carrier)
     assert carrier == {}
     assert otel.CausalityPropagator().extract({KEY: "1~a:1~" + "A" * 11}) == {}
+
+
+def test_a_parent_and_links_in_other_threads_are_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otel._Recording, "recorder", None)
+    provider = TracerProvider(shutdown_on_exit=False)
+    with Recorder("shop", tmp_path / "shop.jsonl", tasks=True) as recorder:
+        provider.add_span_processor(otel.CausalitySpans(recorder))
+        tracer = provider.get_tracer("test")
+        ready, over = threading.Event(), threading.Event()
+        spans: list[Any] = []
+
+        def apart() -> None:
+            ready.wait()
+            with tracer.start_as_current_span("child", context=trace.set_span_in_context(spans[0])):
+                pass
+            with tracer.start_as_current_span("linked", links=[trace.Link(spans[1].get_span_context())]):
+                pass
+            over.set()
+
+        other = threading.Thread(target=apart)
+        other.start()  # before anything happens: its start says nothing
+        spans += [tracer.start_span("parent"), tracer.start_span("other")]
+        ready.set()
+        over.wait()
+        other.join()
+    labels = {line["label"]: f"{line['process']}:{line['seq']}" for line in lines(tmp_path / "shop.jsonl")}
+    known = Microcosm.read(tmp_path / "shop.jsonl")
+
+    def said(first: str, second: str) -> str:
+        return str(known.online(labels[first], labels[second]))
+
+    assert [said("parent", "child"), said("other", "linked")] == ["<", "<"]
+    assert said("other", "child") != "<", "of this nobody knows"
+
+
+def test_what_came_with_a_span_that_is_linked_to_is_received(
+    set_up: tuple[Recorder, TracerProvider], tmp_path: Path
+) -> None:
+    tracer = set_up[1].get_tracer("test")
+    links = []
+    with Recorder("producer", tmp_path / "producer.jsonl") as producer:
+        for number in (1, 2):
+            parent = f"00-{7:032x}-{number:016x}-01"
+            carrier = {"traceparent": parent, KEY: producer.send(f"put {number}")}
+            links.append(trace.Link(trace.get_current_span(propagate.extract(carrier)).get_span_context()))
+    with tracer.start_as_current_span("batch", links=links):
+        pass
+    assert [line["kind"] for line in lines(tmp_path / "shop.jsonl")] == ["receive", "receive", "internal"]
+    known = Microcosm.read(tmp_path)
+    assert str(known.online("producer:2", "shop:2")) == "<"
 
 
 PROGRAM = """

@@ -15,6 +15,8 @@ from microcosm.givens.relation import Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.givens import GivenRows
 from microcosm.order.order import base_facts, lacking
+from microcosm.queries.offline import Inconsistent
+from microcosm.queries.possible import Worlds
 
 Pairs = set[tuple[str, str]]
 
@@ -159,6 +161,50 @@ def test_what_is_added_is_told_of() -> None:
     assert known.offline("s", "t").relation is None
     known.add("s < r")
     assert known.offline("s", "t").relation is Relation.CONCURRENT
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_table_of_many_events_is_that_of_the_rules(seed: int) -> None:
+    """Of many events worlds make it, of few the rules: they leave the same."""
+    rng = Random(seed)
+    told, order = execution(rng, 3, rng.randint(2, 12))
+    whole = rng.random() < 0.5
+    named = {"p0", "p1", "p2"} if whole else set(rng.sample(["p0", "p1", "p2"], rng.randint(1, 2)))
+    givens = log_of(told, order, named, rng, whole)
+    apart = [pair for pair in combinations(sorted(givens.members()), 2) if not order & {pair, pair[::-1]}]
+    ordered = sorted((a, b) for a, b in order if {a, b} <= {*givens.members()})
+    if apart and rng.random() < 0.5:
+        a, b = rng.choice(apart)
+        givens.add(Correspondence(a, Relation.NOT_BEFORE, b))
+    if ordered and rng.random() < 0.5:
+        a, b = rng.choice(ordered)
+        givens.add(Correspondence(a, Relation.RELATED, b))
+    known = Microcosm(givens)
+    try:
+        by_rules = known.offline_table()
+    except Inconsistent:
+        assert Worlds(givens).propagated() is None
+        return
+    by_worlds = Worlds(givens).propagated()
+    assert by_worlds is not None
+    assert [*by_rules] == [*by_worlds]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_few_events_do_for_what_is_decided_of_a_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("microcosm.tuning.ALL_TAKE_PART", 0)
+    rng = Random(seed)
+    told, order = execution(rng, 3, rng.randint(4, 12))
+    named = {"p0", "p1", "p2"} if seed % 2 else set(rng.sample(["p0", "p1", "p2"], 2))
+    givens = log_of(told, order, named, rng, bool(seed % 2))
+    known = Microcosm(givens)
+    for a, b in combinations(sorted({*givens.members(), *givens.tellers()}), 2):
+        found = known.offline(a, b)
+        assert set(found.possible) == set(known.possible(a, b).relations)
+        assert found.exact
+        for proof in found.derivations.values():
+            assert proof is not None
+            assert check(known.givens, known.rules, proof.to_json()) is None
 
 
 def test_complete_is_no_online_rule() -> None:

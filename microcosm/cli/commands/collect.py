@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +20,8 @@ app = typer.Typer()
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MEGABYTE = 1 << 20
+AGAIN = 0.2
+"""Seconds from one look whether there is something to show to the next."""
 
 
 @app.command("collect")
@@ -50,6 +55,9 @@ def collect(
     at_once: Annotated[
         int, typer.Option("--at-once", metavar="N", min=1, help="Requests under way at most.")
     ] = 64,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
+    ] = False,
     json: options.Json = False,
 ) -> int:
     """Receive OpenTelemetry's spans, and keep them in a folder that every command reads.
@@ -64,7 +72,7 @@ def collect(
       microcosm online spans/ 'shop.pay#1' 'bank.debit#1'
     """
     import asyncio
-    from contextlib import closing
+    from contextlib import closing, nullcontext
 
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake, Limits
@@ -75,7 +83,8 @@ def collect(
     limits = Limits(body=int(max_body * MEGABYTE), at_once=at_once, rate=rate)
     with closing(Folder(out, largest=int(rotate_size * MEGABYTE), oldest=rotate_after)) as folder:
         intake = Intake(folder, limits)
-        asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out, json)))
+        with _shown(folder, out, json) if view else nullcontext():
+            asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out, json)))
     if json:
         output.emit({"event": "stopped", **intake.counts.fields(folder)})
     else:
@@ -91,6 +100,35 @@ def _begun(listening: Listening, out: str, json: bool) -> None:
         if listening.grpc is not None:
             output.say(f"listening on {listening.grpc} for gRPC")
     output.finish()
+
+
+@contextmanager
+def _shown(folder: Folder, out: str, json: bool) -> Iterator[None]:
+    """Show the page once there is something to show, in a process of its own: to draw it takes a while."""
+    from subprocess import DEVNULL, Popen
+    from threading import Event, Thread
+
+    over = Event()
+
+    def show() -> None:
+        while not over.wait(AGAIN):
+            if folder.commits:
+                with Popen(
+                    [sys.executable, "-m", "microcosm", "view", out, "--follow"],
+                    stdin=DEVNULL,
+                    stdout=sys.stderr if json else None,
+                ) as page:
+                    over.wait()
+                    page.terminate()
+                return
+
+    showing = Thread(target=show)
+    showing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        showing.join()
 
 
 def _ended(intake: Intake, folder: Folder) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, progress
 from microcosm.cli.session.session import PROMPT, Session
 
 app = typer.Typer()
@@ -109,12 +109,17 @@ def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
 
 def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
     """Answer a line; what it counts for the exit code, and whether it ends the session."""
-    answer = session.answer(line)
-    if answer is None or answer.ends:
-        return exits.HOLDS, answer is not None
+    with progress.told("answering", units="steps") as session.work:
+        answer = session.answer(line)
+        if answer is None or answer.ends:
+            return exits.HOLDS, answer is not None
+        fields = answer.fields() if json else {}
+        unseen = not json and not output.is_terminal(sys.stdout)
+        if unseen:
+            output.say_all(answer.lines)
     if json:
-        output.emit({"line": line, **answer.fields()})
-    else:
+        output.emit({"line": line, **fields})
+    elif not unseen:
         output.say_all(answer.lines)
     return (answer.outcome if answer.outcome in (exits.REFUTED, exits.BAD_INPUT) else exits.HOLDS), False
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def possible(session: Session, sentence: Sentence) -> Answer:
     """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
     left, right = _two(session, sentence)
-    found = session.known.possible(left, right)
+    found = session.known.possible(left, right, session.work.stopping(None))
     if not found.relations:
         return check(session, sentence)
     told = Answer(
@@ -51,7 +51,7 @@ def offline(session: Session, sentence: Sentence) -> Answer:
     left, right = _two(session, sentence)
     known = session.known
     try:
-        found = known.offline(left, right)
+        found = known.offline(left, right, stop=session.work.stopping(None))
     except Inconsistent:
         return check(session, sentence)
 
@@ -77,7 +77,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         raise TextError("expected <, >, || or <>, which can be assumed", column=sentence.of("SIGN")[0].column)
     known = session.known
     try:
-        found = known.offline(left, right)
+        found = known.offline(left, right, stop=session.work.stopping(None))
     except Inconsistent:
         return check(session, sentence)
     fact = Correspondence(left, relation, right)
@@ -103,11 +103,11 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
-    known = session.known
-    conflict = known.conflict()
+    known, stop = session.known, session.work.stopping(None)
+    conflict = known.conflict(stop)
     if conflict is None:
         return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
-    proof = known.contradiction()
+    proof = known.contradiction(stop=stop)
 
     def lines() -> Iterator[str]:
         yield NO_WORLD

@@ -16,6 +16,7 @@ from unicodedata import east_asian_width
 
 from microcosm import tuning
 from microcosm.cli import exits, output
+from microcosm.cli.progress import Progress
 from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.show.proofs import Style
 from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
@@ -51,13 +52,15 @@ class Session:
         self.how = how
         self.commands = commands
         """What can be said, by its name."""
+        self.work = Progress("")
+        """What is done of the answer at hand, for whoever tells people."""
         self.begin(opened)
 
     def begin(self, opened: Opened) -> None:
         """Begin anew with another microcosm."""
         self.story = Timeline(opened.known)
         self.path, self.digest, self.told = opened.path, opened.digest, opened.told
-        self.logs = opened.logs
+        self.logs, self.report = opened.logs, opened.report
         self.read_only = bool(opened.logs) and not self.how.edit
         self._named: tuple[int, list[str]] | None = None
         self.patterns: Questions | None = None

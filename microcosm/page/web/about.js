@@ -19,8 +19,9 @@ app.on(['find'], () => seek());
 async function showWhatIf() {
     const {whatif, a, b} = app.state, box = find('whatif'), mine = turn;
     for (const one of find('panel').querySelectorAll('.suppose')) one.setAttribute('aria-pressed', whatif?.sign === one.dataset.sign);
+    if (whatif && (whatif.a !== a || whatif.b !== b)) return app.set({whatif: null});
+    box?.replaceChildren();
     if (!whatif || !box) return;
-    if (whatif.a !== a || whatif.b !== b) { app.set({whatif: null}); return; }
     const {sign} = whatif, told = await answers.whatIf(a, sign, b);
     if (mine !== turn || app.state.whatif !== whatif) return;
     const wanted = `${model.name(a)} ${sign} ${model.name(b)}`;

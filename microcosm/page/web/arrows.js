@@ -8,12 +8,13 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
     /** @type {number} */ right, /** @type {boolean} */ heads) {
     const {colours, height} = view, {src, dst, why} = model.edges, {y} = scene.rows;
     /** @type {Record<string, number[]>} */
-    const styles = {message: [], stated: [], clock: [], back: [], step: []};
+    const styles = {passing: [], message: [], stated: [], clock: [], back: [], step: []};
     cross(scene.at, left, right, (edge) => {
         const from = model.lane(src[edge]), to = model.lane(dst[edge]);
         if (y[from] < 0 || y[to] < 0) return;
         if (Math.max(y[from], y[to]) < view.y0 || Math.min(y[from], y[to]) > view.y0 + height) return;
-        const style = scene.at.x[src[edge]] > scene.at.x[dst[edge]] ? 'back'
+        const [start, end] = [scene.at.x[src[edge]], scene.at.x[dst[edge]]];
+        const style = start > end ? 'back' : start < left && end > right ? 'passing'
             : from === to && why[edge] === 3 && model.head.lanes[from].known ? 'step'
             : ['message', 'stated', 'clock', 'stated'][why[edge]];
         styles[style].push(edge);
@@ -21,16 +22,17 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
     bendsFor(view, heads);
     for (const [style, edges] of Object.entries(styles)) {
         if (!edges.length) continue;
+        const tipped = heads && style !== 'step' && style !== 'passing';
         pen.strokeStyle = pen.fillStyle = style === 'back' ? colours.gap : style === 'step' ? colours.lane : colours.ink;
         pen.lineWidth = style === 'step' ? 1.2 : 1;
-        pen.globalAlpha = style === 'step' ? 1 : heads ? 0.75 : Math.max(0.16, Math.min(0.6, 200 / edges.length));
+        pen.globalAlpha = style === 'step' ? 1 : style === 'passing' ? 0.3 : heads ? 0.75 : Math.max(0.16, Math.min(0.6, 200 / edges.length));
         pen.setLineDash(style === 'clock' ? [6, 2, 1, 2] : []);
-        const curves = edges.map((edge) => curveOf(view, edge, heads && style !== 'step'));
+        const curves = edges.map((edge) => curveOf(view, edge, tipped));
         pen.beginPath();
         for (const curve of curves) trace(pen, curve);
         pen.stroke();
         pen.setLineDash([]);
-        if (heads && style !== 'step') {
+        if (tipped) {
             const open = style === 'stated' || style === 'clock';
             pen.beginPath();
             for (const [, , cx, cy, x2, y2] of curves) head(pen, cx, cy, x2, y2, 8, open);
@@ -136,15 +138,17 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
         const tall = scene.rows.tall[lane], r = Math.min(11, tall * 0.42);
         along(scene.marks, scene.at.x, lane, left, right, k < 5 ? 3 / k : 0, (event) => {
             const kind = model.kind[event], x = px(view, event), y = py(view, event);
-            pen.strokeStyle = colours.gap;
-            pen.lineWidth = 1.5;
             if (k < 5) {
                 pen.beginPath();
                 if (kind & 32) zigzag(pen, x, y, r);
                 else disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
+                pen.strokeStyle = colours.paper;
+                pen.lineWidth = 4;
                 pen.stroke();
-                return;
             }
+            pen.strokeStyle = colours.gap;
+            pen.lineWidth = 1.5;
+            if (k < 5) return pen.stroke();
             if (kind & 32) drawGap(pen, view, event, r);
             const long = Math.max(7, Math.min(30, k * 0.75, tall * 0.5));
             if (kind & 4) stub(pen, x, y, 1, long);
@@ -224,9 +228,12 @@ function drawTalk(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
     }
     pen.globalAlpha = 1;
     const word = `${crowd.toLocaleString('en')} messages in view; zoom in to see them`;
-    pen.font = font(12);
+    pen.font = font(11);
     pen.textAlign = 'right';
     pen.textBaseline = 'middle';
+    pen.fillStyle = colours.paper;
+    const wide = pen.measureText(word).width;
+    pen.fillRect(view.width - wide - 80, 0, wide + 16, RULER - 6);
     pen.fillStyle = colours.dim;
-    haloed(pen, word, view.width - 10, RULER + 10, colours.paper);
+    pen.fillText(word, view.width - 72, 9);
 }

@@ -79,8 +79,8 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
     if (k >= 5) drawEvents(pen, view, lanes, left, right);
     drawRings(pen, view, lanes, left, right);
     if (k >= 42) drawNames(pen, view, lanes, left, right);
-    if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
     drawRuler(pen, view);
+    if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
 }
 
 /** The axis: numbers a hand apart, and what they are. */
@@ -225,7 +225,9 @@ function drawDensity(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
             bin = same;
         }
         pen.fillStyle = colour;
+        pen.globalAlpha = 0.6;
         pen.fill();
+        pen.globalAlpha = 1;
     };
     if (!scene.cone || scene.at.tracks[lane] > 1) return strip(0, width, colours.lane);
     let past = -1, future = width + 1;
@@ -285,11 +287,12 @@ function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
     pen.stroke();
     if (state.focus >= 0 && inRows(state.focus)) {
         const x = px(view, state.focus), y = py(view, state.focus);
+        const rim = 4 + (state.focus === state.a || state.focus === state.b ? 9.5 : Math.max(4, r));
         for (const [colour, width] of /** @type {[string, number][]} */ ([[colours.paper, 5], [colours.focus, 2]])) {
             pen.strokeStyle = colour;
             pen.lineWidth = width;
             pen.beginPath();
-            pen.rect(x - r - 6, y - r - 6, 2 * r + 12, 2 * r + 12);
+            pen.rect(x - rim, y - rim, 2 * rim, 2 * rim);
             pen.stroke();
         }
     }
@@ -325,9 +328,9 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
         /** @type {Map<string, number>} */
         const taken = new Map();
         along(scene.at, scene.at.x, lane, left - 1, right + 1, 0, (event) => {
-            const x = px(view, event), y = py(view, event), prefer = sideOf(event);
+            const x = px(view, event), y = py(view, event), prefer = sideOf(event), gap = gapAfter(view, event);
             let name = model.name(event), wide = pen.measureText(name).width;
-            const room = (/** @type {number} */ side) => x - (taken.get(y + ' ' + side) ?? -1e9);
+            const room = (/** @type {number} */ side) => Math.min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
             const side = room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
             const most = Math.max(view.k * 1.7, 64);
             const fits = Math.min(most, 2 * (room(side) - 6));
@@ -343,6 +346,13 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
             haloed(pen, name, x, y + side * (rim + size * 0.5 + 7), view.colours.paper);
         });
     }
+}
+
+/** The side on which the words of a gap behind an event stand, and where they begin. */
+function gapAfter(/** @type {View} */ view, /** @type {number} */ event) {
+    const next = event + 1;
+    if (next >= model.n || !(model.kind[next] & 32) || model.chainOf(next) !== model.chainOf(event)) return {side: 0, left: 0};
+    return {side: -sideOf(next), left: (Math.max(px(view, event), px(view, next) - 90) + px(view, next)) / 2 - 32};
 }
 
 /** Where the name of an event stands: on the side of fewer arrows, above if that is all the same. */

@@ -169,7 +169,7 @@ function showHelp() {
         onchange: (/** @type {any} */ event) => app.set({letters: event.target.checked})});
     help.replaceChildren(
         el('h2', {id: 'help-title', text: 'Keys'}),
-        el('dl', {}, KEYS_OF_PAGE.map(({keys, text}) => [
+        el('dl', {}, KEYS_OF_PAGE.flatMap(({keys, text}) => [
             el('dt', {}, keys.slice(0, 1).map((key) => el('kbd', {text: keyName(key)}))), el('dd', {text})])),
         el('p', {}, el('label', {}, letters, ' Single letters are keys')),
         el('p', {text: 'Click an event: it is A. Click with Shift: it is B. Drag to pan, wheel to zoom.'}),

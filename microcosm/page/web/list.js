@@ -6,9 +6,6 @@
 /** Pixels a row. */
 const ROW = 28;
 
-/** A taller element than this is beyond what browsers scroll; rows are then mapped onto it. */
-const TALLEST = 8e6;
-
 /** Up to so many events have a table. */
 const TABLED = 200;
 
@@ -37,15 +34,16 @@ function inOrderOf(/** @type {number} */ i, /** @type {number} */ j) {
 const listed = {
     /** @type {any} */ box: null, /** @type {any} */ inner: null,
     /** @type {Int32Array} */ events: new Int32Array(0),
-    only: 'all',
-    at: 0,
+    /** a taller element is beyond what browsers scroll; rows are then mapped onto one of this height */ tallest: 8e6,
+    /** which events are shown */ only: 'all',
+    /** the row that the keys stand on */ at: 0,
 };
 
 app.start(() => {
     const which = el('select', {'aria-label': 'Which events', onchange: () => { listed.only = which.value; fillList(); }},
         el('option', {value: 'all', text: 'All events'}), el('option', {value: 'messages', text: 'Without steps that have no message'}),
         el('option', {value: 'found', text: 'Those found'}));
-    listed.inner = el('div', {class: 'window', role: 'rowgroup'});
+    listed.inner = el('div', {class: model.columns.labels ? 'window' : 'window unlabelled', role: 'rowgroup'});
     listed.box = el('div', {class: 'rows', role: 'grid', tabindex: 0, 'aria-label': 'Events in causal order',
         'aria-colcount': 6, onscroll: drawList, onkeydown: listKeys, onclick: listClick}, listed.inner);
     find('list').append(el('p', {class: 'bar'}, el('b', {text: 'Events'}), which, el('output', {id: 'listed'})), listed.box);
@@ -64,10 +62,10 @@ function fillList() {
     if (!app.state.list || !listed.box) return;
     const {hidden, found} = app.state, among = listed.only === 'found' ? members(found) : null;
     listed.events = causal().filter((i) => !hidden.has(model.lane(i))
-        && (!among || among[i] === 1) && (listed.only !== 'messages' || (model.kind[i] & ~16) !== 0));
+        && (!among || among[i] === 1) && (listed.only !== 'messages' || (model.kind[i] & 111) !== 0));
     listed.at = Math.max(0, listed.events.indexOf(app.state.focus));
     listed.box.setAttribute('aria-rowcount', listed.events.length);
-    listed.inner.style.height = `${Math.min(TALLEST, listed.events.length * ROW)}px`;
+    listed.inner.style.height = `${Math.min(listed.tallest, listed.events.length * ROW)}px`;
     find('listed').textContent = `${listed.events.length.toLocaleString('en')} of ${model.n.toLocaleString('en')}`;
     drawList();
 }
@@ -75,7 +73,7 @@ function fillList() {
 /** Pixels of scrolling a row; less than its height where the list is taller than what can be scrolled. */
 function pitch() {
     const rows = listed.events.length, {clientHeight} = listed.box;
-    return rows * ROW <= TALLEST ? ROW : (TALLEST - clientHeight) / (rows - clientHeight / ROW);
+    return rows * ROW <= listed.tallest ? ROW : (listed.tallest - clientHeight) / (rows - clientHeight / ROW);
 }
 
 /** Brings a row into the window. */
@@ -90,10 +88,10 @@ function showRow(/** @type {number} */ at) {
 /** Makes the rows of the window. */
 function drawList() {
     if (!app.state.list || !listed.box) return;
-    const {box, inner, events} = listed, {a} = app.state, from = Math.floor(box.scrollTop / pitch());
+    const {box, inner, events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = Math.floor(top);
     const sign = a < 0 ? null : regions(a).sign, shown = Math.ceil(box.clientHeight / ROW) + 1;
     const found = app.state.found.length ? members(app.state.found) : null;
-    const shift = box.scrollTop - (pitch() < ROW ? 0 : box.scrollTop % ROW);
+    const shift = box.scrollTop - (top - from) * ROW;
     inner.replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
     box.setAttribute('aria-activedescendant', `row-${listed.at}`);
 }
@@ -102,23 +100,22 @@ function drawList() {
 function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {number} */ top, /** @type {any} */ sign, /** @type {Uint8Array|null} */ found) {
     const {a, b} = app.state, kind = model.kind[i], message = model.message(i), several = model.head.files.length > 2;
     const stands = i === a ? 'A' : i === b ? 'B' : sign ? sign(i) : '';
-    const notes = [kind & 32 && 'after a gap', kind & 4 && 'never received here', kind & 8 && 'never sent here', kind & 64 && 'odd'].filter(Boolean);
+    const notes = [kind & 32 && 'after a gap', kind & 4 && 'never received here', kind & 8 && 'never sent here', kind & 64 && 'odd', stepsBefore(i)].filter(Boolean);
     const row = el('div', {role: 'row', id: `row-${at}`, 'aria-rowindex': at + 1, 'data-event': i,
         'aria-selected': i === a || i === b, class: `${kind & 32 ? 'gap ' : ''}${found?.[i] ? 'found ' : ''}${at === listed.at ? 'here' : ''}`},
         ...[SIGNS[stands] ? signOf(stands) : el('b', {text: stands}),
             el('b', {text: model.name(i)}),
-            model.label(i) || stepsBefore(i, at), laneName(i),
+            model.label(i), laneName(i),
             ['step', 'sends', 'receives'][kind & 3] + (message ? ` ${message}` : '') + (notes.length ? `, ${notes.join(', ')}` : ''),
             model.line(i) ? `${several ? `${model.file(i)}:` : 'line '}${model.line(i)}` : ''].map((inside) => el('span', {role: 'gridcell'}, inside)));
     row.style.transform = `translateY(${top}px)`;
     return row;
 }
 
-/** How many steps without messages are folded before an event. */
-function stepsBefore(/** @type {number} */ i, /** @type {number} */ at) {
-    if (listed.only !== 'messages') return '';
+/** How many steps without messages are folded before an event, in words. */
+function stepsBefore(/** @type {number} */ i) {
     let before = i;
-    while (before > model.chains.offset[model.chainOf(i)] && (model.kind[before - 1] & ~16) === 0) before--;
+    while (listed.only === 'messages' && before > model.chains.offset[model.chainOf(i)] && !(model.kind[before - 1] & 111)) before--;
     return before < i ? `after ${(i - before).toLocaleString('en')} steps` : '';
 }
 

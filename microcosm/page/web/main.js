@@ -53,11 +53,11 @@ function pan(/** @type {number} */ part, /** @type {number} */ down) {
 
 /** Pans so that an event is in view, away from the rims. */
 function reveal(/** @type {number} */ event) {
-    const {k, y0} = app.state, {width, height} = size(), rim = Math.min(70, width / 5);
+    const {k, y0} = app.state, {width, height} = size(), rim = 12;
     const at = (scene.at.x[event] - app.state.x0) * k, lane = model.lane(event);
     if (scene.rows.y[lane] < 0) return;
     const top = scene.rows.y[lane] - scene.rows.tall[lane] / 2, low = top + scene.rows.tall[lane];
-    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < rim ? 3 : 1.5) / k;
+    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < 0 ? 3 : 1.5) / k;
     app.set({x0, y0: top < y0 ? top : low > y0 + height - RULER ? low - height + RULER : y0});
 }
 
@@ -89,8 +89,7 @@ function sharp(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ wi
 function frame() {
     const began = performance.now(), {width, height} = size();
     asked = 0;
-    scene.rows = rows(scene.at, height - RULER - 6);
-    if (!app.state.k) showWhole();
+    newRows();
     drawPicture(sharp(find('picture'), width, height), viewNow(width, height));
     frameMinimap();
     performance.clearMeasures('draw');
@@ -191,6 +190,10 @@ function newAxis() {
     newFound();
 }
 
+function newRows() {
+    scene.rows = rows(scene.at, size().height - RULER - 6);
+}
+
 function newFound() {
     const {found} = app.state;
     scene.found = found.length ? byLane(found, scene.at.x) : null;
@@ -220,12 +223,15 @@ function newColours() {
 
 // -- the bar ----------------------------------------------------------------------------------------------------
 
-function makeBar() {
+function tellCounts() {
     const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
     const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
         [head.gaps.length, 'gap'], [lost, 'lost message']];
     find('counts').textContent = parts.filter(([count]) => count).map(([count, word]) =>
         `${count.toLocaleString('en')} ${word}${count === 1 ? '' : word === 'process' ? 'es' : 's'}`).join(', ');
+}
+
+function makeBar() {
     const press = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {any} */ more = {}) =>
         el('button', {type: 'button', text, title, onclick, ...more});
     const switches = /** @type {['panel'|'list'|'table', string][]} */ ([['panel', 'Panel'], ['list', 'List'], ['table', 'Table']]);
@@ -275,9 +281,9 @@ function makeLegend() {
         el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'));
 }
 
-/** Reads the columns and begins; what cannot be read is said. */
-async function begun() {
-    app.model = model = await readModel();
+/** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
+function taken(/** @type {any} */ fresh) {
+    app.model = model = fresh;
     const {chains, head} = model, count = chains.lane.length;
     scene.missing = new Map(head.gaps);
     scene.chainsFrom = new Int32Array(head.lanes.length + 1);
@@ -285,16 +291,30 @@ async function begun() {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
+<<<<<<< HEAD
     newAxis();
+    tellCounts();
+}
+
+/** Reads the columns and begins; what cannot be read is said. */
+async function begun() {
+    taken(await readModel());
     newColours();
+=======
+>>>>>>> main
     makeBar();
+    newAxis();
+    newRows();
+    newColours();
+    showWhole();
     makeLegend();
     hearPointer();
-    app.on(['axis'], () => { newAxis(); showWhole(); });
+    app.on(['axis'], () => { newAxis(); newRows(); showWhole(); });
+    app.on(['hidden'], newRows);
     app.on(['a', 'b'], newCone);
     app.on(['whatif'], () => { if (scene.cone) newSupposed(); });
     app.on(['found'], newFound);
-    app.on(['order'], (state) => { if (state.order) model.arrange(state.order); });
+    app.on(['order'], (state) => { if (state.order) model.arrange(state.order); newRows(); });
     app.on(['theme'], newColours);
     app.on(['focus', 'a', 'b'], ({focus, a}, changed) => {
         const event = focus >= 0 ? focus : a;

@@ -61,14 +61,14 @@ function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
     const odd = [kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log',
         kind & 32 && 'events are missing before it',
         ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])];
-    return el('details', {class: 'card', open: app.state.b < 0},
-        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ' ', model.label(i),
-            button('×', () => app.set(letter === 'A' ? {a: app.state.b, b: -1} : {b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'})),
+    return el('div', {class: 'card'}, el('details', {open: app.state.b < 0},
+        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ' ', model.label(i)),
         el('p', {class: 'dim', text: `${laneName(i)}, ${did}`}),
         attributesOf(i),
         sourceLine(i),
         ...[...new Set(odd.filter(Boolean))].map((text) => el('p', {class: 'odd', text: `! ${text}`})),
-        letter === 'A' ? regionCounts(i) : null);
+        letter === 'A' ? regionCounts(i) : null),
+    button('×', () => app.set(letter === 'A' ? {a: app.state.b, b: -1} : {b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'}));
 }
 
 /** The attributes of an event, where the page has them. */
@@ -129,23 +129,27 @@ async function showChosen() {
         el('h2', {}, signOf(sign, {class: `mark badge ${SIGNS[sign][0]}`}), sentence),
         MEANS[sign] ? el('p', {class: 'dim', text: MEANS[sign]}) : null, left, actions), ...MEANS[sign] ? [more, why] : [why, more]);
     if (sign === '<' || sign === '>') more.append(pathPart(a, b, sign));
-    if (MEANS[sign] || sign === '<>') more.append(whatIfPart(a, b));
+    if (MEANS[sign] || sign === '<>') {
+        more.append(whatIfPart(a, b));
+        showWhatIf();
+    }
     const [found, may] = await Promise.all([answers.proof(a, sign, b), answers.possible(a, b)]);
     if (mine !== turn) return;
     showChips(left, why, sign, may);
     if (found) {
         why.append(part('Why', proofTree(found, openLeaf)));
         actions.append(button('Copy proof', () => copy(JSON.stringify(proofJson(a, sign, b, found)), 'the proof, for microcosm verify')));
-    }
+    } else if (sign !== 'silent' && sign !== 'unsaid') why.append(el('p', {class: 'dim', text: 'The proof is not in this page: the command has it.'}));
     if (MEANS[sign]) {
         const observations = await answers.settles(a, b);
         if (mine === turn) more.prepend(settlePart(observations));
     }
 }
 
-/** What `microcosm verify` takes. */
+/** What `microcosm verify` takes; of what stands both ways the pair is as it is proved. */
 function proofJson(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b, /** @type {any} */ derivation) {
-    return {schema: 'microcosm/1', pair: [model.name(a), model.name(b)], verdict: sign, derivation};
+    const {left, right} = derivation.conclusion;
+    return {schema: 'microcosm/1', pair: sign === '>' ? [model.name(a), model.name(b)] : [left, right], verdict: sign, derivation};
 }
 
 /** The three chips: what may be, and struck through what may not. */
@@ -216,5 +220,5 @@ function settlePart(/** @type {any[]|null} */ observations) {
 /** The three things that one may suppose of A and B. */
 function whatIfPart(/** @type {number} */ a, /** @type {number} */ b) {
     return part('What if', el('p', {class: 'actions'}, ...['<', '||', '>'].map((sign) =>
-        button(`A ${sign} B`, () => app.set({whatif: {a, sign, b}}), {class: 'suppose', 'data-sign': sign}))), el('div', {id: 'whatif', 'aria-live': 'polite'}));
+        button(`A ${sign} B`, () => app.set({whatif: app.state.whatif?.sign === sign ? null : {a, sign, b}}), {class: 'suppose', 'data-sign': sign}))), el('div', {id: 'whatif', 'aria-live': 'polite'}));
 }

@@ -90,9 +90,9 @@ function remembered(what, i, make) {
   return known.get(i);
 }
 
-/** What a page of few events says of each two. @param {number} a @param {number} b @returns {Verdict} */
-function fromTable(a, b) {
-  const { columns, head, n } = app.model, table = columns.table;
+/** What a page of few events says of each two. @param {number} a @param {number} b @param {string} [of] @returns {Verdict} */
+function fromTable(a, b, of = 'table') {
+  const { columns, head, n } = app.model, table = columns[of];
   if (!head.shortcuts) return IN_TABLE[nibble(table, a * n + b)];
   return a < b ? IN_TABLE[nibble(table, pairNumber(a, b, n))] : turned(IN_TABLE[nibble(table, pairNumber(b, a, n))]);
 }
@@ -183,6 +183,9 @@ function verdict(a, b) {
   const said = pairSaid(a, b);
   return said ? said.verdict : 'unsaid';
 }
+
+/** What one of two microcosms, 1 or 2, knows of two events by itself. @param {1|2} side @param {number} a @param {number} b */
+const verdictOf = (side, a, b) => fromTable(a, b, `table.${side}`);
 
 /** What the head says of a pair that was asked for. @param {number} a @param {number} b @returns {{verdict: Verdict, left: string[]|null}|null} */
 function pairSaid(a, b) {

@@ -93,27 +93,27 @@ function offline(/** @type {string} */ rule, /** @type {number} */ a, /** @type 
 }
 
 /** An online verdict, as offline decision making takes it; null where the file has no proof of it. */
-function approved(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
-    const proof = proofOf(a, b);
-    return proof && offline('Off-OK', a, sign, b, [proof.derivation ?? proof]);
+function approved(/** @type {number} */ a, /** @type {number} */ b) {
+    const found = proofOf(a, b), proof = found?.derivation ?? found;
+    if (!proof || proof.lemmas) return null;
+    return {rule: 'Off-OK', conclusion: {...proof.conclusion, judgement: 'offline'}, premises: [proof]};
 }
 
 /** A proof that `a sign b` cannot be, from the verdicts that rule it out; null where the file has none. @returns {any} */
 function refutation(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
     if (sign === '>') return refutation(b, '<', a);
-    const said = verdict(a, b), rule = said === '<' || said === '>' ? 'Ref-<' : `Ref-${said}`;
-    if (said === '>' || (said === '<' && sign === '||')) {
-        const base = said === '<' ? approved(a, '<', b) : approved(b, '<', a);
-        return base && offline(rule, a, `!${sign}`, b, [base]);
+    const said = verdict(a, b), rule = {'<': 'Ref-<', '>': 'Ref-<', '<>': 'Ref-<>'}[said];
+    if (said === sign) return null;
+    if (said === '>' || sign === '||') {
+        return said === '||' || !rule ? null : wrapped(approved(a, b), (base) => offline(rule, a, `!${sign}`, b, [base]));
     }
-    if (sign === '||') return said === '<>' ? wrapped(approved(a, '<>', b), (base) => offline(rule, a, '!||', b, [base])) : null;
     const earlier = sidesOf(past(a), a, true), later = sidesOf(future(b), b, false);
     for (const u of earlier) for (const v of later) {
         const given = model.head.given.some((/** @type {any[]} */ [x, one, y]) => one === '!<' && x === u && y === v);
         if (!given && verdict(u, v) !== '||') continue;
-        let proof = given ? offline('Off-Init', u, '!<', v, []) : wrapped(approved(u, '||', v), (base) => offline('Ref-||', u, '!<', v, [base]));
-        if (u !== a) proof &&= wrapped(approved(u, '<', a), (order) => offline('No-Tr-L', a, '!<', v, [order, proof]));
-        if (v !== b) proof &&= wrapped(approved(b, '<', v), (order) => offline('No-Tr-R', a, '!<', b, [order, proof]));
+        let proof = given ? offline('Off-Init', u, '!<', v, []) : wrapped(approved(u, v), (base) => offline('Ref-||', u, '!<', v, [base]));
+        if (u !== a) proof &&= wrapped(approved(u, a), (order) => offline('No-Tr-L', a, '!<', v, [order, proof]));
+        if (v !== b) proof &&= wrapped(approved(b, v), (order) => offline('No-Tr-R', a, '!<', b, [order, proof]));
         if (proof) return proof;
     }
     return null;

@@ -149,3 +149,34 @@ def test_what_happened_is_said_of_each() -> None:
     assert events[0].attributes == {"correlation": 5, "cat": "cuda_runtime", "time": 10}
     assert {e.file for e in events} == {"<test>"}
     assert all(e.line for e in events)
+
+
+def test_slices_with_a_bind_id_are_flows() -> None:
+    records = [
+        event("X", 10, name="post", dur=5, bind_id="0x7", flow_out=True),
+        event("X", 20, tid=2, name="relay", dur=5, bind_id="0x7", flow_in=True, flow_out=True),
+        event("B", 30, tid=3, name="run", bind_id="0x7", flow_in=True),
+        event("E", 35, tid=3, name="run"),
+        event("X", 40, tid=4, name="other", dur=1, bind_id="0x8"),
+    ]
+    events, report = read_text(json.dumps(records), "chrome")
+    kinds = {e.id: (e.kind, e.message) for e in events if e.kind != "internal"}
+    assert kinds == {
+        "9/1:1": ("send", "bind_id:0x7"),
+        "9/2:1": ("receive", "bind_id:0x7"),
+        "9/3:1": ("receive", "bind_id:0x7"),
+    }
+    assert not report.counts
+    across = {(a, b) for a, b in orders(records) if a.split(":")[0] != b.split(":")[0]}
+    assert across == {("9/1:1", "9/2:1"), ("9/1:1", "9/3:1"), ("9/2:1", "9/3:1")}
+
+
+def test_a_bind_id_that_two_slices_send_is_matched_with_none() -> None:
+    records = [
+        event("X", 10, dur=5, bind_id=7, flow_out=True),
+        event("X", 11, tid=2, dur=5, bind_id=7, flow_out=True),
+        event("X", 20, tid=3, dur=5, bind_id=7, flow_in=True),
+    ]
+    events, report = read_text(json.dumps(records), "chrome")
+    assert {e.kind for e in events} == {"internal"}
+    assert set(report.counts) == {"ambiguous-content"}

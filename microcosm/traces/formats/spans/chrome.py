@@ -6,11 +6,12 @@ alone.
 A thread (`pid`, `tid`) is a process, whose events its clock puts in order: the start and the end of each
 slice (`B` and `E`, `X`), and all that is recorded at one time. At equal times a slice ends before another
 begins, and a flow arrives before the slice that it leads to; slices that begin together are nested, the
-longer one first. A flow (`s`, `t`, `f` of one `cat`, `name` and `id`) is a message: what it comes by and
-where it ends come after its beginning, its end after all that it comes by. Where an id begins or ends more
-than once nothing is matched (`ambiguous-content`). A kernel comes after the call of the runtime that has its
-`correlation`. The clocks of two threads say nothing of each other, and threads of two files are two,
-whatever their numbers.
+longer one first. A flow (`s`, `t`, `f` of one `cat`, `name` and `id`) is a message, and so are slices of one
+`bind_id`, from the beginning of that with `flow_out` to those with `flow_in`: what it comes by and where it
+ends come after its beginning, its end after all that it comes by. Where an id begins or ends more than once
+nothing is matched (`ambiguous-content`). A kernel comes after the call of the runtime that has its
+`correlation`. The clocks of two threads say nothing of each other, and threads of two files are two, whatever
+their numbers.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class _Mark:
     attributes: dict[str, object]
     line: int
     flow: Flow | None = None
+    part: str = ""
+    """Of a flow: `s` where it begins, `t` what it comes by, `f` where it ends."""
     correlation: int | None = None
     process: str = ""
     seq: int = 0
@@ -140,8 +143,11 @@ class Tracks:
         mark = _Mark(time, (rank, -length, at, 0), track, phase, name, more, line)
         marks.append(mark)
         if phase in "stf":
-            mark.flow = (file, text_of(record.get("cat")), name, _flow_id(record, pid))
-            self._flows.setdefault(mark.flow, _Ends()).of(phase).append(mark)
+            mark.flow, mark.part = (file, text_of(record.get("cat")), name, _flow_id(record, pid)), phase
+        elif bound := _bound(record):
+            mark.flow, mark.part = (file, "", "bind_id", _number(record["bind_id"])), bound
+        if mark.flow is not None:
+            self._flows.setdefault(mark.flow, _Ends()).of(mark.part).append(mark)
         if phase == "X":
             end = (_END, length, at, 1) if length else (_BEGINS, 0, at, 1)
             times = {"cat": more["cat"]} if "cat" in more else {}
@@ -168,7 +174,7 @@ class Tracks:
                 elif mark.phase == "E" and open_:
                     mark.label = mark.label or open_.pop()
                 message = messages[mark.flow] if mark.flow is not None else None
-                kind = "internal" if message is None else "send" if mark.phase == "s" else "receive"
+                kind = "internal" if message is None else "send" if mark.part == "s" else "receive"
                 yield TraceEvent(
                     mark.process,
                     mark.seq,
@@ -215,7 +221,7 @@ class Tracks:
     def _before(self, mark: _Mark) -> tuple[str, ...]:
         """The events that a mark is stated to come after, besides the beginning of its flow."""
         before: list[_Mark] = []
-        if mark.phase == "f" and mark.flow is not None:
+        if mark.part == "f" and mark.flow is not None:
             before += self._flows[mark.flow].steps
         if mark.correlation is not None and str(mark.attributes["cat"]).lower() in _DEVICE:
             calls = self._calls.get((mark.track[0], mark.correlation), ())
@@ -226,6 +232,14 @@ class Tracks:
 def _number(value: object) -> str:
     """A `pid` or `tid` as text."""
     return value if type(value) is str else "" if value is None else json_text(value)
+
+
+def _bound(record: dict[str, object]) -> str:
+    """The part of a flow that an event with a `bind_id` is, as its `flow_in` and `flow_out` say; or none."""
+    comes, goes = record.get("flow_in") is True, record.get("flow_out") is True
+    if record.get("bind_id") is None:
+        return ""
+    return "t" if comes and goes else "s" if goes else "f" if comes else ""
 
 
 def _flow_id(record: dict[str, object], pid: str) -> str:

@@ -1,0 +1,159 @@
+"""The list and the table: all events in causal order, a window of rows; the verdict of each pair in its cell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm import Microcosm
+
+pytestmark = pytest.mark.browser
+
+ALBUM = Path("examples/photo-album.jsonl")
+
+EVENTS = 100_000
+
+ROWS = "Array.from(document.querySelectorAll('#list [role=row]'), (row) => row.id + ' ' + row.children[1].textContent)"
+
+
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight processes that pass a message round, with steps between."""
+    path = tmp_path_factory.mktemp("long") / "long.jsonl"
+    with path.open("w") as file:
+        for at in range(EVENTS // 4):
+            process, following, turn = f"p{at % 8}", f"p{(at + 1) % 8}", f"m{at}"
+            for kind, whose in (
+                ("receive", f"m{at - 1}"),
+                ("internal", ""),
+                ("internal", ""),
+                ("send", turn),
+            ):
+                row = {"process": process, "kind": kind} | ({"message": whose} if whose else {})
+                if at or kind != "receive":
+                    file.write(json.dumps(row | ({"to": [following]} if kind == "send" else {})) + "\n")
+    return path
+
+
+def test_a_window_of_many_events(page_of: Any, long_log: Path) -> None:
+    tab = page_of(long_log, proofs="none")
+    tab.tab.click("#show-list")
+    tab.tab.wait_for_selector("#list [role=row]")
+    grid = tab.tab.locator("#list [role=grid]")
+    assert grid.get_attribute("aria-rowcount") == str(EVENTS - 1)
+    assert len(tab.tab.evaluate(ROWS)) < 60
+    order = tab.run("() => Array.from(causal())")
+    assert sorted(order) == list(range(EVENTS - 1))
+    edges = tab.run("() => [Array.from(model.edges.src), Array.from(model.edges.dst)]")
+    place = {event: at for at, event in enumerate(order)}
+    assert all(place[a] < place[b] for a, b in zip(*edges, strict=True))
+    offset = tab.run("() => Array.from(model.chains.offset)")
+    assert all(place[i] < place[i + 1] for i in range(EVENTS - 2) if i + 1 not in set(offset))
+    grid.focus()
+    press = tab.tab.keyboard.press
+    press("End")
+    assert tab.tab.evaluate(ROWS)[-1].startswith(f"row-{EVENTS - 2} ")
+    active = "document.getElementById(document.querySelector('#list [role=grid]').getAttribute('aria-activedescendant'))"
+    assert tab.tab.evaluate(f"{active}.getAttribute('aria-rowindex')") == str(EVENTS - 1)
+    press("PageUp")
+    press("ArrowUp")
+    seen = tab.tab.evaluate(
+        f"(() => {{ const row = {active}.getBoundingClientRect(), box = document.querySelector("
+        "'#list [role=grid]').getBoundingClientRect(); return row.top >= box.top && row.bottom <= box.bottom; })()"
+    )
+    assert seen
+    press("Enter")
+    assert tab.run("() => app.state.a === causal()[listed.at]")
+    tab.tab.wait_for_selector("#list [role=row] .mark.after")
+    press("Home")
+    press("Shift+Enter")
+    assert tab.run("() => verdict(app.state.b, app.state.a)") == "<"
+    assert not tab.errors
+
+
+def test_a_list_taller_than_what_browsers_scroll(page_of: Any, long_log: Path) -> None:
+    tab = page_of(long_log, proofs="none")
+    tab.run("() => { listed.tallest = 200000; app.set({list: true}); }")
+    tab.tab.wait_for_selector("#list [role=row]")
+    rows, places = EVENTS - 1, (0, 0.25, 0.5, 1)
+    for part in places:
+        tab.run(
+            "(part) => { const {box} = listed; box.scrollTop = part * (box.scrollHeight - box.clientHeight); drawList(); }",
+            part,
+        )
+        numbers = [int(row.split()[0][4:]) for row in tab.tab.evaluate(ROWS)]
+        assert numbers == [*range(numbers[0], numbers[-1] + 1)]
+        assert abs(numbers[0] - part * rows) < 60
+    assert numbers[-1] == rows - 1
+    inside = tab.run(
+        "() => { const {box} = listed, last = box.querySelector('[role=row]:last-of-type').getBoundingClientRect();"
+        " return last.bottom <= box.getBoundingClientRect().bottom + 2; }"
+    )
+    assert inside
+    tab.run("() => { showRow(40000); drawList(); }")
+    assert any(row.startswith("row-40000 ") for row in tab.tab.evaluate(ROWS))
+
+
+def test_what_the_list_leaves_out(page_of: Any) -> None:
+    tab = page_of(ALBUM, size=(1280, 1600))
+    tab.run("() => { app.set({list: true, a: model.find('acl-seen')}); }")
+    tab.tab.wait_for_selector("#list [role=row]")
+    known = Microcosm.read(ALBUM)
+    signs = tab.tab.evaluate(
+        "Array.from(document.querySelectorAll('#list [role=row]'), (row) => [row.children[1].textContent, "
+        "row.querySelector('.mark [aria-hidden]')?.textContent ?? ''])"
+    )
+    assert {name: sign for name, sign in signs if name != "acl-seen"} == {
+        event: known.online(event, "acl-seen").value or "silent"
+        for event in known.events
+        if event != "acl-seen"
+    }
+    names = "Array.from(document.querySelectorAll('#list [role=row]'), (row) => row.children[1].textContent)"
+    tab.tab.select_option("#list select", "messages")
+    assert set(tab.tab.evaluate(names)) == set(known.events) - {"edit", "login", "choose", "backup"}
+    tab.tab.select_option("#list select", "found")
+    assert tab.tab.evaluate(names) == []
+    tab.tab.fill("#find", "process:phone")
+    tab.tab.wait_for_function("document.querySelectorAll('#list [role=row]').length === 3")
+    assert tab.tab.evaluate(names) == ["unshare", "digest-seen", "like-seen"]
+    tab.tab.select_option("#list select", "all")
+    tab.tab.click("summary:has-text('Lanes')")
+    tab.tab.uncheck("label:has-text('tablet') input")
+    assert not {"login", "ask", "look", "like"} & set(tab.tab.evaluate(names))
+    assert tab.tab.evaluate("document.querySelector('#list .gap').textContent").count("digest")
+    assert not tab.errors
+
+
+@pytest.mark.parametrize("source", ["examples/photo-album.jsonl", "examples/clocks.mc", "examples/lock.mc"])
+def test_each_cell_is_what_the_engine_says(page_of: Any, source: str) -> None:
+    known = Microcosm.read(source)
+    tab = page_of(known)
+    tab.tab.keyboard.press("T")
+    tab.tab.wait_for_selector("#table table")
+    cells = tab.run(
+        "() => Array.from(document.querySelectorAll('#table td[data-a]'), (cell) => "
+        "[model.name(+cell.dataset.a), model.name(+cell.dataset.b), cell.dataset.sign])"
+    )
+    events = {a for a, _, _ in cells}
+    assert {(a, b): sign for a, b, sign in cells} == {
+        (a, b): known.online(a, b).value or "silent" for a in events for b in events if a != b
+    }
+    assert set(known.events) <= events
+    tab.tab.focus("#table td[tabindex='0']")
+    press = tab.tab.keyboard.press
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
+        press(key)
+    chosen = tab.tab.evaluate("[+document.activeElement.dataset.a, +document.activeElement.dataset.b]")
+    assert tab.run("() => [app.state.a, app.state.b]") == chosen
+    assert tab.tab.locator("#table .chosen").count() == 1
+    assert tab.tab.locator("#table td[tabindex='0']").count() == 1
+    assert not tab.errors
+
+
+def test_a_table_is_of_few_events(page_of: Any) -> None:
+    tab = page_of(Microcosm.parse(" < ".join(f"e{at}" for at in range(201))), proofs="none")
+    tab.tab.keyboard.press("T")
+    assert "up to 200 events" in tab.tab.inner_text("#table")
