@@ -21,21 +21,22 @@ def logger() -> Iterator[logging.Logger]:
     found.setLevel(logging.DEBUG)
     found.propagate = False
     yield found
-    for handler in [*found.handlers]:
+    for handler in [each for each in found.handlers if isinstance(each, RecordHandler)]:
         found.removeHandler(handler)
         handler.close()
 
 
 def test_a_record_is_an_event_with_what_extra_brings(tmp_path: Path, logger: logging.Logger) -> None:
     log = tmp_path / "a.jsonl"
-    logger.addHandler(RecordHandler("a", log, level="INFO", flush="exit"))
+    handler = RecordHandler("a", log, level="INFO", flush="exit")
+    logger.addHandler(handler)
     logger.debug("not heard")
     logger.info("took %s of %d", "one", 2, extra={"key": "x", "process_": 1})
     try:
         raise ValueError("bad")
     except ValueError:
         logger.exception("failed")
-    logger.handlers[0].close()
+    handler.close()
     first, second = lines(log)
     assert (first["process"], first["seq"], first["kind"], first["label"]) == (
         "a",
@@ -69,10 +70,11 @@ def test_what_the_recorder_says_itself_is_not_recorded(tmp_path: Path) -> None:
 
 
 def test_arguments_that_do_not_fit_are_told_as_logging_tells_them(
-    tmp_path: Path, logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    logger.addHandler(RecordHandler("a", tmp_path / "a.jsonl"))
-    logger.info("%d", "no number")
+    handler = RecordHandler("a", tmp_path / "a.jsonl")
+    handler.handle(logging.makeLogRecord({"msg": "%d", "args": ("no number",)}))
+    handler.close()
     assert "Logging error" in capsys.readouterr().err
 
 
