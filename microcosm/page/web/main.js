@@ -291,8 +291,8 @@ function taken(/** @type {any} */ fresh) {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
-<<<<<<< HEAD
     newAxis();
+    newRows();
     tellCounts();
 }
 
@@ -300,12 +300,7 @@ function taken(/** @type {any} */ fresh) {
 async function begun() {
     taken(await readModel());
     newColours();
-=======
->>>>>>> main
     makeBar();
-    newAxis();
-    newRows();
-    newColours();
     showWhole();
     makeLegend();
     hearPointer();
