@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES = "microcosm.page.write"
-"""What writes pages. It stands above this layer, and is looked up by name when somebody wants a page."""
+_PAGES, _NOTEBOOK, _VIEW = "microcosm.page.write", "microcosm.page.notebook", "microcosm.cli.commands.view"
+"""What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
 
@@ -165,6 +165,14 @@ class Microcosm:
         `proofs`. Raises `TooLarge`, `UnknownEvent`. Cost: as that of `page`.
         """
         import_module(_PAGES).write(self, path, **how)
+
+    def view(self, *, port: int = 0, browser: bool = True, read_only: bool = False) -> None:
+        """Show this in a browser, with a session behind the page (docs/view.md), until interrupted (Ctrl-C).
+
+        What is changed there is changed in a copy. To be called in the main thread. Raises `MicrocosmError`
+        where the port is in use.
+        """
+        import_module(_VIEW).show(self, port=port, browser=browser, read_only=read_only)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A multigraph of the givens: an edge a → b keyed by its sign for each given, with its `source`.
@@ -285,7 +293,8 @@ class Microcosm:
         from microcosm.queries.diagrams import html
         from microcosm.queries.drawing import drawing_of
 
-        return html(repr(self), drawing_of(self._givens, self.rules))
+        page = import_module(_NOTEBOOK).embedded(self)
+        return html(repr(self), drawing_of(self._givens, self.rules), page)
 
     # -- what is judged ------------------------------------------------------------------------------------
 

@@ -62,7 +62,8 @@ def drawn(page: Any) -> Drawn:
         fill, stroke = part.get("fill", ""), part.get("stroke", "")
         if part.get("class") == "event":
             title = part.find(f"{SVG}title")
-            assert title is not None and title.text is not None
+            assert title is not None
+            assert title.text is not None
             xs, ys = outline(part.get("d", ""))
             colour = names[stroke if fill == "none" else fill]
             events[title.text] = Mark((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2, colour)

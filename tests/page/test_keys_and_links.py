@@ -140,7 +140,9 @@ def test_the_address_may_change_under_an_open_page(page_of: Any) -> None:
     page = page_of(ALBUM)
     link = fragment(page)
     page.tab.evaluate("(link) => { location.hash = link; }", f"{link}&a=upload")
-    page.tab.wait_for_function("document.getElementById('picture').getAttribute('aria-label').includes('upload')")
+    page.tab.wait_for_function(
+        "document.getElementById('picture').getAttribute('aria-label').includes('upload')"
+    )
     assert state(page)["a"] == "upload"
 
 

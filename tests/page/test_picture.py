@@ -63,7 +63,8 @@ def test_the_album_shows_every_event_its_gap_and_what_was_lost(page_of: Any) -> 
     lanes = page.run("() => Array.from(document.querySelectorAll('#lanes span'), (span) => span.textContent)")
     assert set(lanes) == {"laptop", "server", "phone", "tablet"}
     heights = {name: mark.y for name, mark in picture.events.items()}
-    assert heights["choose"] == heights["upload"] and heights["backup"] == heights["digest"]
+    assert heights["choose"] == heights["upload"]
+    assert heights["backup"] == heights["digest"]
     names = set(picture.texts)
     assert set(picture.events) <= names, "at this scale every event has its name"
 
@@ -90,8 +91,10 @@ def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -
 
 def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
     page = page_of(ALBUM)
-    page.run("() => app.set({order: Int32Array.from(['laptop', 'phone', 'server', 'tablet'].map((name) => "
-             "model.head.lanes.findIndex((lane) => lane.name === name)))})")
+    page.run(
+        "() => app.set({order: Int32Array.from(['laptop', 'phone', 'server', 'tablet'].map((name) => "
+        "model.head.lanes.findIndex((lane) => lane.name === name)))})"
+    )
     bends = page.run("() => { frame(); return [...scene.bends.values()].filter(Boolean).length; }")
     straight = page.run("""() => {
       const {width, height} = size(), view = viewNow(width, height);
@@ -105,13 +108,16 @@ def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
 @pytest.mark.parametrize("k", [0.4, 3, 8, 20, 60])
 def test_what_is_missing_is_shown_at_every_scale(page_of: Any, k: float) -> None:
     page = page_of(ALBUM)
-    red = page.run("""(k) => {
+    red = page.run(
+        """(k) => {
       app.set({k, x0: -20 / k});
       frame();
       const pen = new Recorder();
       drawPicture(pen, viewNow(size().width, size().height));
       return pen.parts.filter((part) => part.includes(`stroke="${scene.colours.gap}"`)).length;
-    }""", k)
+    }""",
+        k,
+    )
     assert red >= 2 if k < 1 else red >= 4
 
 
@@ -134,7 +140,11 @@ MUTANTS: dict[str, Mutant] = {
         _cone,
     ),
     "past and future change their glyphs": ("event < past[chain] ? 1 :", "event < past[chain] ? 2 :", _cone),
-    "the cut is one event early": ("past: past > from ? after(past - 1)", "past: past > from ? after(past - 2)", _cone),
+    "the cut is one event early": (
+        "past: past > from ? after(past - 1)",
+        "past: past > from ? after(past - 2)",
+        _cone,
+    ),
     "a gap is not drawn": ("if (kind & 32) drawGap(", "if (kind & 32 && kind & 64) drawGap(", _missing),
     "what was sent and lost is not drawn": ("if (kind & 4) stub(", "if (kind & 128) stub(", _missing),
 }

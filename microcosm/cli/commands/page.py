@@ -45,7 +45,7 @@ def page(
     ] = "all",
     ask: Annotated[
         list[str],
-        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions, to be answered in the page."),
+        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
     ] = [],  # noqa: B006
     other: Annotated[
         str | None,
@@ -75,7 +75,8 @@ def page(
     """
     from microcosm.cli import reading
     from microcosm.files import STDIN, write_text
-    from microcosm.page.write import TooLarge, contents, html
+    from microcosm.page.knowledge import TooLarge
+    from microcosm.page.write import contents, html
 
     if proofs not in PROOFS:
         raise exits.UsageError(f"--proofs is one of {', '.join(PROOFS)}, not {proofs!r}")
@@ -122,7 +123,7 @@ def page(
 
 
 def _sources(files: Sequence[str], other: str | None) -> tuple[Source, Source | None]:
-    """What the page is of, and what it is compared with: two microcosms, or `--other`. Raises `UsageError`."""
+    """What the page is of, and what it is compared with, if anything. Raises `UsageError`."""
     from microcosm.cli import reading
 
     if other is not None:

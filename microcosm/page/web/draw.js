@@ -287,11 +287,12 @@ function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
     pen.stroke();
     if (state.focus >= 0 && inRows(state.focus)) {
         const x = px(view, state.focus), y = py(view, state.focus);
+        const rim = 4 + (state.focus === state.a || state.focus === state.b ? 9.5 : Math.max(4, r));
         for (const [colour, width] of /** @type {[string, number][]} */ ([[colours.paper, 5], [colours.focus, 2]])) {
             pen.strokeStyle = colour;
             pen.lineWidth = width;
             pen.beginPath();
-            pen.rect(x - r - 6, y - r - 6, 2 * r + 12, 2 * r + 12);
+            pen.rect(x - rim, y - rim, 2 * rim, 2 * rim);
             pen.stroke();
         }
     }

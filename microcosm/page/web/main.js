@@ -223,12 +223,15 @@ function newColours() {
 
 // -- the bar ----------------------------------------------------------------------------------------------------
 
-function makeBar() {
+function tellCounts() {
     const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
     const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
         [head.gaps.length, 'gap'], [lost, 'lost message']];
     find('counts').textContent = parts.filter(([count]) => count).map(([count, word]) =>
         `${count.toLocaleString('en')} ${word}${count === 1 ? '' : word === 'process' ? 'es' : 's'}`).join(', ');
+}
+
+function makeBar() {
     const press = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {any} */ more = {}) =>
         el('button', {type: 'button', text, title, onclick, ...more});
     const switches = /** @type {['panel'|'list'|'table', string][]} */ ([['panel', 'Panel'], ['list', 'List'], ['table', 'Table']]);
@@ -278,9 +281,9 @@ function makeLegend() {
         el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'));
 }
 
-/** Reads the columns and begins; what cannot be read is said. */
-async function begun() {
-    app.model = model = await readModel();
+/** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
+function taken(/** @type {any} */ fresh) {
+    app.model = model = fresh;
     const {chains, head} = model, count = chains.lane.length;
     scene.missing = new Map(head.gaps);
     scene.chainsFrom = new Int32Array(head.lanes.length + 1);
@@ -288,10 +291,16 @@ async function begun() {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
-    makeBar();
     newAxis();
     newRows();
+    tellCounts();
+}
+
+/** Reads the columns and begins; what cannot be read is said. */
+async function begun() {
+    taken(await readModel());
     newColours();
+    makeBar();
     showWhole();
     makeLegend();
     hearPointer();

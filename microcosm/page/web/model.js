@@ -13,6 +13,9 @@
 /** So many numbers of vectors are kept (4 bytes each); a page that would need more works them out one by one. */
 const VECTORS = 30e6;
 
+/** Texts are what they are: a byte order mark that begins one is a part of it. */
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /**
  * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
  * @param {Head} head
@@ -153,7 +156,7 @@ function readDocument() {
 
 /** What the file says. @returns {Promise<Model>} */
 async function readModel() {
-  const { head, texts } = readDocument();
+  const { head, texts } = await (app.read ?? readDocument)();
   return new Model(head, await unpacked(head, texts));
 }
 
@@ -228,7 +231,7 @@ class Model {
     const texts = this.columns[column], of = this.columns[`${column}.of`];
     if (!texts) return '';
     if (of) i = of[i];
-    const line = new TextDecoder().decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
+    const line = DECODER.decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
     return line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
       said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line;
   }

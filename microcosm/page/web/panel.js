@@ -61,14 +61,14 @@ function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
     const odd = [kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log',
         kind & 32 && 'events are missing before it',
         ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])];
-    return el('details', {class: 'card', open: app.state.b < 0},
-        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ' ', model.label(i),
-            button('×', () => app.set(letter === 'A' ? {a: app.state.b, b: -1} : {b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'})),
+    return el('div', {class: 'card'}, el('details', {open: app.state.b < 0},
+        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ' ', model.label(i)),
         el('p', {class: 'dim', text: `${laneName(i)}, ${did}`}),
         attributesOf(i),
         sourceLine(i),
         ...[...new Set(odd.filter(Boolean))].map((text) => el('p', {class: 'odd', text: `! ${text}`})),
-        letter === 'A' ? regionCounts(i) : null);
+        letter === 'A' ? regionCounts(i) : null),
+    button('×', () => app.set(letter === 'A' ? {a: app.state.b, b: -1} : {b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'}));
 }
 
 /** The attributes of an event, where the page has them. */
