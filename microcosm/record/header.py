@@ -75,6 +75,15 @@ def header_of(message: str, clock: dict[str, int] | None = None) -> str:
     return f"{_VERSION}{message};" + ",".join(f"{quote(name)}={count}" for name, count in clock.items())
 
 
+def message_of(header: object) -> str | None:
+    """The name of the message in a header, which is that of its sending in a replica that is fed.
+
+    >>> message_of("1~alice:6~pZ8_k3f9x2a"), message_of("another header")
+    ('alice:6~pZ8_k3f9x2a', None)
+    """
+    return read(header)[0]
+
+
 def read(header: object) -> tuple[str | None, dict[str, int] | None]:
     """The name of the message in a header, and the clock of its sender if it is there. Raises nothing.
 

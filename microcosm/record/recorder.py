@@ -16,6 +16,7 @@ import os
 import sys
 import weakref
 from collections.abc import Collection
+from contextvars import Context
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
@@ -25,6 +26,7 @@ from typing import Any
 
 from microcosm.errors import TextError
 from microcosm.files import AnyPath
+from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
@@ -91,11 +93,15 @@ class Recorder:
         resume: bool = False,
         tasks: bool = False,
         clocks: bool = False,
+        replica: Any = None,
     ) -> None:
         if not isinstance(process, str) or not process:
             raise TextError(f"a process has a name, which is text, not {process!r}")
         if resume and tasks:
             raise TextError("threads and tasks do not go on: a recorder has `resume` or `tasks`, not both")
+        if replica is not None and tasks:
+            raise TextError("a replica has one chain: a recorder has `replica` or `tasks`, not both")
+        self._feeding = None if replica is None else Feeding(replica, process)
         self.foreign = 0
         """How many headers came that are of another kind or version."""
         self._called = process
@@ -148,15 +154,10 @@ class Recorder:
             strand = self._strand if self._strands is None else self._strands.current()
             return strand.point() if strand is not None and strand.seq else None
 
-    def after(self, point: Point, link: str, by: Any = None) -> None:
-        """Let the next event of who calls, or of the task `by`, come after one of another thread or task.
-
-        `link` says why, in a word.
-        """
+    def after(self, point: Point, link: str) -> None:
+        """Let the next event of who calls come after one of another thread or task; `link` says why."""
         with self._lines.lock:
-            strand = self._strand
-            if self._strands is not None:
-                strand = self._strands.current() if by is None else self._strands.of(by)
+            strand = self._strand if self._strands is None else self._strands.current()
             if strand is not None:
                 strand.come_after(point, link)
 
@@ -171,6 +172,11 @@ class Recorder:
     def lost(self) -> int:
         """How many events could not be written, for good."""
         return self._lines.lost
+
+    @property
+    def refused(self) -> int:
+        """How many events and orders the replica did not take."""
+        return self._feeding.refused if self._feeding else 0
 
     def flush(self) -> None:
         """Write what waits to be written."""
@@ -235,6 +241,8 @@ class Recorder:
             lines.append(f'{text},"attributes":{said}}}\n'.encode("ascii"))
             if self._strands is not None:
                 self._strands.recorded(strand)
+            if self._feeding is not None:
+                self._feed(strand, kind, message)
             name = f"{strand.process}:{seq}" if kind != "send" else header_of(str(message), strand.clock)
         if lines.untold:
             lines.say()
@@ -258,6 +266,8 @@ class Recorder:
             name = f"{name}#{last + 1}"
         elif self._forked:
             name = f"{name}#{os.getpid()}"
+        if self._feeding is not None:
+            name = self._feeding.unused(name)
         self._strand = strand = Strand(name, life, {} if self._clocks and not seq else None)
         strand.seq = seq
         if self._tasks:
@@ -267,6 +277,12 @@ class Recorder:
             strand.come_after(self._forked, "fork")
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
                 pools.Finalize(None, self.close, exitpriority=100)
+
+    def _feed(self, strand: Strand, kind: str, message: str | None) -> None:
+        """Tell the replica of the last event."""
+        if self._feeding is not None:
+            name = message if kind == "send" and message else f"{strand.process}:{strand.seq}"
+            self._feeding.happened(name, message if kind == "receive" else None)
 
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
@@ -290,6 +306,12 @@ class Recorder:
             with self._lines.lock:
                 self._strands.joined(owner, by)
 
+    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
+        """For `returns`: who calls, or the task `by` of a context, has waited for an event of a thread."""
+        if self._strands is not None:
+            with self._lines.lock:
+                self._strands.waited_for(point, by, context)
+
     def _before_fork(self) -> None:
         self._lines.lock.acquire()
 
@@ -301,7 +323,7 @@ class Recorder:
         if strand is not None and strand.seq:
             self._forked = strand.point()
         self._strand = self._strands = None
-        self._resume = False
+        self._resume, self._feeding = False, None
         self._names.forget()
         self._lines.after_fork()
 
