@@ -1,6 +1,6 @@
 /*
- * The picture: lanes, events, arrows, gaps, what was lost, the cone of A, the pair, the minimap. Every function
- * draws with the pen that it is handed: a canvas, or the recorder of share.js. A frame costs what is in view.
+ * The picture: lanes, events, the cone of A, rings, names, the cut. Every function draws with the pen that it is
+ * handed: a canvas, or the recorder of share.js. A frame costs what is in view.
  */
 
 /** Height of the axis above the lanes. */
@@ -16,6 +16,7 @@ const MOST_HEADS = 700;
  * @property {number} width @property {number} height
  * @property {Record<string, string>} colours
  * @property {number} r radius of an event
+ * @property {number} rim how far from its middle an arrow ends
  */
 
 /** What is kept from frame to frame: made anew when what it stands for changes. */
@@ -65,53 +66,26 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
     pen.fillRect(0, 0, width, height);
     pen.lineCap = 'butt';
     pen.lineJoin = 'round';
-    if (scene.cone) drawTint(pen, view, lanes);
+    const two = model.columns.who && k >= 5;
+    if (scene.cone && two) drawTones(pen, view, lanes);
+    else if (scene.cone) drawTint(pen, view, lanes);
     const crowd = crossing(scene.at, left, right), arrows = () => {
         if (crowd <= MOST_ARROWS) drawArrows(pen, view, left, right, k >= 12 && crowd <= MOST_HEADS);
     };
     if (k < 5) arrows();
     for (const lane of lanes) drawLane(pen, view, lane, left, right);
+    if (two) drawLinks(pen, view, lanes, left, right);
     if (k >= 5) arrows();
     drawGivens(pen, view);
     drawMissing(pen, view, lanes, left, right);
     if (state.cut && scene.cone) drawCut(pen, view, lanes);
     if (state.b >= 0) drawPair(pen, view);
-    if (k >= 5) drawEvents(pen, view, lanes, left, right);
+    if (two) drawHalves(pen, view, lanes, left, right);
+    else if (k >= 5) drawEvents(pen, view, lanes, left, right);
     drawRings(pen, view, lanes, left, right);
     if (k >= 42) drawNames(pen, view, lanes, left, right);
     drawRuler(pen, view);
     if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
-}
-
-/** The axis: numbers a hand apart, and what they are. */
-function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
-    const {colours, width, k, x0} = view, {axis} = app.state;
-    pen.fillStyle = colours.paper;
-    pen.fillRect(0, 0, width, RULER - 4);
-    pen.strokeStyle = colours.rule;
-    pen.lineWidth = 1;
-    pen.beginPath();
-    pen.moveTo(0, RULER - 4.5);
-    pen.lineTo(width, RULER - 4.5);
-    const rough = 90 / k, ten = 10 ** Math.floor(Math.log10(rough));
-    const apart = Math.max(axis === 'time' ? 0 : 1, [1, 2, 5, 10].map((m) => m * ten).find((m) => m >= rough) || ten);
-    const ticks = [];
-    for (let x = Math.max(0, Math.ceil(x0 / apart) * apart); x <= Math.min(scene.at.end, x0 + width / k); x += apart) {
-        ticks.push(x);
-        pen.moveTo((x - x0) * k, RULER - 9);
-        pen.lineTo((x - x0) * k, RULER - 4);
-    }
-    pen.stroke();
-    pen.fillStyle = colours.dim;
-    pen.font = font(11);
-    pen.textBaseline = 'middle';
-    pen.textAlign = 'center';
-    for (const x of ticks) {
-        const word = scene.at.label(x), at = (x - x0) * k, wide = pen.measureText(word).width / 2;
-        if (at > wide + 2 && at < width - wide - 60) pen.fillText(word, at, 9);
-    }
-    pen.textAlign = 'right';
-    pen.fillText({steps: 'step →', lines: 'line →', time: 'time →'}[axis], width - 8, 9);
 }
 
 /** Where a chain stops being past, and begins to be future: pixels, NaN where it never does. */
@@ -192,20 +166,18 @@ function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
         pen.globalAlpha = 1;
     }
     if (k < 5) drawDensity(pen, view, lane);
-    if (!known && k < 5) return;
+    if (!known) return;
     pen.strokeStyle = colours.lane;
-    pen.lineWidth = known ? 1.2 : 1;
-    pen.globalAlpha = known ? 1 : 0.8;
+    pen.lineWidth = 1.2;
     pen.beginPath();
     for (const chain of chainsOf(lane)) {
         const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]], y = chainY(view, chain);
-        if (to - from < 2 && !known || scene.at.x[to - 1] < left || scene.at.x[from] > right) continue;
-        const stretch = known && to - from < 2 ? 9 : 0;
+        if (scene.at.x[to - 1] < left || scene.at.x[from] > right) continue;
+        const stretch = to - from < 2 ? 9 : 0;
         pen.moveTo(Math.max(-4, px(view, from) - stretch), y);
         pen.lineTo(Math.min(width + 4, px(view, to - 1) + stretch), y);
     }
     pen.stroke();
-    pen.globalAlpha = 1;
 }
 
 /** A strip as high as the lane is dense, coloured where the past and the future of A are. */
@@ -393,35 +365,4 @@ function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {nu
     pen.beginPath();
     line.forEach(([x, y], at) => at ? pen.lineTo(x, y) : pen.moveTo(x, y));
     pen.stroke();
-}
-
-/** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
-function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
-    /** @type {number} */ height) {
-    const {at, rows: {shown}} = scene, pad = 6, wide = (at.end || 1) / (width - 2 * pad);
-    const bins = Math.max(1, Math.ceil((width - 2 * pad) / 2) + 1);
-    const lane = (height - 10) / Math.max(1, shown.length);
-    pen.fillStyle = colours.raised;
-    pen.fillRect(0, 0, width, height);
-    shown.forEach((/** @type {number} */ number, /** @type {number} */ row) => {
-        const y = 5 + (row + 0.5) * lane, thick = Math.max(1, Math.min(5, lane * 0.6));
-        const counts = density(at, number, 0, wide * 2, bins);
-        pen.beginPath();
-        for (let bin = 0; bin < bins; bin++) if (counts[bin]) pen.rect(pad + bin * 2, y - thick / 2, 2, thick);
-        pen.fillStyle = colours.lane;
-        pen.fill();
-        pen.beginPath();
-        along(scene.marks, at.x, number, 0, at.end, wide * 3, (event) => {
-            pen.rect(pad + at.x[event] / wide - 1, y - Math.max(2.5, thick / 2 + 1), 2, Math.max(5, thick + 2));
-        });
-        pen.fillStyle = colours.gap;
-        pen.fill();
-    });
-    if (!scene.found) return;
-    pen.beginPath();
-    shown.forEach((/** @type {number} */ number) => along(scene.found, at.x, number, 0, at.end, wide * 2, (event) => {
-        pen.rect(pad + at.x[event] / wide - 0.5, 0, 1.5, 5);
-    }));
-    pen.fillStyle = colours.ink;
-    pen.fill();
 }
