@@ -41,7 +41,6 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from microcosm.files import make_folder
 from microcosm.record.header import KEY
 from microcosm.record.recorder import Recorder
-from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Point
 
 FOLDER = "MICROCOSM_RECORD"
@@ -223,7 +222,6 @@ def record_spans(recorder: Recorder, provider: TracerProvider | None = None) -> 
     are carried by the global propagators, to which this one's are added.
     """
     _Recording.recorder = recorder
-    follow_returns(recorder)
     (provider or _provider()).add_span_processor(CausalitySpans(recorder))
     propagator = propagate.get_global_textmap()
     if KEY not in propagator.fields:
