@@ -29,6 +29,7 @@ from microcosm.files import AnyPath
 from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
+from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 
@@ -119,6 +120,7 @@ class Recorder:
             _at_fork(self)
         if tasks:
             follow(self)
+            follow_returns(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
