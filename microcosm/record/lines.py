@@ -83,7 +83,16 @@ class Lines:
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
         if self._at_once and not self._waiting:
-            self._put(line, [line])
+            if self._torn or self._file < 0:
+                self._put(line, [line])
+                return
+            try:
+                written = os.write(self._file, line)
+            except OSError as error:
+                self._left([line], 0, error)
+                return
+            if written != len(line):
+                self._left([line], written)
             return
         if self._file < 0 and self._stream is None:
             self.lost += self._closed.is_set()
@@ -112,16 +121,29 @@ class Lines:
         """Write lines, of which `content` is made; what is left of them waits."""
         if self._torn:
             content = b"\n" + content
-        fault: Exception | None = None
         try:
             written = os.write(self._file, content) if self._file >= 0 else self._write(content)
         except Exception as error:  # a stream is the user's, and may raise anything
-            written, fault = 0, error
+            self._left(lines, 0, error)
+            return
         if written == len(content):
             self._torn = self._failing = False
-            return
-        self._put_back(lines, written - self._torn)
+        else:
+            self._left(lines, written - self._torn)
+
+    def _left(self, lines: list[bytes], written: int, fault: Exception | None = None) -> None:
+        """Of lines only so many bytes could be written: the rest waits, from where a line was torn.
+
+        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
+        is missing it is written before the next.
+        """
         self._torn = written > 0 or self._torn
+        at = 0
+        while at < len(lines) and written >= len(lines[at]) - 1:
+            written -= len(lines[at])
+            at += 1
+        self._waiting[:0] = lines[at:]
+        self._size = sum(map(len, self._waiting))
         self._not_before = time.monotonic() + AGAIN
         if not self._failing:
             self._failing = True
@@ -170,19 +192,6 @@ class Lines:
         self._stream.write(content.decode("ascii") if self._text else content)
         self._stream.flush()
         return len(content)
-
-    def _put_back(self, lines: list[bytes], written: int) -> None:
-        """Let what was not written wait again, from the beginning of the line that was torn.
-
-        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
-        is missing it is written before the next.
-        """
-        at = 0
-        while at < len(lines) and written >= len(lines[at]) - 1:
-            written -= len(lines[at])
-            at += 1
-        self._waiting[:0] = lines[at:]
-        self._size = sum(map(len, self._waiting))
 
     def _keep_writing(self) -> None:
         while not self._closed.wait(INTERVAL):

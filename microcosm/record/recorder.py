@@ -20,7 +20,7 @@ from contextvars import Context
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
-from time import time
+from time import time_ns
 from types import TracebackType
 from typing import Any
 
@@ -29,6 +29,7 @@ from microcosm.files import AnyPath
 from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
+from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 
@@ -119,6 +120,7 @@ class Recorder:
             _at_fork(self)
         if tasks:
             follow(self)
+            follow_returns(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
@@ -213,7 +215,9 @@ class Recorder:
         lines = self._lines
         said = encoded(attributes) if attributes else "{}"
         if "time" not in attributes:
-            said = f'{{"time":{time():.6f}{"," if attributes else ""}{said[1:]}'
+            now = str(time_ns())  # text is cut faster than a float is written
+            now = f"{now[:-9]}.{now[-9:-3]}" if len(now) > 9 and now[0] != "-" else "0"
+            said = f'{{"time":{now}{"," if attributes else ""}{said[1:]}'
         with lines.lock:
             strand = self._strand
             if strand is None:
