@@ -23,7 +23,7 @@ from microcosm.logic.proof_json import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
 from microcosm.page.packing import Column
-from microcosm.page.replicas import replicas
+from microcosm.page.replicas import Replicas, replicas
 from microcosm.page.sources import log_columns
 from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm
@@ -39,8 +39,10 @@ SCRIPTS = (
     "why",
     "signs",
     "place",
+    "two",
     "arrows",
     "draw",
+    "scale",
     "search",
     "answers",
     "whatif",
@@ -189,13 +191,16 @@ def contents(
     pairs: Sequence[tuple[str, str]] = (),
     files: Sequence[str] = (),
     limited: bool = True,
-    other: Microcosm | None = None,
+    other: Microcosm | Replicas | None = None,
     questions: Sequence[Questions] = (),
 ) -> tuple[dict[str, Any], list[Column]]:
-    """The head of a page and its columns; see `page`. What is no file need not be `limited` in its size."""
+    """The head of a page and its columns; see `page`. What is no file need not be `limited` in its size.
+
+    Of `Replicas` what is told stays, and `known` is what is shown.
+    """
     with gc_paused():
-        both = None if other is None else replicas(known, other)
-        shown = known if both is None else both.given
+        both = replicas(known, other) if isinstance(other, Microcosm) else other
+        shown = both.given if both is not None and both is not other else known
         model, head, columns = _contents(shown, title, report, proofs, pairs, files, limited)
         if both is not None:
             head["other"] = both.told((str(files[0]), str(files[1])) if len(files) == 2 else ("1", "2"))

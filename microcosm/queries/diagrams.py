@@ -92,10 +92,10 @@ def diagram(drawing: Drawing, *, alone: bool = False) -> str:
 
 
 def html(told: str, drawing: Drawing, page: str | None = None) -> str:
-    """What is told of a microcosm, its space-time diagram where processes are known, its Hasse diagram.
+    """What is told of a microcosm, its space-time diagram if processes are known, and its Hasse diagram.
 
-    Where there is a `page` of it, that comes first, and the diagrams stand folded behind it: for whoever shows
-    the notebook without its scripts. Cost: as `space_time` and `hasse`.
+    Where there is a `page` of it, that comes first, and the diagrams stand folded behind it, for where the
+    notebook is shown without its scripts. Cost: as `space_time` and `hasse`.
     """
     drawings = [space_time(drawing)] if drawing.process else []
     drawn = "".join([*drawings, hasse(drawing)])

@@ -16,6 +16,7 @@ import os
 import sys
 import weakref
 from collections.abc import Collection
+from contextvars import Context
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
@@ -28,6 +29,7 @@ from microcosm.files import AnyPath
 from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
+from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 
@@ -118,6 +120,7 @@ class Recorder:
             _at_fork(self)
         if tasks:
             follow(self)
+            follow_returns(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
@@ -153,15 +156,10 @@ class Recorder:
             strand = self._strand if self._strands is None else self._strands.current()
             return strand.point() if strand is not None and strand.seq else None
 
-    def after(self, point: Point, link: str, by: Any = None) -> None:
-        """Let the next event of who calls, or of the task `by`, come after one of another thread or task.
-
-        `link` says why, in a word.
-        """
+    def after(self, point: Point, link: str) -> None:
+        """Let the next event of who calls come after one of another thread or task; `link` says why."""
         with self._lines.lock:
-            strand = self._strand
-            if self._strands is not None:
-                strand = self._strands.current() if by is None else self._strands.of(by)
+            strand = self._strand if self._strands is None else self._strands.current()
             if strand is not None:
                 strand.come_after(point, link)
 
@@ -311,6 +309,12 @@ class Recorder:
         if self._strands is not None:
             with self._lines.lock:
                 self._strands.joined(owner, by)
+
+    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
+        """For `returns`: who calls, or the task `by` of a context, has waited for an event of a thread."""
+        if self._strands is not None:
+            with self._lines.lock:
+                self._strands.waited_for(point, by, context)
 
     def _before_fork(self) -> None:
         self._lines.lock.acquire()

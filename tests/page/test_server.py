@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import io
@@ -19,7 +20,7 @@ import httpx
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.page.server import MOST_BYTES
+from microcosm.page.server import MOST_BYTES, listening
 from microcosm.page.turns import TookTooLong, Turns
 from tests.page.talking import Client, behind, talked
 
@@ -232,8 +233,8 @@ def test_each_change_is_told_to_everybody(album: Path) -> None:
     assert first == third != second
 
 
-SLOW = "a" * 40 + "!"
-"""A name in which the expression below is looked for by trying all ways to cut it up: 2^40 of them."""
+SLOW, SOUGHT = "a" * 1000, "a*a*a*a*a*a*b"
+"""A name, and an expression that is looked for by trying all ways to cut it up: 10^18 of them."""
 
 
 def test_an_answer_that_takes_too_long_makes_room_for_the_next(tmp_path: Path) -> None:
@@ -247,7 +248,7 @@ def test_an_answer_that_takes_too_long_makes_room_for_the_next(tmp_path: Path) -
         found: list[Any] = [None] * 4
 
         def ask(number: int) -> None:
-            found[number] = others[number].line(("events /(a+)+$/", "b ? d", "why b < d")[number])
+            found[number] = others[number].line((f"events /{SOUGHT}/", "b ? d", "why b < d")[number])
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
         for thread in threads:
@@ -342,3 +343,56 @@ def test_a_port_in_use_is_said(album: Path, capsys: pytest.CaptureFixture[str]) 
         assert main(["view", str(album), "--no-browser", "--port", str(port)]) == 4
     assert f"cannot listen on 127.0.0.1 port {port}" in capsys.readouterr().err
     assert main(["view", "-", "--follow", "--no-browser"]) == 2
+
+
+def test_answers_wait_for_no_acknowledgement() -> None:
+    async def asked() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connection = writer.get_extra_info("socket")
+            found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(accept, sock=listening(0)) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            told = await found
+            writer.close()
+            await writer.wait_closed()
+            return told
+
+    assert asyncio.run(asked()) != 0
+
+
+def test_two_replicas_are_shown_as_diff_ranks_their_news_and_asked_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from microcosm.cli.commands.page import sources_of
+    from microcosm.cli.commands.view import _beside
+    from microcosm.cli.session.opening import How
+    from microcosm.logic.rulebook import read_rules
+
+    phone, laptop = tmp_path / "phone.mc", tmp_path / "laptop.mc"
+    phone.write_text("a < b < c\nx || y\n", encoding="utf-8")
+    laptop.write_text("a < b < d\nc < d\ny < z\n", encoding="utf-8")
+    one, two = sources_of([str(phone), str(laptop)], None)
+    assert two is not None
+    who = _beside(one, two, How(read_rules()), False, ())
+
+    def talk(address: str) -> list[Any]:
+        client = Client(address)
+        head = client.http.get("/columns").json()["head"]
+        first = client.line("a ? d")
+        client.line("d < z")
+        return [head, first, client.line("a ? z"), client.http.get("/columns").json()["head"]]
+
+    head, together, later, after = talked(who, talk)
+    assert main(["diff", str(phone), str(laptop), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [[item["fact"] for item in items] for items in head["other"]["news"]] == [
+        [item["fact"] for item in items] for items in told["news"]
+    ]
+    assert together["verdict"] == later["verdict"] == "<"
+    assert after["other"] == head["other"]
+    assert head["counts"]["events"] == after["counts"]["events"] == 7
+    assert phone.read_text(encoding="utf-8") == "a < b < c\nx || y\n"

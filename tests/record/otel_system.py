@@ -88,7 +88,6 @@ class System:
                     await asyncio.gather(*(self.call(part, depth - 1) for part in parts))
                     for part in parts:
                         chain.learn(part.clock)
-                    chain.point()  # what is known here without an event is not handed on to other tasks
                 case "thread":
                     work = copy_context().run, self.in_thread, dict(chain.clock)
                     chain.learn(await asyncio.get_running_loop().run_in_executor(self.pool, *work))

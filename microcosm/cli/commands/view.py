@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.opening import How, Opened
     from microcosm.page.turns import Turns
+    from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
+    from microcosm.state.opening import Source
 
 app = typer.Typer()
 
@@ -35,6 +37,14 @@ def view(
         list[str],
         typer.Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
     ],
+    other: Annotated[
+        str | None,
+        typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
+    ] = None,
+    ask: Annotated[
+        list[str],
+        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
+    ] = [],  # noqa: B006
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; else any free one.")
     ] = 0,
@@ -59,6 +69,9 @@ def view(
     """Show a log or a microcosm in a browser, with a session behind the page that answers what it is asked.
 
     The page is that of `page`. What it asks, and what it is told to suppose, it says as lines of `repl`.
+    Of two microcosms, or with --other, the page shows what each knows that the other does not, and the
+    session is about what both know.
+
     Prints the address, with a token without which nobody is answered, and serves on 127.0.0.1 until Ctrl-C.
     Nothing is written but by `save`, which asks.
 
@@ -67,7 +80,9 @@ def view(
       microcosm view photo-album.jsonl
       microcosm view album.mc --read-only --port 8000 --no-browser
       microcosm view run.log --follow
+      microcosm view phone.mc laptop.mc
     """
+    from microcosm.cli.commands.page import questions_in, sources_of
     from microcosm.cli.reading import rulebook
     from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.opening import How, opened
@@ -76,12 +91,19 @@ def view(
 
     if follow and files.STDIN in file:
         raise exits.UsageError("--follow reads files on, and standard input is none")
+    questions = [*map(questions_in, ask)]
     how = How(rulebook(rules), strict, edit)
+    one, two = sources_of(file, other)
+    if follow and two is not None:
+        raise exits.UsageError("--follow reads one log on, and these are two")
     seen = signature(file) if follow else ()
-    with only_whole_lines() if follow else nullcontext():
-        first = opened(file, how)
+    if two is not None:
+        behind = _beside(one, two, how, read_only, questions)
+    else:
+        with only_whole_lines() if follow else nullcontext():
+            first = opened(file, how)
+        behind = SessionBehind(first, how, read_only=read_only, questions=questions)
     output.tell_warnings()
-    behind = SessionBehind(first, how, read_only=read_only)
     with progress.told("drawing the page"):
         behind.contents()
     gc.freeze()
@@ -92,6 +114,22 @@ def view(
     finally:
         ending.set()
     return exits.HOLDS
+
+
+def _beside(
+    one: Source, two: Source, how: How, read_only: bool, questions: Sequence[Questions]
+) -> SessionBehind:
+    """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
+    from microcosm.cli.commands.page import read_source
+    from microcosm.cli.session.behind import SessionBehind
+    from microcosm.cli.session.opening import Opened
+    from microcosm.page.replicas import replicas
+
+    (known, report), (other, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
+    both = replicas(known, other)
+    names = [one.name, two.name]
+    joined = Opened(both.given, None, None, " and ".join(names), (), report)
+    return SessionBehind(joined, how, read_only=read_only, both=both, names=names, questions=questions)
 
 
 def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:

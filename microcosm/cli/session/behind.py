@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from microcosm.cli import exits, output
@@ -10,7 +11,9 @@ from microcosm.cli.session.opening import How, Opened
 from microcosm.cli.session.session import Answer, Command, Session
 from microcosm.errors import MicrocosmError
 from microcosm.files import display_name
+from microcosm.page.replicas import Replicas
 from microcosm.page.write import contents, packed
+from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.sentences import Sentence
 
@@ -21,9 +24,22 @@ SUPPOSED = "suppose "
 
 
 class SessionBehind:
-    """A session of which a page asks; see `microcosm.page.server.Behind`."""
+    """A session of which a page asks; see `microcosm.page.server.Behind`.
 
-    def __init__(self, opened: Opened, how: How, *, read_only: bool = False) -> None:
+    With `both` it is about what two microcosms know together, and the page shows who knows what of them,
+    which are called `names`. `questions` are answered in the page.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        how: How,
+        *,
+        read_only: bool = False,
+        both: Replicas | None = None,
+        names: Sequence[str] = (),
+        questions: Sequence[Questions] = (),
+    ) -> None:
         commands = {**COMMANDS}
         if read_only:
             commands |= {name: _refusing(commands[name]) for name in CHANGES}
@@ -31,6 +47,7 @@ class SessionBehind:
         self.note: str | None = None
         """What the page is to say of how it goes on with the log, if it should."""
         self._story = self.session.story
+        self._both, self._names, self._questions = both, names, questions
         self._begun = 0
         self._packed: tuple[int, dict[str, Any]] | None = None
 
@@ -69,8 +86,16 @@ class SessionBehind:
 
     def pack(self, known: Microcosm, opened: Session | Opened) -> dict[str, Any]:
         """What a page shows of a microcosm; safe beside a session, as long as nobody else uses that one."""
-        names = [display_name(path) for path in opened.logs or filter(None, [opened.path])]
-        head, columns = contents(known, report=opened.report, files=names, proofs="none", limited=False)
+        names = self._names or [*map(display_name, opened.logs or filter(None, [opened.path]))]
+        head, columns = contents(
+            known,
+            report=opened.report,
+            files=names,
+            proofs="none",
+            limited=False,
+            other=self._both,
+            questions=self._questions,
+        )
         return packed(head, columns)
 
     def renew(self, opened: Opened, shown: dict[str, Any]) -> None:

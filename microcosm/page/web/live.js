@@ -60,11 +60,11 @@ function shownAnew(/** @type {any} */ fresh) {
     const lane = (/** @type {number} */ number) => lanes.findIndex((/** @type {any} */ one) => one.name === old.head.lanes[number].name);
     const [a, b, focus] = [again(state.a), again(state.b), again(state.focus)], moved = state.order !== null;
     const order = [...moved ? Array.from(old.order, lane).filter((/** @type {number} */ one) => one >= 0) : [], ...fresh.order];
-    taken(fresh);
     Object.assign(state, {
-        a, b: a < 0 ? -1 : b, focus, lit: [], found: new Int32Array(0), hidden: new Set([...state.hidden].map(lane)),
+        a, b: a < 0 ? -1 : b, focus, lit: [], found: new Int32Array(0), hidden: new Set([...state.hidden].map(lane).filter((one) => one >= 0)),
         order: moved ? Int32Array.from(new Set(order)) : null, whatif: null,
     });
+    taken(fresh);
     for (const {names, hear} of app.listeners) {
         if (!names?.includes('axis')) hear(state, ['a', 'b', 'found', 'find', 'order', 'hidden', 'lit']);
     }

@@ -108,7 +108,7 @@ async function unpack(head, texts, most) {
     row[i] = rows - 1;
   }
   const kept = rows * chains <= most, vectors = kept ? new Int32Array(rows * chains) : null;
-  for (let k = 0; kept && k < count; k++) {
+  for (let k = 0; vectors && k < count; k++) {
     const i = order[k], c = chain[i], at = row[i] * chains, start = i === offset[c];
     if (!start && into[i] === into[i + 1]) continue;
     if (!start) vectors.copyWithin(at, row[i - 1] * chains, row[i - 1] * chains + chains);

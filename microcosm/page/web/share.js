@@ -35,12 +35,12 @@ class Recorder {
         this.add('h', -width);
         this.add('Z');
     }
-    /** Whole circles only: the picture has no other arcs. */
-    arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r) {
-        this.add('M', x + r, y);
-        this.add('a', r, r, 0, 1, 0, -2 * r, 0);
-        this.add('a', r, r, 0, 1, 0, 2 * r, 0);
-        this.add('Z');
+    /** Whole circles, and halves. */
+    arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r, /** @type {number} */ from, /** @type {number} */ to) {
+        const [dx, dy] = [r * Math.cos(from), r * Math.sin(from)];
+        this.add('M', x + dx, y + dy);
+        this.add('a', r, r, 0, 1, 1, -2 * dx, -2 * dy);
+        if (to - from > 6) this.add('a', r, r, 0, 1, 1, 2 * dx, 2 * dy);
     }
     setLineDash(/** @type {number[]} */ dash) { this.dash = dash; }
     measureText(/** @type {string} */ text) {
