@@ -130,7 +130,7 @@ function touched(/** @type {View} */ view, /** @type {number[]} */ [x1, y1, cx, 
 /** What is given beside `<`: concurrent, related, and what is refuted. */
 function drawGivens(/** @type {Pen} */ pen, /** @type {View} */ view) {
     if (view.k < 5) return;
-    for (const [a, sign, b] of model.head.given) {
+    for (const [a, sign, b] of scene.given) {
         if (inRows(a) && inRows(b)) {
             pairLine(pen, view.colours, sign, px(view, a), py(view, a), px(view, b), py(view, b), 1);
         }

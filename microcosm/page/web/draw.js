@@ -28,6 +28,7 @@ const scene = {
     /** Events found, by lane. @type {any} */ found: null,
     /** @type {Uint8Array} */ ringed: new Uint8Array(0),
     /** How many are missing before an event. @type {Map<number, number|null>} */ missing: new Map(),
+    /** What is given beside orders, and what tokens say. @type {[number, string, number][]} */ given: [],
     /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
     /** Offsets of arrows that go round an event, at the scale `bendsAt`. @type {Map<number, number>} */ bends: new Map(),
     bendsAt: '',
@@ -40,7 +41,7 @@ const scene = {
 };
 
 const px = (/** @type {View} */ view, /** @type {number} */ event) => (scene.at.x[event] - view.x0) * view.k;
-const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => RULER + scene.rows.y[lane] - view.y0;
+const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => Math.round(RULER + scene.rows.y[lane] - view.y0) + 0.5;
 
 /** y of a chain: its track, spread about the middle of its lane. */
 function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
@@ -291,7 +292,7 @@ const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] 
 /** Names beside their events: on the side that no arrow of theirs takes, and cut where the next name begins. */
 function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
     /** @type {number} */ left, /** @type {number} */ right) {
-    const size = scene.rows.unit > 30 ? 12 : 10;
+    const size = scene.rows.unit > 30 ? 12 : 10, close = scene.rows.unit < 52;
     pen.font = font(size);
     pen.textAlign = 'center';
     pen.textBaseline = 'middle';
@@ -300,11 +301,11 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
         /** @type {Map<string, number>} */
         const taken = new Map();
         along(scene.at, scene.at.x, lane, left - 1, right + 1, 0, (event) => {
-            const x = px(view, event), y = py(view, event), prefer = sideOf(event), gap = gapAfter(view, event);
-            let name = model.name(event), wide = pen.measureText(name).width;
+            const x = px(view, event), y = py(view, event), prefer = close ? -1 : sideOf(event), gap = gapAfter(view, event);
+            let name = model.name(event).slice(0, 120), wide = pen.measureText(name).width;
             const room = (/** @type {number} */ side) => Math.min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
-            const side = room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
-            const most = Math.max(view.k * 1.7, 64);
+            const side = close || room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
+            const most = close ? view.k - 10 : Math.max(view.k * 1.7, 64);
             const fits = Math.min(most, 2 * (room(side) - 6));
             if (fits < 18) return;
             if (wide > fits) {
@@ -312,10 +313,11 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
                 name = Array.from(name).slice(0, keep).join('') + '…';
                 wide = pen.measureText(name).width;
             }
-            taken.set(y + ' ' + side, x + wide / 2);
             pen.fillStyle = event === app.state.a || event === app.state.b ? view.colours.ink : view.colours.dim;
             const rim = event === app.state.a || event === app.state.b ? 9.5 : view.r;
-            haloed(pen, name, x, y + side * (rim + size * 0.5 + 7), view.colours.paper);
+            const within = x < 0 || x > view.width ? x : Math.max(wide / 2 + 2, Math.min(view.width - wide / 2 - 2, x));
+            taken.set(y + ' ' + side, within + wide / 2);
+            haloed(pen, name, within, y + side * (rim + size * 0.5 + 7), view.colours.paper);
         });
     }
 }

@@ -191,6 +191,16 @@ function talking() {
         .map(([pair, count]) => /** @type {[number, number, number]} */ ([Math.floor(pair / lanes), pair % lanes, count]));
 }
 
+/** Pairs that a token says are related, as far as nothing sharper is known; of a token with few events. */
+function locked() {
+    const found = /** @type {[number, string, number][]} */ ([]);
+    for (const events of /** @type {number[][]} */ (Object.values(model.head.tokens ?? {}))) {
+        if (events.length > 12) continue;
+        events.forEach((a, at) => events.slice(at + 1).forEach((b) => { if (verdict(a, b) === '<>') found.push([a, '<>', b]); }));
+    }
+    return found;
+}
+
 function newColours() {
     const root = document.documentElement, {theme} = app.state;
     if (theme === 'auto') delete root.dataset.theme; else root.dataset.theme = theme;
@@ -201,7 +211,10 @@ function newColours() {
 // -- the bar ----------------------------------------------------------------------------------------------------
 
 function tellCounts() {
-    find('lanes').hidden = !model.head.lanes.some((/** @type {any} */ lane) => lane.known);
+    const names = find('lanes'), pen = find('minimap').getContext('2d'), {lanes} = model.head;
+    pen.font = font(14, 600);
+    names.hidden = !lanes.some((/** @type {any} */ lane) => lane.known);
+    names.style.width = `${Math.max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
     const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
     const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
         [head.gaps.length, 'gap'], [lost, 'lost message']];
@@ -270,6 +283,7 @@ function taken(/** @type {any} */ fresh) {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
+    scene.given = [...head.given, ...locked()];
     newAxis();
     newRows();
     tellCounts();
