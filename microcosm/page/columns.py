@@ -107,7 +107,10 @@ class PageModel:
     # -- what is before what -------------------------------------------------------------------------------
 
     def _whose(self, places: Sequence[str], rows: Sequence[int]) -> list[str | None]:
-        """The process of each event as the log has it; else as clocks, messages, ids or sources tell."""
+        """The process of each event as the log has it; else as clocks, messages, ids or sources tell.
+
+        An event that is called as its process is, such as a commit, is of no process.
+        """
         found: list[str | None] = [None] * len(places)
         if self.table is not None:
             processes = [*self.table.processes]
@@ -122,7 +125,7 @@ class PageModel:
                     if process is INTERNAL:
                         process = self.givens.name or "internal events"
                     found[at] = by_source.get(name) if process is None else str(process)
-        return found
+        return [None if process == name else process for process, name in zip(found, places, strict=True)]
 
     def _by_source(self) -> dict[str, str]:
         """The process of events whose order is given from `process P`."""
