@@ -6,6 +6,7 @@ events (labels, places, gaps, lost messages) is shown, and nothing is deduced fr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -109,7 +110,7 @@ class PageModel:
     def _whose(self, places: Sequence[str], rows: Sequence[int]) -> list[str | None]:
         """The process of each event as the log has it; else as clocks, messages, ids or sources tell.
 
-        An event that is called as its process is, such as a commit, is of no process.
+        None for an event that is its own process, as a commit is: a lane would tell nothing of it.
         """
         found: list[str | None] = [None] * len(places)
         if self.table is not None:
@@ -125,7 +126,11 @@ class PageModel:
                     if process is INTERNAL:
                         process = self.givens.name or "internal events"
                     found[at] = by_source.get(name) if process is None else str(process)
-        return [None if process == name else process for process, name in zip(found, places, strict=True)]
+        events = Counter(found)
+        return [
+            None if process == name and events[process] == 1 else process
+            for process, name in zip(found, places, strict=True)
+        ]
 
     def _by_source(self) -> dict[str, str]:
         """The process of events whose order is given from `process P`."""

@@ -54,6 +54,7 @@ class Lines:
         """What there is to be said of it (`say`)."""
         self.path: str | None = None
         self._policy = policy
+        self._at_once = policy == "each" and to is not None
         self._stream: Any = None
         self._text = False
         self._file = -1
@@ -81,6 +82,18 @@ class Lines:
 
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
+        if self._at_once and not self._waiting:
+            if self._torn or self._file < 0:
+                self._put(line, [line])
+                return
+            try:
+                written = os.write(self._file, line)
+            except OSError as error:
+                self._left([line], 0, error)
+                return
+            if written != len(line):
+                self._left([line], written)
+            return
         if self._file < 0 and self._stream is None:
             self.lost += self._closed.is_set()
             return
@@ -102,15 +115,35 @@ class Lines:
         if not self._waiting or (self._failing and not last and time.monotonic() < self._not_before):
             return
         lines, self._waiting, self._size = self._waiting, [], 0
-        content = lines[0] if len(lines) == 1 else b"".join(lines)
+        self._put(b"".join(lines), lines)
+
+    def _put(self, content: bytes, lines: list[bytes]) -> None:
+        """Write lines, of which `content` is made; what is left of them waits."""
         if self._torn:
             content = b"\n" + content
-        written, fault = self._write(content)
+        try:
+            written = os.write(self._file, content) if self._file >= 0 else self._write(content)
+        except Exception as error:  # a stream is the user's, and may raise anything
+            self._left(lines, 0, error)
+            return
         if written == len(content):
             self._torn = self._failing = False
-            return
-        self._put_back(lines, written - self._torn)
+        else:
+            self._left(lines, written - self._torn)
+
+    def _left(self, lines: list[bytes], written: int, fault: Exception | None = None) -> None:
+        """Of lines only so many bytes could be written: the rest waits, from where a line was torn.
+
+        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
+        is missing it is written before the next.
+        """
         self._torn = written > 0 or self._torn
+        at = 0
+        while at < len(lines) and written >= len(lines[at]) - 1:
+            written -= len(lines[at])
+            at += 1
+        self._waiting[:0] = lines[at:]
+        self._size = sum(map(len, self._waiting))
         self._not_before = time.monotonic() + AGAIN
         if not self._failing:
             self._failing = True
@@ -129,7 +162,7 @@ class Lines:
         if self._file >= 0:
             with suppress(OSError):
                 os.close(self._file)
-        self._file, self._stream = -1, None  # the number may be another file's now
+        self._at_once, self._file, self._stream = False, -1, None  # the number may be another file's now
         if self.lost:
             self.untold.append(f"{self.lost} events are not in {self.name}: it could not be written")
 
@@ -154,30 +187,11 @@ class Lines:
                 os.close(self._file)
                 self._file = mine
 
-    def _write(self, content: bytes) -> tuple[int, Exception | None]:
-        """How many bytes could be written, and what kept the others from it."""
-        try:
-            if self._file >= 0:
-                return os.write(self._file, content), None
-            if self._stream is not None:
-                self._stream.write(content.decode("ascii") if self._text else content)
-                self._stream.flush()
-        except Exception as error:  # a stream is the user's, and may raise anything
-            return 0, error
-        return len(content), None
-
-    def _put_back(self, lines: list[bytes], written: int) -> None:
-        """Let what was not written wait again, from the beginning of the line that was torn.
-
-        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
-        is missing it is written before the next.
-        """
-        at = 0
-        while at < len(lines) and written >= len(lines[at]) - 1:
-            written -= len(lines[at])
-            at += 1
-        self._waiting[:0] = lines[at:]
-        self._size = sum(map(len, self._waiting))
+    def _write(self, content: bytes) -> int:
+        """Write to a stream; how many bytes it took: all, or it raises."""
+        self._stream.write(content.decode("ascii") if self._text else content)
+        self._stream.flush()
+        return len(content)
 
     def _keep_writing(self) -> None:
         while not self._closed.wait(INTERVAL):

@@ -129,8 +129,9 @@ def test_too_many_spans_a_second_are_put_off(collector: Make) -> None:
     status, said, headers = one.post(body(50))
     assert (status, headers["retry-after"]) == (429, "3")
     assert "more than 5 spans a second" in json.loads(said)["message"]
+    assert one.post(b" " * (8 << 20))[0] == 429, "it is heard, though nothing of the request was wanted"
     one.stop()
-    assert one.counts["refused requests"] == {"rate": 1}
+    assert one.counts["refused requests"] == {"rate": 2}
 
 
 def test_too_many_at_once_are_put_off(collector: Make) -> None:

@@ -1,4 +1,4 @@
-"""The panel: what it says of one event and of two, proofs that keys walk and the kernel takes, what is copied."""
+"""The panel: what it says of one event and of two, proofs that keys walk and the kernel takes, copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture says what the engine says: glyphs, tints, gaps, lost messages; and what was broken is seen to be."""
+"""The picture says what the engine says: glyphs, tints, gaps, lost messages; a broken one is found out."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -
         for (let i = 0; i < model.n; i++) {
           if (i === model.edges.src[edge] || i === model.edges.dst[edge]) continue;
           for (let t = 0; t <= 1; t += 0.002) {
-            const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2, y = s * s * y1 + 2 * s * t * cy + t * t * y2;
+            const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2;
+            const y = s * s * y1 + 2 * s * t * cy + t * t * y2;
             found.push(Math.hypot(x - px(view, i), y - py(view, i)) - view.r);
           }
         }
@@ -98,9 +99,10 @@ def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
     bends = page.run("() => { frame(); return [...scene.bends.values()].filter(Boolean).length; }")
     straight = page.run("""() => {
       const {width, height} = size(), view = viewNow(width, height);
-      return Array.from(model.edges.src, (a, edge) => touched(view,
-        curve(px(view, a), py(view, a), px(view, model.edges.dst[edge]), py(view, model.edges.dst[edge]), 0, 0), a,
-        model.edges.dst[edge])).filter(Boolean).length;
+      return Array.from(model.edges.src, (a, edge) => {
+        const b = model.edges.dst[edge];
+        return touched(view, curve(px(view, a), py(view, a), px(view, b), py(view, b), 0, 0), a, b);
+      }).filter(Boolean).length;
     }""")
     assert bends == straight
 
@@ -160,3 +162,22 @@ def test_a_broken_picture_is_seen_to_be(page_of: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(write, "_read", lambda file: read(file).replace(good, bad))
     with pytest.raises(AssertionError):
         check(page_of(ALBUM))
+
+
+def test_two_replicas_are_two_halves_of_each_sign(page_of: Any) -> None:
+    said = {
+        "1": ["a1 < a2", "a2 < b2", "b1 < b2", "c1 < c2", "b2 < c2"],
+        "2": ["a1 < a2", "a2 < c1", "b1 < b2", "c2 < c3"],
+    }
+    one, other = (Microcosm.parse("\n".join(lines)) for lines in said.values())
+    page = page_of(one, other=other)
+    page.run(CHOOSE, "b2")
+    names = page.run("() => upTo(model.n).reduce((names, i) => [...names, model.name(i)], [])")
+    for which, known in (("1", one), ("2", other)):
+        signs = page.run("(which) => Array.from(upTo(model.n)).map((i) => signIn(which, i))", int(which))
+        for name, sign in zip(names, signs, strict=True):
+            assert sign == ("" if name == "b2" or name not in known else str(known.online(name, "b2"))), name
+    picture = drawn(page)
+    assert set(picture.events) == set(names)
+    assert {"1", "2"} <= set(picture.texts), "what one alone is given has its number"
+    assert not page.errors

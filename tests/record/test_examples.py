@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from microcosm.cli.app import main
+from tests.stories.test_lease import PATTERN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -28,11 +29,19 @@ def run(program: str, *arguments: str) -> None:
     subprocess.run(command, check=True, timeout=120, env=environment)
 
 
-def test_the_lease_is_written_under_by_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("lease/lease.py", str(tmp_path), "recorder")
-    every, never = answers(capsys, tmp_path, EXAMPLES / "lease" / "lease.ask")
+@pytest.mark.parametrize("how", ["logging", "recorder", "otel"])
+def test_the_lease_is_written_under_by_two(
+    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if how == "otel":
+        pytest.importorskip("opentelemetry.sdk")
+    run("lease/lease.py", str(tmp_path), how)
+    pattern = ["--pattern", PATTERN] if how == "logging" else []
+    every, never = answers(capsys, tmp_path, EXAMPLES / "lease" / "lease.ask", *pattern)
     assert (every["verdict"], never["verdict"]) == ("holds", "violated")
-    assert {"alice:4", "bob:3"} <= set(json.dumps(never).replace('"', " ").split())
+    (found,) = never["witnesses"]
+    assert [event.split(":")[0] for event in sorted(found["events"].values())] == ["alice", "bob"]
+    assert found["parameters"] == {"key": "x"}
 
 
 def test_two_lead_a_term(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

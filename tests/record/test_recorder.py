@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from microcosm import Microcosm, Relation
 from microcosm.record import Recorder
+from microcosm.record import recorder as module
 from microcosm.record.header import LONGEST
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
@@ -106,3 +109,16 @@ def test_two_programs_of_one_name_are_told_apart_and_reported(tmp_path: Path) ->
     assert events[2].id.startswith("alice~")
     assert report.counts["another-life"] == 1
     assert not any("life" in event.attributes for event in events)
+
+
+@pytest.mark.parametrize("now", [0, -(10**18), 999_999_999, 10**9, 1_795_386_535_944_077_123, 10**20])
+def test_a_clock_that_jumps_is_no_order(now: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("a", log) as recorder:
+        recorder.event("first")
+        monkeypatch.setattr(module, "time_ns", lambda: now)
+        recorder.event("second")
+    known = Microcosm.read(log)
+    assert known.online("a:1", "a:2") is Relation.BEFORE
+    told = lines(log)[1]["attributes"]["time"]
+    assert abs(told - max(now, 0) / 1e9) < 1

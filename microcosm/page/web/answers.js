@@ -42,6 +42,11 @@ function commandFor(/** @type {string} */ name, /** @type {number} */ a, /** @ty
     return `microcosm ${name} ${filesRead()} ${argument(model.name(a))} ${argument(model.name(b))}`;
 }
 
+/** The command that says a line to a session. */
+function lineFor(/** @type {string} */ line) {
+    return `echo ${argument(line)} | microcosm repl ${filesRead()}`;
+}
+
 /**
  * What the file says; what it does not say, the session is asked. Null where neither knows.
  * @template T

@@ -43,6 +43,9 @@ const app = {
     /** Asks the session a line, where there is one (live.js). @type {null|((line: string) => Promise<any>)} */
     ask: null,
 
+    /** Reads the head and the columns, where they do not stand in this document (live.js). @type {null|(() => Promise<{head: any, texts: any}>)} */
+    read: null,
+
     /** @type {{names: string[]|null, hear: (state: State, changed: string[]) => void}[]} */
     listeners: [],
 

@@ -165,7 +165,7 @@ function readDocument() {
 
 /** What the file says. @returns {Promise<Model>} */
 async function readModel() {
-  const { head, texts } = readDocument();
+  const { head, texts } = await (app.read ?? readDocument)();
   return new Model(head, await unpacked(head, texts));
 }
 

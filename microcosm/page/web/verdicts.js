@@ -118,7 +118,7 @@ function givenOf(i) {
       }
     };
     for (const [a, sign, b] of app.model.head.given) if (sign === '||' || sign === '<>') put(a, sign, b);
-    for (const group of Object.values(app.model.head.tokens)) {
+    for (const group of /** @type {number[][]} */ (Object.values(app.model.head.tokens))) {
       group.forEach((a, at) => group.slice(at + 1).forEach(b => put(a, '<>', b)));
     }
   }
