@@ -19,6 +19,7 @@ from benchmarks import (
     protocols,
     questions,
     reading,
+    record,
     refutation,
     replica,
     startup,
@@ -32,7 +33,19 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments, questions),
-        *(refutation, exact, protocols, orderings, reading, journal, replica, transport, collect, year),
+        *(
+            refutation,
+            exact,
+            protocols,
+            orderings,
+            reading,
+            journal,
+            replica,
+            transport,
+            record,
+            collect,
+            year,
+        ),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -193,6 +194,22 @@ def _json(value: dict[str, Any]) -> Response:
     return Response(json_text(value, ensure_ascii=True), media_type="application/json")
 
 
+def listening(port: int) -> socket.socket:
+    """A socket on 127.0.0.1. Raises `MicrocosmError` where the port cannot be had."""
+    # Said to be of TCP, or else asyncio would let each answer wait for an acknowledgement (TCP_NODELAY).
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise MicrocosmError(f"cannot listen on 127.0.0.1 port {port}: {reason}") from None
+    return listener
+
+
 @contextmanager
 def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
     """Serve in a thread of its own while inside; the address, with a new token. A port of 0 is any free one.
@@ -201,11 +218,7 @@ def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
     """
     token = secrets.token_hex(16)
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # whoever goes away in the middle is no news
-    try:
-        listener = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise MicrocosmError(f"cannot listen on 127.0.0.1 port {port}: {reason}") from None
+    listener = listening(port)
     server = uvicorn.Server(
         uvicorn.Config(
             application(behind, turns, token),

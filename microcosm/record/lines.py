@@ -12,7 +12,6 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -31,6 +30,9 @@ LIMIT = 1 << 20
 """and so many are kept where they cannot be written. More are lost."""
 AGAIN = 0.1
 """Seconds until it is tried again."""
+
+TAIL = 1 << 26
+"""So many bytes of a file are searched for earlier lives."""
 
 PATIENCE = 0.5
 """Seconds that one waits for another that begins in the same file."""
@@ -83,7 +85,16 @@ class Lines:
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
         if self._at_once and not self._waiting:
-            self._put(line, [line])
+            if self._torn or self._file < 0:
+                self._put(line, [line])
+                return
+            try:
+                written = os.write(self._file, line)
+            except OSError as error:
+                self._left([line], 0, error)
+                return
+            if written != len(line):
+                self._left([line], written)
             return
         if self._file < 0 and self._stream is None:
             self.lost += self._closed.is_set()
@@ -112,16 +123,29 @@ class Lines:
         """Write lines, of which `content` is made; what is left of them waits."""
         if self._torn:
             content = b"\n" + content
-        fault: Exception | None = None
         try:
             written = os.write(self._file, content) if self._file >= 0 else self._write(content)
         except Exception as error:  # a stream is the user's, and may raise anything
-            written, fault = 0, error
+            self._left(lines, 0, error)
+            return
         if written == len(content):
             self._torn = self._failing = False
-            return
-        self._put_back(lines, written - self._torn)
+        else:
+            self._left(lines, written - self._torn)
+
+    def _left(self, lines: list[bytes], written: int, fault: Exception | None = None) -> None:
+        """Of lines only so many bytes could be written: the rest waits, from where a line was torn.
+
+        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
+        is missing it is written before the next.
+        """
         self._torn = written > 0 or self._torn
+        at = 0
+        while at < len(lines) and written >= len(lines[at]) - 1:
+            written -= len(lines[at])
+            at += 1
+        self._waiting[:0] = lines[at:]
+        self._size = sum(map(len, self._waiting))
         self._not_before = time.monotonic() + AGAIN
         if not self._failing:
             self._failing = True
@@ -170,19 +194,6 @@ class Lines:
         self._stream.write(content.decode("ascii") if self._text else content)
         self._stream.flush()
         return len(content)
-
-    def _put_back(self, lines: list[bytes], written: int) -> None:
-        """Let what was not written wait again, from the beginning of the line that was torn.
-
-        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
-        is missing it is written before the next.
-        """
-        at = 0
-        while at < len(lines) and written >= len(lines[at]) - 1:
-            written -= len(lines[at])
-            at += 1
-        self._waiting[:0] = lines[at:]
-        self._size = sum(map(len, self._waiting))
 
     def _keep_writing(self) -> None:
         while not self._closed.wait(INTERVAL):
@@ -235,21 +246,24 @@ class Lines:
 
                 flock(self._file, LOCK_UN)
 
-    def lives(self, process: bytes) -> Iterator[tuple[int, int, str]]:
-        """Each line of a process in the file: the number of its life, its position, the name of its life.
+    def lives(self, process: bytes) -> dict[int, tuple[int, str]]:
+        """The lives of a process in the file: by number, the last position and the name of each.
 
-        `process` is its name as JSON without the last quotation mark. Cost: linear.
+        `process` is its name as JSON without the last quotation mark. Cost: linear in the file, of which no
+        more than the last `TAIL` bytes are read: two lives of one number still have different names.
         """
-        if self.path is None:
-            return
         lines = re.compile(
-            rb'^\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
+            rb'\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
             rb'(?:,"seq":(\d{1,18}),"life":"([\w-]{8})")?'
         )
-        with suppress(OSError), open(self.path, "rb") as stream:
+        found: dict[int, tuple[int, str]] = {}
+        with suppress(OSError), open(self.path or os.devnull, "rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL))
             for line in stream:
-                if found := lines.match(line):
-                    yield int(found[1] or 1), int(found[2] or 0), (found[3] or b"").decode()
+                if told := lines.match(line):
+                    number, at, name = int(told[1] or 1), int(told[2] or 0), (told[3] or b"").decode()
+                    found[number] = max(at, found.get(number, (0,))[0]), name
+        return found
 
 
 def _opened(path: str) -> int:

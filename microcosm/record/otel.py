@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import MethodType
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -40,7 +41,6 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from microcosm.files import make_folder
 from microcosm.record.header import KEY
 from microcosm.record.recorder import Recorder
-from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Point
 
 FOLDER = "MICROCOSM_RECORD"
@@ -54,6 +54,9 @@ CHAINS = "MICROCOSM_CHAINS"
 """The variable that says what is a chain there: `task`, each thread and task, or `process`, all of it."""
 REMEMBERED = 10_000
 """So many of the latest spans may be linked to."""
+
+MOST = 16
+"""Headers that a message may bring; more are no work of ours."""
 
 T = TypeVar("T")
 _ARRIVED = create_key("microcosm-arrived")
@@ -219,7 +222,6 @@ def record_spans(recorder: Recorder, provider: TracerProvider | None = None) -> 
     are carried by the global propagators, to which this one's are added.
     """
     _Recording.recorder = recorder
-    follow_returns(recorder)
     (provider or _provider()).add_span_processor(CausalitySpans(recorder))
     propagator = propagate.get_global_textmap()
     if KEY not in propagator.fields:
@@ -295,4 +297,5 @@ def _split(headers: object) -> list[str]:
         headers = (headers,)
     if not isinstance(headers, Iterable):
         return []
-    return [one.strip() for each in headers for one in str(each).split(",") if one.strip()]
+    found = (one.strip() for each in headers for one in str(each).split(",", MOST)[:MOST])
+    return [*islice(filter(None, found), MOST)]

@@ -11,7 +11,6 @@ a message. `docs/record.md` has the rest.
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import weakref
@@ -20,7 +19,7 @@ from contextvars import Context
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
-from time import time
+from time import time_ns
 from types import TracebackType
 from typing import Any
 
@@ -29,6 +28,7 @@ from microcosm.files import AnyPath
 from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
+from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 
@@ -71,13 +71,17 @@ def _text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+_GOES_ON, _ENDS = "R", "N"
+"""What the names of lives begin with: of those that may be resumed, and of all others."""
+
+
 class Recorder:
     """Records the events of `process` in `to`: a path, to which lines are appended, or a stream.
 
     `flush` says when lines are written: `each` at once, so that a process that is killed has lost none;
     `interval` every fifth of a second; `exit` at the end. `resume`: the process goes on where its last life
-    in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path, and one
-    program at a time. Safe between threads. After a fork the child is a new process, after the fork.
+    with `resume` in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path,
+    and one program at a time. Safe between threads. After a fork the child is a new process, after the fork.
 
     No method raises because something cannot be recorded: `lost` counts events that could not be written,
     `foreign` headers that were none. Cost: an event takes about 2 µs, beside the write. Raises `TextError`
@@ -114,11 +118,12 @@ class Recorder:
         self._strands: Strands | None = None
         self._forked: Point | None = None
         """After which event of the parent a child begins."""
-        atexit.register(self.close)
+        self._end = weakref.finalize(self, _close, self._lines)
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
         if tasks:
             follow(self)
+            follow_returns(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
@@ -186,10 +191,7 @@ class Recorder:
 
     def close(self) -> None:
         """Write what waits, and close the file; a stream stays open. What comes later is not recorded."""
-        with self._lines.lock:
-            self._lines.close()
-        self._lines.say()
-        atexit.unregister(self.close)
+        self._end()
 
     def __enter__(self) -> Recorder:
         """Close it at the end of the block."""
@@ -213,7 +215,9 @@ class Recorder:
         lines = self._lines
         said = encoded(attributes) if attributes else "{}"
         if "time" not in attributes:
-            said = f'{{"time":{time():.6f}{"," if attributes else ""}{said[1:]}'
+            now = str(time_ns())  # text is cut faster than a float is written
+            now = f"{now[:-9]}.{now[-9:-3]}" if len(now) > 9 and now[0] != "-" else "0"
+            said = f'{{"time":{now}{"," if attributes else ""}{said[1:]}'
         with lines.lock:
             strand = self._strand
             if strand is None:
@@ -253,15 +257,16 @@ class Recorder:
         if self._resume and not alone:
             self._resume = False
             self._lines.untold.append(f"{self._lines.name} is in use: {self._called} does not go on in it")
-        lines, name, seq, life = self._lines, self._called, 0, self._names.draw()[:8]
+        lines, name, seq = self._lines, self._called, 0
+        life = (_GOES_ON if self._resume else _ENDS) + self._names.draw()[:7]
         lines.look_at_the_end()
-        found = [*lines.lives(quoted(name)[:-1].encode("ascii"))]
-        last = max((number for number, _, _ in found), default=0)
-        resumed = [each for number, _, each in found if number == last and each] if self._resume else []
-        if resumed:  # what its last life did not write is not known: one position is left out
-            seq = max(at for number, at, _ in found if number == last) + 1
-            life = resumed[-1]
-            name = name if last == 1 else f"{name}#{last}"
+        found = lines.lives(quoted(name)[:-1].encode("ascii"))
+        last = max(found, default=0)
+        resumed = [number for number, (_, each) in found.items() if each.startswith(_GOES_ON)]
+        if self._resume and resumed:  # what its last life did not write is not known: a position is left out
+            seq, life = found[max(resumed)]
+            seq += 1
+            name = name if max(resumed) == 1 else f"{name}#{max(resumed)}"
         elif last:
             name = f"{name}#{last + 1}"
         elif self._forked:
@@ -276,7 +281,7 @@ class Recorder:
         if self._forked:
             strand.come_after(self._forked, "fork")
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
-                pools.Finalize(None, self.close, exitpriority=100)
+                pools.Finalize(None, self._end, exitpriority=100)
 
     def _feed(self, strand: Strand, kind: str, message: str | None) -> None:
         """Tell the replica of the last event."""
@@ -343,6 +348,13 @@ def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
         return ""
     strand.clock[strand.named] = strand.seq
     return f',"clock":{_encode(strand.clock)}'
+
+
+def _close(lines: Lines) -> None:
+    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends."""
+    with lines.lock:
+        lines.close()
+    lines.say()
 
 
 def _at_fork(recorder: Recorder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import io
@@ -19,7 +20,7 @@ import httpx
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.page.server import MOST_BYTES
+from microcosm.page.server import MOST_BYTES, listening
 from microcosm.page.turns import TookTooLong, Turns
 from tests.page.talking import Client, behind, talked
 
@@ -342,6 +343,25 @@ def test_a_port_in_use_is_said(album: Path, capsys: pytest.CaptureFixture[str]) 
         assert main(["view", str(album), "--no-browser", "--port", str(port)]) == 4
     assert f"cannot listen on 127.0.0.1 port {port}" in capsys.readouterr().err
     assert main(["view", "-", "--follow", "--no-browser"]) == 2
+
+
+def test_answers_wait_for_no_acknowledgement() -> None:
+    async def asked() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connection = writer.get_extra_info("socket")
+            found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(accept, sock=listening(0)) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            told = await found
+            writer.close()
+            await writer.wait_closed()
+            return told
+
+    assert asyncio.run(asked()) != 0
 
 
 def test_two_replicas_are_shown_as_diff_ranks_their_news_and_asked_together(

@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 
 from microcosm.record import Recorder
-from microcosm.record.returns import follow_returns
 from tests.record.test_strands import verdicts
 
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> Any:
     with Recorder("p", tmp_path / "log.jsonl", tasks=True) as made:
-        follow_returns(made)
         yield made
 
 
