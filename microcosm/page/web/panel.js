@@ -59,7 +59,9 @@ function signOf(/** @type {string} */ sign, name = 'mark') {
 
 /** An event that a click looks at. */
 function eventButton(/** @type {number} */ i) {
-    return button(el('b', {text: model.name(i)}), () => app.set({focus: i}), {class: 'event', title: model.label(i)});
+    const made = button(el('b', {text: model.name(i)}), () => app.set({focus: i}), {class: 'event'});
+    made.append(' ', el('span', {text: model.label(i)}));
+    return made;
 }
 
 /** A pair that a click chooses. */
@@ -132,7 +134,7 @@ async function showChosen() {
     walked = [];
     walkedAt = -1;
     if (a < 0) return box.replaceChildren(dim('Choose an event: a click, or Enter on it. Then a second one, with Shift.'));
-    const pair = el('div');
+    const pair = el('div', {id: 'pair'});
     box.replaceChildren(eventCard('A', a), ...b < 0 ? [] : [eventCard('B', b)], pair);
     if (b < 0) return;
     const sign = await answers.verdict(a, b) ?? 'unsaid', open = sign in MEANS;
