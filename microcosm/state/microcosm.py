@@ -84,6 +84,8 @@ class Microcosm:
     _fitting: Worlds | None
     _many: Batch | None
     _around: Neighbours | None
+    _asked: tuple[str, ...] = ()
+    """The pair of the last question, but for verdicts alone: diagrams are of what is near it."""
     _told: Concluded | None
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
 
@@ -287,14 +289,14 @@ class Microcosm:
         from microcosm.queries.diagrams import diagram
         from microcosm.queries.drawing import drawing_of
 
-        return diagram(drawing_of(self._givens, self.rules))
+        return diagram(drawing_of(self._givens, self.rules, around=self._asked))
 
     def _repr_html_(self) -> str:
         from microcosm.queries.diagrams import html
         from microcosm.queries.drawing import drawing_of
 
         page = import_module(_NOTEBOOK).embedded(self)
-        return html(repr(self), drawing_of(self._givens, self.rules), page)
+        return html(repr(self), drawing_of(self._givens, self.rules, around=self._asked), page)
 
     # -- what is judged ------------------------------------------------------------------------------------
 
@@ -314,6 +316,7 @@ class Microcosm:
         Cost: some searches, linear in the events between the two at worst, and the size of the proof.
         """
         verdict = self.online(a, b, must_exist=must_exist)
+        self._asked = a, b
         return None if verdict is Relation.SILENT else self._witness.derive(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
@@ -676,6 +679,7 @@ class Microcosm:
         expect_distinct(a, b)
         if must_exist:
             self.require(a, b)
+        self._asked = a, b
 
     def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""

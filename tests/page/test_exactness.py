@@ -225,8 +225,8 @@ MUTANTS = {
     "? is counted as ||": ("counts['?'] += unknown", "counts['||'] += unknown"),
     "the zig-zag is forgotten": ("number % 2 ? -(number + 1) / 2 : number / 2", "number"),
     "an event is before itself": (
-        "vectors[row[b] * chains + c] : past(b)[c]) >",
-        "vectors[row[b] * chains + c] : past(b)[c]) >=",
+        "vectors[row[b] + place[c]] : past(b)[c]) >",
+        "vectors[row[b] + place[c]] : past(b)[c]) >=",
     ),
     "what is beside is forgotten": ("counts['||'] += beside", "counts['silent'] += beside"),
     "the table is read upside down": ("turned(IN_TABLE", "(IN_TABLE"),

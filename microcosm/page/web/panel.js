@@ -59,7 +59,9 @@ function signOf(/** @type {string} */ sign, name = 'mark') {
 
 /** An event that a click looks at. */
 function eventButton(/** @type {number} */ i) {
-    return button(el('b', {text: model.name(i)}), () => app.set({focus: i}), {class: 'event', title: model.label(i)});
+    const made = button(el('b', {text: model.name(i)}), () => app.set({focus: i}), {class: 'event'});
+    made.append(' ', el('span', {text: model.label(i)}));
+    return made;
 }
 
 /** A pair that a click chooses. */

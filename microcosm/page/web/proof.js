@@ -38,7 +38,7 @@ function stepOf(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
 /** What a leaf rests on: its source in words and its place. */
 function sourceWords(/** @type {any} */ {rule, source, clocks, token}) {
     const {file, line, text} = source ?? {}, whole = file && line ? `${file}:${line}` : '';
-    const place = whole && (model.head.files.length > 2 ? whole.replace(/^.*\//, '') : `line ${line}`);
+    const place = whole && (model.head.files.length > 2 || model.head.from.length > 1 ? whole.replace(/^.*\//, '') : `line ${line}`);
     const said = clocks ? Object.values(clocks).map(([process, known]) => `${process} {${Object.entries(known).map((one) => one.join(': ')).join(', ')}}`).join(', ') : token ? `token ${token}` : text;
     return [said === whole ? '' : said, place].filter(Boolean).join(', ') || (rule === 'Init' ? 'given' : rule);
 }

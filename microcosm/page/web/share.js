@@ -63,7 +63,8 @@ class Recorder {
         }
     }
     fillRect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
-        this.parts.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${this.fillStyle}"${this.faint()}/>`);
+        const [left, top, wide, high] = [x, y, width, height].map((number) => Math.round(number * 100) / 100);
+        this.parts.push(`<rect x="${left}" y="${top}" width="${wide}" height="${high}" fill="${this.fillStyle}"${this.faint()}/>`);
     }
     text(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ style) {
         const [weight, size] = this.font.split(' ');
