@@ -65,8 +65,8 @@ def failure(error: BaseException, command: str) -> int:
         case TextError(file=str(file)) if file.startswith("--"):
             complain(f"error: {error}", f"Try `{command} --help`.")
             return USAGE
-        case InconsistentGivens():
-            refusal(error, error.givens)
+        case Contradiction():
+            refusal(error, *filter(None, [getattr(error, "givens", None)]))
             return BAD_INPUT
         case MicrocosmError():
             refusal(error)

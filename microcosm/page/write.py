@@ -76,8 +76,10 @@ def scripts(*, live: bool = False) -> str:
     return "(() => {\n'use strict';\n" + _comments.sub("", "\n".join(parts)) + "\n})();\n"
 
 
-_comments = re.compile(r"^[ \t]*(?://.*|/\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|/\*\*[^*\n]*\*/ ?", re.MULTILINE)
-"""Comments on lines of their own, and types."""
+_comments = re.compile(
+    r"^[ \t]*(?://.*|/\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|/\*\*[^*\n]*\*/ ?|^[ \t]+", re.MULTILINE
+)
+"""Comments on lines of their own, types, and what lines are indented by."""
 
 
 def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False) -> str:

@@ -132,10 +132,12 @@ def settle(
         yield answer, observations(asked, answer.question.formula, build, stop)
 
 
-def pair_question(a: str, b: str, sign: str = "||") -> str:
-    """The question of how two events are related, for `settle`."""
+def pair_questions(a: str, b: str) -> str:
+    """The questions of how two events are related, for `settle`: whether they are, and if so in which
+    direction.
+    """
     one, other = (f"[name = {quoted(event)}]" for event in (a, b))
-    return f"never {one} {sign} {other}"
+    return f"never {one} || {other}\nnever {one} < {other}"
 
 
 def quoted(text: str) -> str:

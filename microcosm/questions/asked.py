@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 
 from microcosm.engine.engine import Engine
@@ -16,6 +17,7 @@ from microcosm.order.bits import bits, from_positions
 from microcosm.order.order import lacking
 from microcosm.questions.judged import Frame, Judgements, arranged
 from microcosm.questions.language import (
+    COLUMNS,
     EventPattern,
     Parameter,
     Pattern,
@@ -26,7 +28,15 @@ from microcosm.questions.language import (
     Value,
     as_text,
 )
-from microcosm.questions.patterns import Interval, Unordered, Values, intervals, matched, missing
+from microcosm.questions.patterns import (
+    Interval,
+    Unordered,
+    Values,
+    fields_missing,
+    intervals,
+    matched,
+    missing,
+)
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -156,6 +166,7 @@ class Asked:
                     found = Candidates(events.events, events.values)
                 else:
                     found = self._states(pattern)
+                self._warn_of_fields(pattern)
             self._matched[name] = found
         return found
 
@@ -209,6 +220,14 @@ class Asked:
                 f"{self.at(pattern.place)}the state {pattern.name} never ends: no event matches its `until`"
             )
         return Candidates([one.begin for one in found], [one.values for one in found], found)
+
+    def _warn_of_fields(self, pattern: Pattern) -> None:
+        """Say which fields of a pattern no event has: they may be misspelt."""
+        for name in fields_missing(pattern, self.table):
+            attributes = {key for row in self.table.attributes[:1000] for key in row}
+            near = get_close_matches(name, {*COLUMNS, *attributes}, 3)
+            meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+            self.warnings.append(f"{self.at(pattern.place)}no event has the field `{name}`{meant}")
 
     def at(self, place: Place) -> str:
         """A place of the questions, before what is said of it."""

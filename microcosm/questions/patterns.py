@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError
 from microcosm.questions.language import (
+    COLUMNS,
     And,
     Compared,
     EventPattern,
@@ -31,6 +32,8 @@ from microcosm.questions.language import (
     Value,
     as_text,
     compared,
+    operands,
+    within,
 )
 
 if TYPE_CHECKING:
@@ -145,6 +148,27 @@ def _equals(get: Callable[[int], Any], wanted: str | None) -> Test:
         value = get(number)
         return (value if isinstance(value, str) else as_text(value)) == wanted
 
+    return found
+
+
+def fields_missing(pattern: EventPattern | StatePattern, table: EventTable) -> list[str]:
+    """The fields that a pattern compares, or binds, and no event of the table has.
+
+    Cost: a look at each event for one that is missing.
+    """
+    match pattern:
+        case EventPattern():
+            conditions = [] if pattern.condition is None else [pattern.condition]
+        case StatePattern():
+            conditions = [pattern.begin, pattern.end]
+    compared = [part for one in conditions for part in within(one) if not isinstance(part, Present)]
+    named = [*pattern.bound.values(), *(side for part in compared for side in operands(part))]
+    names = dict.fromkeys(one.name for one in named if isinstance(one, Field) and one.name not in COLUMNS)
+    found = []
+    for name in names:
+        get = getter(Field(name), table)
+        if len(table) and all(get(number) is None for number in range(len(table))):
+            found.append(name)
     return found
 
 

@@ -144,7 +144,8 @@ class _Reader(FormulaReader):
                 process = Parameter(str(token))
                 bound[str(token)] = Field("process")
             else:
-                hint = f'Write "{token}" for the process of that name.'
+                listed = ", ".join((*parameters, str(token)))
+                hint = f'Write "{token}" for the process of that name; {name}({listed}) binds it.'
                 self._fail(f"{token} is no parameter of {name}", place_at(token), hint)
         begin, end = (self._condition(part) for part in trees(tree, *FORMULAS))
         self._bind(tree, parameters, bound, [begin])

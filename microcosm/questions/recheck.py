@@ -8,6 +8,7 @@ so many witnesses have to be proved as the answer says, and the first in any cas
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -44,6 +45,7 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
     ):
         return "the answer does not list its questions and their texts"
     shown = max((len(q["witnesses"]) for q in told if isinstance(q.get("witnesses"), list)), default=0)
+    needed = max(1, proved)
     found: list[tuple[Answer, Givens]] = []
     patterns = Questions()  # what is asked on the command line may use those of the files
     for one in asked:
@@ -65,8 +67,8 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
                         read,
                         build,
                         exact=exact,
-                        shown=shown,
-                        proved=max(1, proved),
+                        shown=max(shown, needed),
+                        proved=needed,
                         settle=any(q.get("settle") for q in told),
                     )
                     found += [(answer, answered.asked.givens) for answer in answered]
@@ -75,14 +77,14 @@ def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) 
     if len(found) != len(told):
         return f"the answer has {len(told)} questions, and {len(found)} are asked"
     for claim, (answer, known) in zip(told, found, strict=True):
-        wrong = _unlike(claim, answer) or _unproved(claim, answer, partial(kernel.check, known, book))
+        wrong = _unlike(claim, answer, needed) or _unproved(claim, answer, partial(kernel.check, known, book))
         if wrong is not None:
             return f"line {answer.question.place.line}: {wrong}"
     return None
 
 
-def _unlike(claim: dict[str, Any], answer: Answer) -> str | None:
-    """Where an answer differs from what is found now."""
+def _unlike(claim: dict[str, Any], answer: Answer, needed: int) -> str | None:
+    """Where an answer differs from what is found now; of each kind of witness it has `needed`, or all."""
     now = answer.to_json()
     if claim.keys() != now.keys():
         return "the fields are not those of an answer to a question"
@@ -93,6 +95,10 @@ def _unlike(claim: dict[str, Any], answer: Answer) -> str | None:
         return "what is said to settle it does not"
     if not isinstance(claim["witnesses"], list) or len(claim["witnesses"]) > len(now["witnesses"]):
         return "there are not so many witnesses"
+    verdicts = [one.get("verdict") for one in claim["witnesses"] if isinstance(one, dict)]
+    for verdict, many in Counter(one.verdict for one in answer.witnesses).items():
+        if verdicts.count(verdict) < min(many, needed):
+            return f"of the witnesses that are {verdict} some are left out: {min(many, needed)} are needed"
     return None
 
 

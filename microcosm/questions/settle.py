@@ -71,9 +71,11 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
     """
     evaluation = Evaluation(asked, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
-    if not tuples:
-        return []
     body = formula.body if isinstance(formula, Quantified) else formula
+    if not tuples:  # what no tuple shows may have happened all the same: open as a whole, or not at all
+        if evaluation.value(formula, Scope()) != OPEN:
+            return []
+        tuples, body = [Scope()], formula
     found: list[Observation] = []
     for observation, known in _tried(asked):
         try:

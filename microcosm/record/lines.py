@@ -12,7 +12,6 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -31,6 +30,9 @@ LIMIT = 1 << 20
 """and so many are kept where they cannot be written. More are lost."""
 AGAIN = 0.1
 """Seconds until it is tried again."""
+
+TAIL = 1 << 26
+"""So many bytes of a file are searched for earlier lives."""
 
 PATIENCE = 0.5
 """Seconds that one waits for another that begins in the same file."""
@@ -244,21 +246,24 @@ class Lines:
 
                 flock(self._file, LOCK_UN)
 
-    def lives(self, process: bytes) -> Iterator[tuple[int, int, str]]:
-        """Each line of a process in the file: the number of its life, its position, the name of its life.
+    def lives(self, process: bytes) -> dict[int, tuple[int, str]]:
+        """The lives of a process in the file: by number, the last position and the name of each.
 
-        `process` is its name as JSON without the last quotation mark. Cost: linear.
+        `process` is its name as JSON without the last quotation mark. Cost: linear in the file, of which no
+        more than the last `TAIL` bytes are read: two lives of one number still have different names.
         """
-        if self.path is None:
-            return
         lines = re.compile(
-            rb'^\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
+            rb'\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
             rb'(?:,"seq":(\d{1,18}),"life":"([\w-]{8})")?'
         )
-        with suppress(OSError), open(self.path, "rb") as stream:
+        found: dict[int, tuple[int, str]] = {}
+        with suppress(OSError), open(self.path or os.devnull, "rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL))
             for line in stream:
-                if found := lines.match(line):
-                    yield int(found[1] or 1), int(found[2] or 0), (found[3] or b"").decode()
+                if told := lines.match(line):
+                    number, at, name = int(told[1] or 1), int(told[2] or 0), (told[3] or b"").decode()
+                    found[number] = max(at, found.get(number, (0,))[0]), name
+        return found
 
 
 def _opened(path: str) -> int:

@@ -11,7 +11,6 @@ a message. `docs/record.md` has the rest.
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import weakref
@@ -72,13 +71,17 @@ def _text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+_GOES_ON, _ENDS = "R", "N"
+"""What the names of lives begin with: of those that may be resumed, and of all others."""
+
+
 class Recorder:
     """Records the events of `process` in `to`: a path, to which lines are appended, or a stream.
 
     `flush` says when lines are written: `each` at once, so that a process that is killed has lost none;
     `interval` every fifth of a second; `exit` at the end. `resume`: the process goes on where its last life
-    in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path, and one
-    program at a time. Safe between threads. After a fork the child is a new process, after the fork.
+    with `resume` in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path,
+    and one program at a time. Safe between threads. After a fork the child is a new process, after the fork.
 
     No method raises because something cannot be recorded: `lost` counts events that could not be written,
     `foreign` headers that were none. Cost: an event takes about 2 µs, beside the write. Raises `TextError`
@@ -115,7 +118,7 @@ class Recorder:
         self._strands: Strands | None = None
         self._forked: Point | None = None
         """After which event of the parent a child begins."""
-        atexit.register(self.close)
+        self._end = weakref.finalize(self, _close, self._lines)
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
         if tasks:
@@ -188,10 +191,7 @@ class Recorder:
 
     def close(self) -> None:
         """Write what waits, and close the file; a stream stays open. What comes later is not recorded."""
-        with self._lines.lock:
-            self._lines.close()
-        self._lines.say()
-        atexit.unregister(self.close)
+        self._end()
 
     def __enter__(self) -> Recorder:
         """Close it at the end of the block."""
@@ -257,15 +257,16 @@ class Recorder:
         if self._resume and not alone:
             self._resume = False
             self._lines.untold.append(f"{self._lines.name} is in use: {self._called} does not go on in it")
-        lines, name, seq, life = self._lines, self._called, 0, self._names.draw()[:8]
+        lines, name, seq = self._lines, self._called, 0
+        life = (_GOES_ON if self._resume else _ENDS) + self._names.draw()[:7]
         lines.look_at_the_end()
-        found = [*lines.lives(quoted(name)[:-1].encode("ascii"))]
-        last = max((number for number, _, _ in found), default=0)
-        resumed = [each for number, _, each in found if number == last and each] if self._resume else []
-        if resumed:  # what its last life did not write is not known: one position is left out
-            seq = max(at for number, at, _ in found if number == last) + 1
-            life = resumed[-1]
-            name = name if last == 1 else f"{name}#{last}"
+        found = lines.lives(quoted(name)[:-1].encode("ascii"))
+        last = max(found, default=0)
+        resumed = [number for number, (_, each) in found.items() if each.startswith(_GOES_ON)]
+        if self._resume and resumed:  # what its last life did not write is not known: a position is left out
+            seq, life = found[max(resumed)]
+            seq += 1
+            name = name if max(resumed) == 1 else f"{name}#{max(resumed)}"
         elif last:
             name = f"{name}#{last + 1}"
         elif self._forked:
@@ -280,7 +281,7 @@ class Recorder:
         if self._forked:
             strand.come_after(self._forked, "fork")
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
-                pools.Finalize(None, self.close, exitpriority=100)
+                pools.Finalize(None, self._end, exitpriority=100)
 
     def _feed(self, strand: Strand, kind: str, message: str | None) -> None:
         """Tell the replica of the last event."""
@@ -347,6 +348,13 @@ def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
         return ""
     strand.clock[strand.named] = strand.seq
     return f',"clock":{_encode(strand.clock)}'
+
+
+def _close(lines: Lines) -> None:
+    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends."""
+    with lines.lock:
+        lines.close()
+    lines.say()
 
 
 def _at_fork(recorder: Recorder) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,10 +10,12 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.questions.answers import Answer, Witness
+    from microcosm.questions.answers import Answer
     from microcosm.questions.ask import Answered, Found
     from microcosm.questions.language import Questions
+    from microcosm.questions.settle import Observation
     from microcosm.state.microcosm import Microcosm
+    from microcosm.worlds.search import Stop
 
 app = typer.Typer()
 
@@ -70,6 +72,7 @@ def assert_that(
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
     from microcosm.cli import reading
+    from microcosm.cli.show.questions import report
 
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
@@ -94,7 +97,7 @@ def assert_that(
     if junit is not None:
         _write_junit(junit, asked, answered)
     if json:
-        output.emit(fields(asked, answered, proved))
+        output.emit(fields(asked, answered, min(proved, shown)))
     else:
         output.say_all(report(known, answered))
     return _exit(answers, no_vacuous or junit is not None)
@@ -127,6 +130,7 @@ def find(
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
     from microcosm.cli import reading
+    from microcosm.cli.show.questions import csv_lines, found_lines, row
     from microcosm.questions.reader import read_questions, read_sought
 
     logs, (sought,) = reading.split(files, "SOUGHT")
@@ -142,7 +146,7 @@ def find(
     for warning in found.warnings:
         output.warn(warning)
     if csv:
-        output.say_all(_csv(found))
+        output.say_all(csv_lines(found))
     elif json:
         output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:
@@ -175,22 +179,18 @@ def settle(
       microcosm settle run.jsonl -e 'event any; never any || any'
     """
     from microcosm.cli import reading
-    from microcosm.questions.ask import pair_question
-    from microcosm.questions.reader import read_questions
 
     if text or any(name.endswith(ENDING) for name in files):
-        asked, logs = _questions(files, text)
+        questions, logs = _questions(files, text)
         known = reading.load(logs, rules)
+        asked: list[Questions | tuple[str, str]] = [*questions]
     else:
         logs, pair = reading.split(files, "A", "B")
         known = reading.load(logs, rules)
-        asked = [read_questions(pair_question(*reading.pair_of(known, *pair)))]
+        asked = [reading.pair_of(known, *pair)]
     stop = options.stop_after(limit)
-    rows, is_open = [], False
-    for one in asked:
-        for answer, observations in known.settle(one, stop=stop):
-            is_open = is_open or answer.verdict == "open" or bool(answer.counts["open"])
-            rows.append((answer, observations))
+    rows = [row for one in asked for row in settled(known, one, stop)]
+    is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
     if json:
         told = [
             {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
@@ -201,12 +201,35 @@ def settle(
     else:
         for answer, observations in rows:
             output.say(f"{answer}")
+            output.say_all(f"  {note}" for note in answer.notes)
             output.say_all(f"  {seen}" for seen in observations)
-            if answer.counts["open"] and not observations:
+            if (answer.verdict == "open" or answer.counts["open"]) and not observations:
                 output.say("  no observation that this program knows of decides it")
             if any(seen.kind == "clock" for seen in observations):
                 output.say("  (clocks and peers are chosen greedily: about as few as can be found fast)")
     return exits.UNDECIDED if is_open else exits.HOLDS
+
+
+def settled(
+    known: Microcosm, asked: Questions | tuple[str, str], stop: Stop | None = None
+) -> list[tuple[Answer, list[Observation]]]:
+    """What would settle some questions, or how two events are related. Raises `UnknownEvent`.
+
+    Of two events that are known to be related, the direction may still be open.
+    """
+    from microcosm.questions.ask import pair_questions
+    from microcosm.questions.reader import read_questions
+
+    if not isinstance(asked, tuple):
+        return [*known.settle(asked, stop=stop)]
+    table = known.givens.events
+    known.require(*(event for event in asked if table is None or event not in table))
+    found: list[tuple[Answer, list[Observation]]] = []
+    for answer, observations in known.settle(read_questions(pair_questions(*asked)), stop=stop):
+        if answer.verdict == "open":
+            return [(answer, observations)]
+        found = found or [(answer, observations)]
+    return found
 
 
 def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int) -> dict[str, Any]:
@@ -254,107 +277,6 @@ def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
     if "violated" in verdicts or (no_vacuous and any(answer.vacuous for answer in answers)):
         return exits.REFUTED
     return exits.UNDECIDED if "open" in verdicts else exits.HOLDS
-
-
-# -- shown ---------------------------------------------------------------------------------------------------
-
-
-def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
-    """The answers for people: verdicts, counts, witnesses in the words of the log, proofs, what would
-    settle.
-    """
-    from microcosm.cli.show.verdict import proof_tree
-
-    for one in answered:
-        for answer in one:
-            yield f"{answer}"
-            for note in answer.notes:
-                yield f"  {note}"
-            wanted = "true" if answer.verdict == "holds" else "false"
-            for witness in answer.witnesses:
-                if witness.verdict == "open" and answer.verdict == "violated":
-                    continue
-                yield f"  {witness.verdict}: {described(known, witness)}"
-                if witness.cut is not None:
-                    cut = ", ".join(witness.cut.values())
-                    yield f"    seen at once in the cut after {cut}"
-                if witness.searched:
-                    yield "    found by a search of the worlds that fit"
-                for said in witness.atoms if witness.verdict in (wanted, "open") else ():
-                    yield f"    {said}"
-                    if said.derivation is not None:
-                        yield from (f"      {line}" for line in proof_tree(known, said.derivation))
-            if answer.settle:
-                yield "  what would settle it:"
-                yield from (f"    {seen}" for seen in answer.settle)
-
-
-def described(known: Microcosm, witness: Witness) -> str:
-    """A tuple in the words of the log: its events with labels and lines, its intervals, its parameters."""
-    events = [f"{name} = {_event(known, event)}" for name, event in witness.events.items()]
-    states = [
-        f"{name} from {_event(known, a)} {'on' if b is None else f'until {_event(known, b)}'}"
-        for name, (a, b) in witness.intervals.items()
-    ]
-    given = ", ".join(f"{name}: {value}" for name, value in witness.parameters.items())
-    return ", ".join(events + states) + (f"; {given}" if given else "")
-
-
-def _event(known: Microcosm, event: str) -> str:
-    table = known.givens.events
-    row = None if table is None else table.row(event)
-    if row is None:
-        return event
-    label = f' "{row.label}"' if row.label else ""
-    return f"{event}{label}" + (f" ({row.place})" if row.place else "")
-
-
-def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
-    """What was found, a line for each, in the words of the log."""
-    for one in found.true:
-        yield described(known, one)
-    for one in found.open:
-        yield f"open: {described(known, one)}"
-    left = found.counts["true"] + found.counts["open"] - len(found.true) - len(found.open)
-    if left:
-        yield f"… and {left:,} more"
-
-
-def row(known: Microcosm, witness: Witness) -> dict[str, Any]:
-    """One of what was found, as JSON fields."""
-    told = witness.to_json()
-    table = known.givens.events
-    rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
-    labels = {event: row.label for event, row in rows.items() if row is not None and row.label}
-    places = {event: row.place for event, row in rows.items() if row is not None and row.place}
-    kept: dict[str, Any] = {
-        key: told[key] for key in ("events", "intervals", "parameters", "verdict") if key in told
-    }
-    return {**kept, **({"labels": labels} if labels else {}), **({"places": places} if places else {})}
-
-
-def _csv(found: Found) -> Iterator[str]:
-    import csv
-    import io
-
-    rows = [*found.true, *found.open]
-    if not rows:
-        return
-    names, states, given = [*rows[0].events], [*rows[0].intervals], [*rows[0].parameters]
-    heads = [*names, *(f"{name} {end}" for name in states for end in ("from", "until")), *given, "verdict"]
-    cells = (
-        [
-            *one.events.values(),
-            *(end or "" for ends in one.intervals.values() for end in ends),
-            *one.parameters.values(),
-            one.verdict,
-        ]
-        for one in rows
-    )
-    for row in (heads, *cells):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(row)
-        yield line.getvalue()
 
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:

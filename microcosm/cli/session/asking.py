@@ -38,7 +38,8 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     """`never …`, `every …`, `possibly …`, `definitely …`, `assert …`: whether it holds, with witnesses and
     what would settle it.
     """
-    from microcosm.cli.commands.questions import fields, report
+    from microcosm.cli.commands.questions import fields
+    from microcosm.cli.show.questions import report
     from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
@@ -54,7 +55,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
 
 def find(session: Session, sentence: Sentence) -> Answer:
     """`find SOUGHT`: the events that match, or the tuples for which it is true; apart, those open."""
-    from microcosm.cli.commands.questions import found_lines, row
+    from microcosm.cli.show.questions import found_lines, row
 
     known = session.known
     found = known.find(_said(sentence), known=_patterns(session), limit=FOUND)
@@ -68,19 +69,20 @@ def find(session: Session, sentence: Sentence) -> Answer:
 
 def settle(session: Session, sentence: Sentence) -> Answer:
     """`settle A B`, `settle QUESTION`: the observations that would decide what is open, best first."""
-    from microcosm.questions.ask import pair_question
+    from microcosm.cli import reading
+    from microcosm.cli.commands.questions import settled
     from microcosm.questions.reader import read_questions
 
     words = _said(sentence).split()
     if len(words) == 2 and words[0] not in QUESTIONS:
-        asked = read_questions(pair_question(*map(session.known.event, words)))
+        asked: Questions | tuple[str, str] = reading.pair_of(session.known, words[0], words[1])
     else:
         asked = read_questions(_said(sentence), None, _patterns(session))
     lines, told, code = list[str](), list[dict[str, Any]](), exits.HOLDS
-    for answer, observations in session.known.settle(asked):
-        lines += [str(answer), *(f"  {seen}" for seen in observations)]
+    for answer, observations in settled(session.known, asked):
+        lines += [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
         told.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
-        if answer.counts["open"]:
+        if answer.verdict == "open" or answer.counts["open"]:
             code = exits.UNDECIDED
     return Answer(lines, lambda: {"questions": told}, code)
 

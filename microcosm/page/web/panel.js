@@ -134,7 +134,7 @@ async function showChosen() {
     walked = [];
     walkedAt = -1;
     if (a < 0) return box.replaceChildren(dim('Choose an event: a click, or Enter on it. Then a second one, with Shift.'));
-    const pair = el('div');
+    const pair = el('div', {id: 'pair'});
     box.replaceChildren(eventCard('A', a), ...b < 0 ? [] : [eventCard('B', b)], pair);
     if (b < 0) return;
     const sign = await answers.verdict(a, b) ?? 'unsaid', open = sign in MEANS;
