@@ -134,7 +134,7 @@ def test_a_proof_is_walked_by_keys_and_names_its_sources(album: Any) -> None:
     tab.focus("[role=tree] [role=treeitem]")
     assert tab.evaluate(FOCUSED).startswith("⊢ unshare < upload")
     lit = "() => app.state.lit.map((i) => model.name(i))"
-    assert album.run(lit) == ["unshare", "upload"]
+    assert album.run(lit) == ["unshare", "acl-saved", "acl-told", "acl-seen", "choose", "upload"]
     press("ArrowDown")
     press("ArrowDown")
     assert tab.evaluate(FOCUSED) == "⊢₀ unshare < acl-saved, message acl, line 4"
